@@ -1,0 +1,48 @@
+"""Execution-provider primitives: one contract per primitive, one registry, one implementation per device."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from ep.include import (
+    ActiveDeviceGuard,
+    AllocationOptions,
+    DataType,
+    DeviceManagerRegistry,
+    DeviceType,
+    DeviceUnavailableError,
+    DuplicateRegistrationError,
+    UnsupportedPrimitiveError,
+)
+from ep.include.primitive import BinaryOp, BlasTransposeType, MemcpyKind, NewPrimitive, RequirePrimitive, UnaryOp
+from ep.version import __version__
+
+__all__ = [
+    "ActiveDeviceGuard",
+    "AllocationOptions",
+    "BinaryOp",
+    "BlasTransposeType",
+    "DataType",
+    "DeviceManagerRegistry",
+    "DeviceType",
+    "DeviceUnavailableError",
+    "DuplicateRegistrationError",
+    "MemcpyKind",
+    "NewPrimitive",
+    "RequirePrimitive",
+    "UnaryOp",
+    "UnsupportedPrimitiveError",
+    "__version__",
+    "ops",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name == "ops":  # imported when first used: primitives alone do not need the operators
+        return import_module("ep.ops")
+    raise AttributeError(f"module 'ep' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "ops"})

@@ -1,0 +1,47 @@
+"""Checks of Launch arguments that need no device."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+kMaxSize: Final = 2**63 - 1
+
+
+def as_integer(value: Any, argument: str) -> int:
+    """Return an integer argument as int; TypeError for what is none."""
+    if isinstance(value, bool):
+        raise TypeError(f"{argument} must be an integer, not {value!r}")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{argument} must be an integer, not {value!r}") from None
+
+
+def as_size(value: Any, argument: str) -> int:
+    """Return a size as int; TypeError for what is no integer, ValueError below 0 and past 2^63 - 1."""
+    size = as_integer(value, argument)
+    if size < 0:
+        raise ValueError(f"{argument} is {size}; it must not be negative")
+    if size > kMaxSize:
+        raise ValueError(f"{argument} is {size}; it must be below 2**63")
+    return size
+
+
+def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
+    """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
+    if isinstance(dims, str | bytes) or not (isinstance(dims, Sequence) or hasattr(dims, "tolist")):
+        raise TypeError(f"{argument} must be a sequence of integers, not {dims!r}")
+    sizes = tuple(as_size(size, f"{argument}[{axis}]") for axis, size in enumerate(dims))
+    if len(sizes) > max_num_dims:
+        raise ValueError(f"{argument} has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
+    return sizes
+
+
+def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
+    steps = as_dims(strides, argument, max(len(dims), 1))
+    if len(steps) != len(dims):
+        raise ValueError(f"{argument} has {len(steps)} strides for {len(dims)} dims")
+    return steps

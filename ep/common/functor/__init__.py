@@ -1,0 +1,7 @@
+"""Functors: the meaning of every UnaryOp and BinaryOp on one element, written once for all devices."""
+
+from ep.common.functor import binary, unary
+from ep.common.functor.math_library import ELEMENTARY, MathLibrary
+from ep.common.functor.table import Kind, functor_maker
+
+__all__ = ["ELEMENTARY", "Kind", "MathLibrary", "binary", "functor_maker", "unary"]

@@ -1,0 +1,228 @@
+"""The backward ops of the smooth activation functions.
+
+In all of them e^-|x| is taken as the square of h = e^(-|x|/2), and the two factors h meet dy one by one: dy e^-|x| can
+be a normal number where e^-|x| is not.
+"""
+
+import math
+
+from ep.common.functor.binary.gradient import (
+    by_precision,
+    clamped,
+    logistic_gate,
+    product,
+    root_of_exp_of_multiple,
+    root_of_gaussian,
+)
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import functor
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE, SELU_ALPHA, SELU_SCALE
+from ep.include.primitive.binary_op import BinaryOp
+
+_VANISHED = (220, 1500)
+"""In float32 and in float64: x e^-|x| is less than the smallest number over the largest from here on."""
+
+
+@functor(BinaryOp.kEluBackwardWithDyX)
+def elu_backward(m: MathLibrary) -> Function:
+    """dy above 0, dy alpha e^x up to it."""
+    zero, half, exp = m.T(0), m.T(0.5), m.exp
+
+    def f(dy, x, alpha):
+        h = exp(half * x)
+        return dy if x > zero else (dy * (alpha * h)) * h
+
+    return f
+
+
+@functor(BinaryOp.kSeluBackwardWithDyX)
+def selu_backward(m: MathLibrary) -> Function:
+    """dy scale above 0, dy scale alpha e^x up to it."""
+    zero, half, exp = m.T(0), m.T(0.5), m.exp
+    scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
+
+    def f(dy, x):
+        h = exp(half * x)
+        return dy * scale if x > zero else (dy * (scale_alpha * h)) * h
+
+    return f
+
+
+@functor(BinaryOp.kCeluBackwardWithDyY)
+def celu_backward(m: MathLibrary) -> Function:
+    """dy above 0, dy (y / alpha + 1) up to it."""
+    zero, one = m.T(0), m.T(1)
+
+    def f(dy, y, alpha):
+        return dy if y > zero else dy * (y / alpha + one)
+
+    return f
+
+
+@functor(BinaryOp.kSigmoidBackwardWithDyY)
+def sigmoid_backward_y(m: MathLibrary) -> Function:
+    """dy y (1 - y)."""
+    one, multiply = m.T(1), m.use(product)
+
+    def f(dy, y):
+        return multiply(dy, one - y, y)
+
+    return f
+
+
+@functor(BinaryOp.kSigmoidBackwardWithDyX)
+def sigmoid_backward_x(m: MathLibrary) -> Function:
+    """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
+    half, one, exp = m.T(0.5), m.T(1), m.exp
+
+    def f(dy, x):
+        h = exp(-half * abs(x))
+        r = one / (one + h * h)
+        return ((dy * h) * (r * r)) * h
+
+    return f
+
+
+@functor(BinaryOp.kTanhBackwardWithDyY)
+def tanh_backward(m: MathLibrary) -> Function:
+    """dy (1 - y^2), factored."""
+    one, multiply = m.T(1), m.use(product)
+
+    def f(dy, y):
+        return multiply(dy, one - y, one + y)
+
+    return f
+
+
+def logistic_product(m: MathLibrary) -> Function:
+    """dy sigmoid(x)."""
+    zero, half, one, exp = m.T(0), m.T(0.5), m.T(1), m.exp
+
+    def f(dy, x):
+        h = exp(-half * abs(x))
+        r = one / (one + h * h)
+        return dy * r if x >= zero else ((dy * h) * r) * h
+
+    return f
+
+
+@functor(BinaryOp.kLogSigmoidBackwardWithDyX)
+def log_sigmoid_backward(m: MathLibrary) -> Function:
+    """dy / (e^x + 1)."""
+    times_sigmoid = m.use(logistic_product)
+
+    def f(dy, x):
+        return times_sigmoid(dy, -x)
+
+    return f
+
+
+@functor(BinaryOp.kSoftplusBackwardWithDyX)
+def softplus_backward(m: MathLibrary) -> Function:
+    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
+    times_sigmoid = m.use(logistic_product)
+
+    def f(dy, x, beta, threshold):
+        z = beta * x
+        return dy if z > threshold else times_sigmoid(dy, z)
+
+    return f
+
+
+@functor(BinaryOp.kSoftsignBackwardWithDyX)
+def softsign_backward(m: MathLibrary) -> Function:
+    """dy / (1 + |x|)^2."""
+    one = m.T(1)
+
+    def f(dy, x):
+        d = one + abs(x)
+        return (dy / d) / d
+
+    return f
+
+
+@functor(BinaryOp.kSiluBackwardWithDyX)
+def silu_backward(m: MathLibrary) -> Function:
+    """dy s (1 + x (1 - s)) for s = sigmoid(x)."""
+    zero, minus_half, limit = m.T(0), m.T(-0.5), by_precision(m, *_VANISHED)
+    exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
+
+    def f(dy, x):
+        y = clamp(x, limit)
+        return gate(dy, exp(minus_half * abs(y)), y, y >= zero)
+
+    return f
+
+
+def quick_gelu_root(m: MathLibrary) -> Function:
+    """e^(-1.702 |x| / 2)."""
+    return root_of_exp_of_multiple(m, QUICK_GELU_SLOPE)
+
+
+@functor(BinaryOp.kQuickGeluBackwardWithDyX)
+def quick_gelu_backward(m: MathLibrary) -> Function:
+    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x)."""
+    zero, slope, limit = m.T(0), m.T(QUICK_GELU_SLOPE), by_precision(m, *_VANISHED)
+    root, clamp, gate = m.use(quick_gelu_root), m.use(clamped), m.use(logistic_gate)
+
+    def f(dy, x):
+        return gate(dy, root(x), slope * clamp(x, limit), x >= zero)
+
+    return f
+
+
+@functor(BinaryOp.kFastGeluBackwardWithDyX)
+def fast_gelu_backward(m: MathLibrary) -> Function:
+    """dy (1/2 + t/2 + A (x/2 + 3/2 B x^3) (1 - t^2)) for t = tanh(A (x + B x^3)).
+
+    (1 + t) / 2 is sigmoid(v) for v = 2 A (x + B x^3), and the whole the derivative of x sigmoid(v).
+    """
+    zero, minus_half, one, limit = m.T(0), m.T(-0.5), m.T(1), by_precision(m, 16, 30)
+    two_a, b, three_b = m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.T(3 * FAST_GELU_B)
+    exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
+
+    def f(dy, x):
+        y = clamp(x, limit)
+        square, slope = y * y, two_a * y
+        h = exp(minus_half * abs(slope * (one + b * square)))
+        return gate(dy, h, slope * (one + three_b * square), y >= zero)
+
+    return f
+
+
+@functor(BinaryOp.kGeluBackwardWithDyX)
+def gelu_backward(m: MathLibrary) -> Function:
+    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel."""
+    half, minus_sqrt_half, limit = m.T(0.5), m.T(-math.sqrt(0.5)), by_precision(m, 16, 40)
+    density = m.T(1 / math.sqrt(2 * math.pi))
+    erfc, clamp, root = m.erfc, m.use(clamped), m.use(root_of_gaussian)
+
+    def f(dy, x):
+        y = clamp(x, limit)
+        return dy * (half * erfc(minus_sqrt_half * y) + y * (density * root(y)))
+
+    return f
+
+
+@functor(BinaryOp.kMishBackwardWithDyX)
+def mish_backward(m: MathLibrary) -> Function:
+    """dy (x (1 - t^2) (1 - e^-s) + t) for s = ln(1 + e^x), t = tanh(s).
+
+    With u = e^x: t = u (u + 2) / d, (1 - t^2) (1 - e^-s) = 4 u (1 + u) / d^2, d = u (u + 2) + 2. With e = e^-|x|
+    these are fractions of polynomials in e on either side; on the left one factor e is taken out of both terms.
+    """
+    zero, minus_half, one, two, four = m.T(0), m.T(-0.5), m.T(1), m.T(2), m.T(4)
+    limit, exp, clamp = by_precision(m, *_VANISHED), m.exp, m.use(clamped)
+
+    def f(dy, x):
+        y = clamp(x, limit)
+        right = y >= zero
+        h = exp(minus_half * abs(y))
+        e = h * h
+        d = one + two * e + two * e * e if right else two + two * e + e * e
+        t = one + two * e if right else two + e
+        slope = four * y * (one + e) * (e * e if right else one)
+        g = (t + slope / d) / d
+        return dy * g if right else ((dy * h) * g) * h
+
+    return f

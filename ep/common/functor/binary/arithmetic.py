@@ -1,0 +1,207 @@
+"""Arithmetic on floating point numbers, complex numbers and bool; that on integers is in `integer`."""
+
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import Kind, functor
+from ep.include.primitive.binary_op import BinaryOp
+
+
+@functor(BinaryOp.kAdd, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
+def add(m: MathLibrary) -> Function:
+    """a + b."""
+
+    def f(a, b):
+        return a + b
+
+    return f
+
+
+@functor(BinaryOp.kSub, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
+def sub(m: MathLibrary) -> Function:
+    """a - b."""
+
+    def f(a, b):
+        return a - b
+
+    return f
+
+
+@functor(BinaryOp.kMul, kinds=(Kind.INTEGER, Kind.FLOAT))
+def mul(m: MathLibrary) -> Function:
+    """a b."""
+
+    def f(a, b):
+        return a * b
+
+    return f
+
+
+@functor(BinaryOp.kMul, kinds=(Kind.COMPLEX,))
+def complex_mul(m: MathLibrary) -> Function:
+    """a b by the textbook formula, as NumPy has it, without C99's recovery of infinities."""
+
+    def f(a, b):
+        return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+
+    return f
+
+
+@functor(BinaryOp.kDiv)
+def div(m: MathLibrary) -> Function:
+    """a / b."""
+
+    def f(a, b):
+        return a / b
+
+    return f
+
+
+@functor(BinaryOp.kDiv, kinds=(Kind.COMPLEX,))
+def complex_div(m: MathLibrary) -> Function:
+    """a / b by Smith's method: b is scaled by its longer part, so that |b|^2 is never formed.
+
+    A zero divisor divides both parts of a by +0, as NumPy has it.
+    """
+    real_type = type(m.T(0).real)
+    zero, one = real_type(0), real_type(1)
+
+    def f(a, b):
+        if abs(b.real) >= abs(b.imag):
+            if b.real == zero and b.imag == zero:
+                return complex(a.real / abs(b.real), a.imag / abs(b.real))
+            ratio = b.imag / b.real
+            scale = one / (b.real + b.imag * ratio)
+            return complex((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
+        ratio = b.real / b.imag
+        scale = one / (b.imag + b.real * ratio)
+        return complex((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+
+    return f
+
+
+@functor(BinaryOp.kMax)
+def maximum(m: MathLibrary) -> Function:
+    """The larger one, b where they are equal; NaN if either is."""
+
+    def f(a, b):
+        return b if (a <= b) | (b != b) else a
+
+    return f
+
+
+@functor(BinaryOp.kMin)
+def minimum(m: MathLibrary) -> Function:
+    """The smaller one, b where they are equal; NaN if either is."""
+
+    def f(a, b):
+        return b if (a >= b) | (b != b) else a
+
+    return f
+
+
+@functor(BinaryOp.kPow)
+def power(m: MathLibrary) -> Function:
+    """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
+    power_of = m.pow
+
+    def f(a, b):
+        return power_of(a, b)
+
+    return f
+
+
+@functor(BinaryOp.kFmod)
+def fmod(m: MathLibrary) -> Function:
+    """The remainder of the truncated quotient: it has the sign of a."""
+    remainder = m.fmod
+
+    def f(a, b):
+        return remainder(a, b)
+
+    return f
+
+
+@functor(BinaryOp.kFloorMod)
+def floor_mod(m: MathLibrary) -> Function:
+    """The remainder of the floored quotient: it has the sign of b."""
+    zero, remainder = m.T(0), m.fmod
+
+    def f(a, b):
+        r = remainder(a, b)
+        return r + b if (r != zero) & ((r < zero) != (b < zero)) else r
+
+    return f
+
+
+@functor(BinaryOp.kFloorDiv)
+def floor_div(m: MathLibrary) -> Function:
+    """The rounded quotient, rounded down."""
+    floor = m.floor
+
+    def f(a, b):
+        return floor(a / b)
+
+    return f
+
+
+@functor(BinaryOp.kTruncDiv)
+def trunc_div(m: MathLibrary) -> Function:
+    """The rounded quotient, rounded toward zero."""
+    trunc = m.trunc
+
+    def f(a, b):
+        return trunc(a / b)
+
+    return f
+
+
+@functor(BinaryOp.kAdd, BinaryOp.kMax, kinds=(Kind.BOOL,))
+def bool_or(m: MathLibrary) -> Function:
+    """a or b: what the sum and the maximum are once they are bool again."""
+
+    def f(a, b):
+        return a | b
+
+    return f
+
+
+@functor(BinaryOp.kSub, kinds=(Kind.BOOL,))
+def bool_xor(m: MathLibrary) -> Function:
+    """a exclusive-or b: what the difference is once it is bool again."""
+
+    def f(a, b):
+        return a ^ b
+
+    return f
+
+
+@functor(
+    *(BinaryOp.kMul, BinaryOp.kMin, BinaryOp.kDiv, BinaryOp.kFloorDiv, BinaryOp.kTruncDiv),
+    kinds=(Kind.BOOL,),
+)
+def bool_and(m: MathLibrary) -> Function:
+    """a and b: the product, the minimum, and the quotient where a zero divisor gives 0."""
+
+    def f(a, b):
+        return a & b
+
+    return f
+
+
+@functor(BinaryOp.kFmod, BinaryOp.kFloorMod, kinds=(Kind.BOOL,))
+def bool_mod(m: MathLibrary) -> Function:
+    """False: the remainder by 1, and what a zero divisor gives."""
+
+    def f(a, b):
+        return False
+
+    return f
+
+
+@functor(BinaryOp.kPow, kinds=(Kind.BOOL,))
+def bool_pow(m: MathLibrary) -> Function:
+    """a^b of 0 and 1; 0^0 = 1."""
+
+    def f(a, b):
+        return a | (not b)
+
+    return f

@@ -1,0 +1,73 @@
+"""Logic on truth values (a number is true unless it is zero) and on bits."""
+
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import Kind, functor
+from ep.include.primitive.binary_op import BinaryOp
+
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT)
+
+
+@functor(BinaryOp.kLogicalAnd, kinds=_NUMBERS)
+def logical_and(m: MathLibrary) -> Function:
+    """Both true; NaN is true."""
+    zero = m.T(0)
+
+    def f(a, b):
+        return (a != zero) & (b != zero)
+
+    return f
+
+
+@functor(BinaryOp.kLogicalOr, kinds=_NUMBERS)
+def logical_or(m: MathLibrary) -> Function:
+    """One of them true."""
+    zero = m.T(0)
+
+    def f(a, b):
+        return (a != zero) | (b != zero)
+
+    return f
+
+
+@functor(BinaryOp.kLogicalXor, kinds=_NUMBERS)
+def logical_xor(m: MathLibrary) -> Function:
+    """Exactly one of them true."""
+    zero = m.T(0)
+
+    def f(a, b):
+        return (a != zero) != (b != zero)
+
+    return f
+
+
+@functor(BinaryOp.kLogicalAnd, kinds=(Kind.BOOL,))
+@functor(BinaryOp.kBitwiseAnd, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_and(m: MathLibrary) -> Function:
+    """a & b."""
+
+    def f(a, b):
+        return a & b
+
+    return f
+
+
+@functor(BinaryOp.kLogicalOr, kinds=(Kind.BOOL,))
+@functor(BinaryOp.kBitwiseOr, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_or(m: MathLibrary) -> Function:
+    """a | b."""
+
+    def f(a, b):
+        return a | b
+
+    return f
+
+
+@functor(BinaryOp.kLogicalXor, kinds=(Kind.BOOL,))
+@functor(BinaryOp.kBitwiseXor, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_xor(m: MathLibrary) -> Function:
+    """a ^ b."""
+
+    def f(a, b):
+        return a ^ b
+
+    return f

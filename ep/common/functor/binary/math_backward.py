@@ -1,0 +1,338 @@
+"""The backward ops of the elementary functions and of those around the gamma function.
+
+Factors that would overflow or vanish together meet dy one by one, so that a result is right wherever it is a number.
+"""
+
+import math
+
+from ep.common.functor.binary.arithmetic import complex_div
+from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, unless_nan
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import Kind, functor
+from ep.common.functor.unary.complex import sqrt as complex_sqrt
+from ep.common.functor.unary.special import digamma, trigamma
+from ep.include.primitive.binary_op import BinaryOp
+
+_SQUARES_TO = (2.0**60, 2.0**500)
+"""In float32 and in float64: numbers below have a square that does not overflow; 1 vanishes beside those squares."""
+
+
+@functor(BinaryOp.kAcosBackwardWithDyX)
+def acos_backward(m: MathLibrary) -> Function:
+    """-dy / sqrt(1 - x^2)."""
+    one, sqrt = m.T(1), m.sqrt
+
+    def f(dy, x):
+        return -dy / sqrt((one - x) * (one + x))
+
+    return f
+
+
+@functor(BinaryOp.kAsinBackwardWithDyX)
+def asin_backward(m: MathLibrary) -> Function:
+    """dy / sqrt(1 - x^2)."""
+    one, sqrt = m.T(1), m.sqrt
+
+    def f(dy, x):
+        return dy / sqrt((one - x) * (one + x))
+
+    return f
+
+
+@functor(BinaryOp.kAcoshBackwardWithDyX)
+def acosh_backward(m: MathLibrary) -> Function:
+    """dy / sqrt(x^2 - 1)."""
+    one, large, sqrt = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt
+
+    def f(dy, x):
+        a = abs(x)
+        return dy / (sqrt((a - one) * (a + one)) if a < large else a)
+
+    return f
+
+
+@functor(BinaryOp.kAsinhBackwardWithDyX)
+def asinh_backward(m: MathLibrary) -> Function:
+    """dy / sqrt(1 + x^2)."""
+    one, large, sqrt = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt
+
+    def f(dy, x):
+        a = abs(x)
+        return dy / (sqrt(one + a * a) if a < large else a)
+
+    return f
+
+
+@functor(BinaryOp.kAtanBackwardWithDyX)
+def atan_backward(m: MathLibrary) -> Function:
+    """dy / (1 + x^2)."""
+    one, large = m.T(1), by_precision(m, *_SQUARES_TO)
+
+    def f(dy, x):
+        return dy / (one + x * x) if abs(x) < large else (dy / x) / x
+
+    return f
+
+
+@functor(BinaryOp.kAtanhBackwardWithDyX)
+def atanh_backward(m: MathLibrary) -> Function:
+    """dy / (1 - x^2)."""
+    one, large = m.T(1), by_precision(m, *_SQUARES_TO)
+
+    def f(dy, x):
+        p, q = one - x, one + x
+        return dy / (p * q) if abs(x) < large else (dy / p) / q
+
+    return f
+
+
+@functor(BinaryOp.kSinBackwardWithDyX)
+def sin_backward(m: MathLibrary) -> Function:
+    """dy cos x."""
+    cos = m.cos
+
+    def f(dy, x):
+        return dy * cos(x)
+
+    return f
+
+
+@functor(BinaryOp.kCosBackwardWithDyX)
+def cos_backward(m: MathLibrary) -> Function:
+    """-dy sin x."""
+    sin = m.sin
+
+    def f(dy, x):
+        return -dy * sin(x)
+
+    return f
+
+
+@functor(BinaryOp.kTanBackwardWithDyX)
+def tan_backward(m: MathLibrary) -> Function:
+    """dy / cos^2 x."""
+    cos = m.cos
+
+    def f(dy, x):
+        c = cos(x)
+        return dy / (c * c)
+
+    return f
+
+
+def half_of_exp_product(m: MathLibrary) -> Function:
+    """dy e^a / 2."""
+    half, exp = m.T(0.5), m.exp
+
+    def f(dy, a):
+        h = exp(half * a)
+        return (dy * (half * h)) * h
+
+    return f
+
+
+@functor(BinaryOp.kCoshBackwardWithDyX)
+def cosh_backward(m: MathLibrary) -> Function:
+    """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
+    zero, far, sinh, times_half_exp = m.T(0), by_precision(m, 80, 700), m.sinh, m.use(half_of_exp_product)
+
+    def f(dy, x):
+        return dy * sinh(x) if abs(x) < far else times_half_exp(dy if x > zero else -dy, abs(x))
+
+    return f
+
+
+@functor(BinaryOp.kSinhBackwardWithDyX)
+def sinh_backward(m: MathLibrary) -> Function:
+    """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
+    far, cosh, times_half_exp = by_precision(m, 80, 700), m.cosh, m.use(half_of_exp_product)
+
+    def f(dy, x):
+        return dy * cosh(x) if abs(x) < far else times_half_exp(dy, abs(x))
+
+    return f
+
+
+@functor(BinaryOp.kErfBackwardWithDyX)
+def erf_backward(m: MathLibrary) -> Function:
+    """dy 2 / sqrt(pi) e^(-x^2)."""
+    factor, root = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian)
+
+    def f(dy, x):
+        h = root(x)
+        return (dy * (factor * h)) * h
+
+    return f
+
+
+@functor(BinaryOp.kErfcBackwardWithDyX)
+def erfc_backward(m: MathLibrary) -> Function:
+    """-dy 2 / sqrt(pi) e^(-x^2)."""
+    erf_gradient = m.use(erf_backward)
+
+    def f(dy, x):
+        return -erf_gradient(dy, x)
+
+    return f
+
+
+@functor(BinaryOp.kExpBackwardWithDyX, BinaryOp.kExpm1BackwardWithDyX)
+def exp_backward(m: MathLibrary) -> Function:
+    """dy e^x."""
+    half, exp = m.T(0.5), m.exp
+
+    def f(dy, x):
+        h = exp(half * x)
+        return (dy * h) * h
+
+    return f
+
+
+@functor(BinaryOp.kExp2BackwardWithDyX)
+def exp2_backward(m: MathLibrary) -> Function:
+    """dy 2^x ln 2."""
+    half, ln2, exp2 = m.T(0.5), m.T(math.log(2)), m.exp2
+
+    def f(dy, x):
+        h = exp2(half * x)
+        return (dy * (ln2 * h)) * h
+
+    return f
+
+
+@functor(BinaryOp.kLogBackwardWithDyX)
+def log_backward(m: MathLibrary) -> Function:
+    """dy / x."""
+
+    def f(dy, x):
+        return dy / x
+
+    return f
+
+
+@functor(BinaryOp.kLog2BackwardWithDyX)
+def log2_backward(m: MathLibrary) -> Function:
+    """dy / (x ln 2)."""
+    factor = m.T(1 / math.log(2))
+
+    def f(dy, x):
+        return (dy / x) * factor
+
+    return f
+
+
+@functor(BinaryOp.kLog10BackwardWithDyX)
+def log10_backward(m: MathLibrary) -> Function:
+    """dy / (x ln 10).
+
+    1 / ln 10 is less than 1: it goes first where dy / x alone could overflow, last where dy alone would lose bits.
+    """
+    one, factor, small = m.T(1), m.T(1 / math.log(10)), m.T(2.0**-60)
+
+    def f(dy, x):
+        first = abs(dy) > small
+        return (dy * (factor if first else one)) / x * (one if first else factor)
+
+    return f
+
+
+@functor(BinaryOp.kLog1pBackwardWithDyX)
+def log1p_backward(m: MathLibrary) -> Function:
+    """dy / (1 + x)."""
+    one = m.T(1)
+
+    def f(dy, x):
+        return dy / (one + x)
+
+    return f
+
+
+@functor(BinaryOp.kLgammaBackwardWithDyX)
+def lgamma_backward(m: MathLibrary) -> Function:
+    """dy psi(x), which is -dy / x near 0."""
+    small, psi = m.T(2.0**-60), m.use(digamma)
+
+    def f(dy, x):
+        return -dy / x if abs(x) < small else dy * psi(x)
+
+    return f
+
+
+@functor(BinaryOp.kDigammaBackwardWithDyX)
+def digamma_backward(m: MathLibrary) -> Function:
+    """dy psi'(x), which is dy / x^2 near 0."""
+    small, psi1 = m.T(2.0**-60), m.use(trigamma)
+
+    def f(dy, x):
+        return (dy / x) / x if abs(x) < small else dy * psi1(x)
+
+    return f
+
+
+@functor(BinaryOp.kReciprocalBackwardWithDyX)
+def reciprocal_backward(m: MathLibrary) -> Function:
+    """-dy / x^2."""
+
+    def f(dy, x):
+        return (-dy / x) / x
+
+    return f
+
+
+@functor(BinaryOp.kReciprocalNoNanBackwardWithDyX)
+def reciprocal_no_nan_backward(m: MathLibrary) -> Function:
+    """-dy / x^2, 0 where x is 0."""
+    zero, result = m.T(0), m.use(unless_nan)
+
+    def f(dy, x):
+        return result(zero if x == zero else (-dy / x) / x, dy, x)
+
+    return f
+
+
+@functor(BinaryOp.kSqrtBackwardWithDyX)
+def sqrt_backward(m: MathLibrary) -> Function:
+    """dy / (2 sqrt x)."""
+    sqrt = m.sqrt
+
+    def f(dy, x):
+        s = sqrt(x)
+        return dy / (s + s)
+
+    return f
+
+
+@functor(BinaryOp.kSqrtBackwardWithDyX, kinds=(Kind.COMPLEX,))
+def complex_sqrt_backward(m: MathLibrary) -> Function:
+    """dy / (2 conj(sqrt x))."""
+    sqrt, divide = m.use(complex_sqrt), m.use(complex_div)
+
+    def f(dy, x):
+        s = sqrt(x)
+        return divide(dy, complex(s.real + s.real, -(s.imag + s.imag)))
+
+    return f
+
+
+@functor(BinaryOp.kRsqrtBackwardWithDyX)
+def rsqrt_backward(m: MathLibrary) -> Function:
+    """-dy / (2 sqrt(x^3))."""
+    sqrt = m.sqrt
+
+    def f(dy, x):
+        s = sqrt(x)
+        # |x|: sqrt is -0 for -0 already, and NaN for all other negative numbers.
+        return (-dy / (s + s)) / abs(x)
+
+    return f
+
+
+@functor(BinaryOp.kSquareBackwardWithDyX)
+def square_backward(m: MathLibrary) -> Function:
+    """2 x dy."""
+
+    def f(dy, x):
+        p = x * dy
+        return p + p
+
+    return f

@@ -1,0 +1,72 @@
+"""The gradients of a power with a constant exponent or a constant base. Their operands come as (x, dy)."""
+
+import numpy as np
+
+from ep.common.functor.binary.gradient import unless_nan
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import Kind, functor
+from ep.include.primitive.binary_op import BinaryOp
+
+
+@functor(BinaryOp.kScalarBasePowerGrad)
+def base_power_grad(m: MathLibrary) -> Function:
+    """c x^(c - 1) dy for the exponent c.
+
+    |x|^(c - 1) is taken as a square whose factors meet dy one by one: the product can be a normal number where the
+    power alone is not. c - 1 is exact from c = 1/2 on. Below, its rounding error would grow with ln |x|, and
+    |x|^c / |x| takes its place.
+    """
+    zero, half, one, infinity, nan = m.T(0), m.T(0.5), m.T(1), m.T(np.inf), m.T(np.nan)
+    power, floor, copysign, result = m.pow, m.floor, m.copysign, m.use(unless_nan)
+
+    def f(x, dy, c):
+        a = abs(x)
+        divide = (c < half) & (a != zero) & (a < infinity)
+        p = power(a, half * (c if divide else c - one))
+        g = dy * (c * p)
+        g = (g / a if divide else g) * p
+        # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
+        if floor(c) == c:
+            g = copysign(one, x) * g if floor(half * c) == half * c else g
+        else:
+            g = nan if (x < zero) & (a < infinity) else g
+        return result(g, x, dy)
+
+    return f
+
+
+@functor(BinaryOp.kScalarExpPowerGrad)
+def exp_power_grad(m: MathLibrary) -> Function:
+    """c^x ln(c) dy for the base c.
+
+    c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
+    where c^x alone is not.
+    """
+    half, power, log, result = m.T(0.5), m.pow, m.log, m.use(unless_nan)
+
+    def f(x, dy, c):
+        p = power(c, half * x)
+        return result(dy * (p * log(c)) * p, x, dy)
+
+    return f
+
+
+@functor(BinaryOp.kScalarBasePowerGrad, kinds=(Kind.BOOL, Kind.INTEGER))
+def integer_base_power_grad(m: MathLibrary) -> Function:
+    """c x^(c - 1) dy in float64."""
+    one = np.float64(1)
+
+    def f(x, dy, c):
+        return c * np.float64(x) ** (c - one) * np.float64(dy)
+
+    return f
+
+
+@functor(BinaryOp.kScalarExpPowerGrad, kinds=(Kind.BOOL, Kind.INTEGER))
+def integer_exp_power_grad(m: MathLibrary) -> Function:
+    """c^x ln(c) dy in float64."""
+
+    def f(x, dy, c):
+        return c ** np.float64(x) * np.log(c) * np.float64(dy)
+
+    return f

@@ -1,0 +1,88 @@
+"""The Hurwitz zeta function."""
+
+import numpy as np
+
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import functor
+from ep.include.primitive.binary_op import BinaryOp
+
+_TERMS = 9
+"""Terms summed one by one; an integral with Euler-Maclaurin corrections stands for the rest of the series."""
+
+_EULER_MACLAURIN = (
+    *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -1 / 1.8924375803183791606e9),
+    *(1 / 7.47242496e10, -1 / 2.950130727918164224e12, 1 / 1.1646782814350067249e14),
+    *(-1 / 4.5979787224074726105e15, 1 / 1.8152105401943546773e17, -1 / 7.1661652561756670113e18),
+)
+"""B_2k / (2k)!"""
+
+
+def zeta_of_positive(m: MathLibrary) -> Function:
+    """The sum of (q + n)^-x over n >= 0, for x > 1 and q > 0.
+
+    With w = q + 9 the rest of the sum from n = 9 on is w^(1-x) / (x - 1) + w^-x (1/2 + x / (12 w) - ...). w^(1-x) is
+    not taken as w w^-x: it can be a normal number where w^-x is not.
+    """
+    zero, half, one, largest = m.T(0), m.T(0.5), m.T(1), m.T(np.finfo(m.T).max)
+    terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
+    coefficients, power = tuple(m.T(c) for c in _EULER_MACLAURIN), m.pow
+
+    def f(infinite_x, q):
+        # q^-x is already 0, 1 or infinite at the largest number, where the corrections below still are numbers.
+        x = largest if infinite_x > largest else infinite_x
+        n, total = zero, zero
+        while n < terms:
+            total += power(q + n, -x)
+            n += one
+        w = q + terms
+        integral = power(w, one - x)
+        last = integral / w
+        total += integral / (x - one)
+        total += half * last
+        k, term = zero, last * (x / w)
+        for c in coefficients:
+            correction = term * c
+            total += correction
+            if abs(correction) <= epsilon * abs(total):
+                break
+            k += one
+            term *= (x + k) / w
+            k += one
+            term *= (x + k) / w
+        return total
+
+    return f
+
+
+@functor(BinaryOp.kZeta)
+def zeta(m: MathLibrary) -> Function:
+    """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0.
+
+    +inf for x = 1 and for q = 0, -1, -2, ...; NaN for x < 1, and for other q < 0 unless x is an integer. There the
+    terms with a negative base are (-1)^x times those of a finite sum with positive bases: however far q is from 0,
+    the work stays the same.
+    """
+    zero, half, one = m.T(0), m.T(0.5), m.T(1)
+    infinity, nan = m.T(np.inf), m.T(np.nan)
+    floor, positive = m.floor, m.use(zeta_of_positive)
+
+    def f(x, q):
+        if (x != x) | (q != q):
+            return x + q
+        if x == one:
+            return infinity
+        if x < one:
+            return nan
+        if q > zero:
+            return positive(x, q)
+        if q == floor(q):
+            return infinity
+        if x != floor(x):
+            return nan
+        p = -q
+        fraction = p - floor(p)
+        mirrored = positive(x, fraction) - positive(x, p + one)
+        even = half * x == floor(half * x)
+        return positive(x, one - fraction) + (mirrored if even else -mirrored)
+
+    return f

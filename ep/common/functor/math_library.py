@@ -1,0 +1,58 @@
+"""What a functor body may use: the arithmetic type, and the elementary functions of the device it is built for."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+Maker = Callable[["MathLibrary"], Function]
+
+ELEMENTARY = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sqrt", "rsqrt", "fmod"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("erf", "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "copysign"),
+)
+"""The functions that every device supplies for float32 and float64: real arguments of type T to a result of type T."""
+
+
+class MathLibrary:
+    """The elementary functions of one device in one arithmetic type.
+
+    A functor body is made by a *maker*, a function of a MathLibrary: it reads `m.T` and the functions that it needs,
+    and returns a plain scalar function which captures them. Nothing in it names a device or a compiler.
+
+    T: NumPy scalar type of the arithmetic. Constants are written `m.T(0.5)`: a bare Python literal would turn
+        float32 arithmetic into float64, and uint64 arithmetic into float64.
+    exp, log, ...: the functions of `ELEMENTARY`, only where T is float32 or float64.
+    """
+
+    def __init__(
+        self,
+        scalar_type: type[np.generic],
+        elementary: Mapping[str, Function],
+        jit: Callable[[Function], Function],
+        overrides: Mapping[Maker, Maker] | None = None,
+    ) -> None:
+        """Offer `elementary` for `scalar_type`; `jit` makes a plain function callable from others on the device.
+
+        overrides: makers of the device's own that take the place of common ones, wherever those are used.
+        """
+        self.T: Any = scalar_type
+        self._elementary = elementary
+        self._jit = jit
+        self._overrides = overrides or {}
+        self._made: dict[Maker, Function] = {}
+
+    def __getattr__(self, name: str) -> Function:
+        try:
+            return self._elementary[name]
+        except KeyError:
+            raise AttributeError(f"no elementary function {name!r} in the arithmetic of {self.T.__name__}") from None
+
+    def use(self, maker: Maker) -> Function:
+        """Return the function that `maker` makes for this library, ready to be called from a functor body."""
+        made = self._made.get(maker)
+        if made is None:
+            made = self._made[maker] = self._jit(self._overrides.get(maker, maker)(self))
+        return made

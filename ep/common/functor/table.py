@@ -1,0 +1,44 @@
+"""The table of functor makers: which maker gives the meaning of an op on which kind of numbers."""
+
+from collections.abc import Callable
+from enum import Enum
+
+from ep.common.functor.math_library import Maker
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.unary_op import UnaryOp
+
+
+class Kind(Enum):
+    """The kinds of numbers that can need a body of their own; the kind of a key is that of its source."""
+
+    BOOL = "bool"
+    INTEGER = "integer"
+    FLOAT = "float"
+    COMPLEX = "complex"
+
+
+_TABLE: dict[tuple[UnaryOp | BinaryOp, Kind], Maker] = {}
+
+
+def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -> Callable[[Maker], Maker]:
+    """Declare the decorated maker as the meaning of `ops` on numbers of `kinds`.
+
+    The maker takes a MathLibrary and returns `f(x)` for a UnaryOp, `f(a, b)` for a BinaryOp; where the op has
+    attributes (`ep.include.primitive.attributes`), they follow as further arguments, in the type T of the library
+    for float kinds and in float64 for all others.
+    """
+
+    def declare(maker: Maker) -> Maker:
+        for op in ops:
+            for kind in kinds:
+                if (op, kind) in _TABLE:
+                    raise ValueError(f"{op} on {kind.value} numbers has a functor already: {_TABLE[op, kind].__qualname__}")
+                _TABLE[op, kind] = maker
+        return maker
+
+    return declare
+
+
+def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:
+    """Return the maker that was declared for `op` on numbers of `kind`; KeyError where there is none."""
+    return _TABLE[op, kind]

@@ -1,0 +1,112 @@
+"""Tests of a value, replacements by such tests, and bits."""
+
+import math
+
+from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.table import Kind, functor
+from ep.include.primitive.unary_op import UnaryOp
+
+
+@functor(UnaryOp.kLogicalNot, kinds=tuple(Kind))
+def logical_not(m: MathLibrary) -> Function:
+    """x == 0: true for -0, false for a NaN."""
+    zero = m.T(0)
+
+    def f(x):
+        return x == zero
+
+    return f
+
+
+@functor(UnaryOp.kNotEqualZero)
+def not_equal_zero(m: MathLibrary) -> Function:
+    """1 where x != 0 (so for a NaN), else 0."""
+    zero, one = m.T(0), m.T(1)
+
+    def f(x):
+        return one if x != zero else zero
+
+    return f
+
+
+@functor(UnaryOp.kNanAssign)
+def nan_assign(m: MathLibrary) -> Function:
+    """0 for a NaN, else x."""
+    zero = m.T(0)
+
+    def f(x):
+        return zero if x != x else x
+
+    return f
+
+
+@functor(UnaryOp.kIsNan)
+def is_nan(m: MathLibrary) -> Function:
+    """Whether x is a NaN."""
+
+    def f(x):
+        return x != x
+
+    return f
+
+
+@functor(UnaryOp.kIsInf)
+def is_inf(m: MathLibrary) -> Function:
+    """Whether x is +-inf."""
+    infinity = m.T(math.inf)
+
+    def f(x):
+        return abs(x) == infinity
+
+    return f
+
+
+@functor(UnaryOp.kIsFinite)
+def is_finite(m: MathLibrary) -> Function:
+    """Whether x is neither +-inf nor a NaN."""
+    infinity = m.T(math.inf)
+
+    def f(x):
+        return abs(x) < infinity
+
+    return f
+
+
+@functor(UnaryOp.kIsNan, UnaryOp.kIsInf, kinds=(Kind.INTEGER, Kind.BOOL))
+def never(m: MathLibrary) -> Function:
+    """False: an integer is always finite."""
+
+    def f(x):
+        return False
+
+    return f
+
+
+@functor(UnaryOp.kIsFinite, kinds=(Kind.INTEGER, Kind.BOOL))
+def always(m: MathLibrary) -> Function:
+    """True: an integer is always finite."""
+
+    def f(x):
+        return True
+
+    return f
+
+
+@functor(UnaryOp.kBitwiseNot, kinds=(Kind.INTEGER,))
+def bitwise_not(m: MathLibrary) -> Function:
+    """Every bit inverted."""
+
+    def f(x):
+        return ~x
+
+    return f
+
+
+@functor(UnaryOp.kBitwiseNot, kinds=(Kind.BOOL,))
+def bool_not(m: MathLibrary) -> Function:
+    """The only bit inverted."""
+
+    def f(x):
+        return not x
+
+    return f

@@ -1,0 +1,25 @@
+"""What kind of numbers a data type holds, and which data types are of a kind."""
+
+from typing import Final
+
+from ep.common.functor.table import Kind
+from ep.include.data_type import DataType as T
+
+BOOL: Final = (T.kBool,)
+INTEGERS: Final = (T.kInt8, T.kUInt8, T.kInt16, T.kUInt16, T.kInt32, T.kUInt32, T.kInt64, T.kUInt64)
+CHAR: Final = (T.kChar,)
+FLOATS: Final = (T.kFloat16, T.kBFloat16, T.kFloat, T.kDouble)
+COMPLEXES: Final = (T.kComplex64, T.kComplex128)
+ALL: Final = BOOL + CHAR + INTEGERS + FLOATS + COMPLEXES
+
+_KIND: Final = {
+    **dict.fromkeys(BOOL, Kind.BOOL),
+    **dict.fromkeys(CHAR + INTEGERS, Kind.INTEGER),
+    **dict.fromkeys(FLOATS, Kind.FLOAT),
+    **dict.fromkeys(COMPLEXES, Kind.COMPLEX),
+}
+
+
+def number_kind(data_type: T) -> Kind:
+    """The kind of numbers that `data_type` holds."""
+    return _KIND[data_type]

@@ -1,0 +1,78 @@
+"""Broadcast dims, and their two simplifications: as few axes as the data truly has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+Dims = tuple[int, ...]
+
+
+def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None) -> Dims:
+    """The dims that NumPy's broadcasting of `operands` gives; ValueError, with the operands' names, where it fails."""
+    num_dims = max(map(len, operands))
+    result = []
+    for axis in range(-num_dims, 0):
+        sizes = {dims[axis] for dims in operands if -axis <= len(dims)}
+        if len(sizes - {1}) > 1:
+            shown = names or [f"operand {position}" for position in range(len(operands))]
+            listed = ", ".join(f"{name} {tuple(dims)}" for name, dims in zip(shown, operands, strict=True))
+            raise ValueError(f"dims do not broadcast at axis {axis}: {listed}")
+        result.append(next(iter(sizes - {1}), 1))
+    return tuple(result)
+
+
+def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]:
+    """Simplify dims that broadcast and have no size 0; return those of the operands and of the result.
+
+    Axes of size 1 go, and neighbours that are broadcast in the same operands merge:
+    `(2,5,10,5)` with `(5,1,5,10,1)` becomes `(1,2,50,5)` with `(5,1,50,1)`. All of one rank, which is at least 1.
+    """
+    num_dims = max(map(len, operands))
+    padded = [(1,) * (num_dims - len(dims)) + tuple(dims) for dims in operands]
+    if any(math.prod(dims) == 1 for dims in padded):
+        # one element fits anywhere: where that leaves a single shape, it is one axis
+        larger = {dims for dims in padded if math.prod(dims) > 1}
+        if len(larger) <= 1:
+            sizes = [math.prod(dims) for dims in padded]
+            return [(size,) for size in sizes], (max(sizes),)
+    kept: list[list[int]] = []  # per axis, the operands' sizes
+    flags: list[tuple[bool, ...]] = []
+    for sizes in zip(*padded, strict=True):
+        if max(sizes) == 1:
+            continue
+        broadcast = tuple(size == 1 for size in sizes)
+        if flags and flags[-1] == broadcast:
+            kept[-1] = [a * b for a, b in zip(kept[-1], sizes, strict=True)]
+        else:
+            kept.append(list(sizes))
+            flags.append(broadcast)
+    kept = kept or [[1] * len(operands)]
+    return [tuple(axis[position] for axis in kept) for position in range(len(operands))], tuple(map(max, kept))
+
+
+class StridedWalk(NamedTuple):
+    """A walk that reads a source and writes a destination, both by strides in elements."""
+
+    dims: Dims
+    src_strides: Dims
+    dst_strides: Dims
+
+
+def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:
+    """Simplify a walk over `dims`, none of size 0, whose source strides are 0 where the source is broadcast.
+
+    The axes come in the order of falling destination strides; those of size 1 go; two neighbours merge where both
+    source and destination step from one to the other without a gap, which is decided between axes that are kept.
+    """
+    kept: list[tuple[int, int, int]] = []
+    axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=lambda axis: -axis[2])
+    for size, src, dst in axes:
+        if size == 1:
+            continue
+        if kept and kept[-1][1] == src * size and kept[-1][2] == dst * size:
+            kept[-1] = (kept[-1][0] * size, src, dst)
+        else:
+            kept.append((size, src, dst))
+    return StridedWalk(*map(tuple, zip(*(kept or [(1, 1, 1)]), strict=True)))

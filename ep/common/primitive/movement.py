@@ -1,0 +1,43 @@
+"""How data that is only moved is moved: by size, in the widest unit that fits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.common.primitive.broadcast import StridedWalk
+
+MAX_UNIT: Final = 16
+"""Bytes of the widest unit."""
+
+
+def widest_unit(*byte_counts: int) -> int:
+    """The widest of 16, 8, 4, 2 and 1 bytes that divides all of `byte_counts` (addresses, strides, row sizes)."""
+    unit = MAX_UNIT
+    while any(count % unit for count in byte_counts):
+        unit //= 2
+    return unit
+
+
+def fits_32_bit_offsets(*element_counts: int) -> bool:
+    """Whether offsets into arrays of so many elements may be computed in 32 bits: upstream's 2^31 / 2."""
+    return max(element_counts, default=0) < 2**30
+
+
+def widen(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int]:
+    """Move a walk's elements in wider units where a run of them is contiguous at both ends; return walk and unit.
+
+    Only whole axes or whole parts of the last axis become units, and only where every other stride is a multiple:
+    the walk that returns moves the same bytes.
+    """
+    dims, src, dst = (list(part) for part in walk)
+    unit = itemsize
+    while unit < MAX_UNIT and src[-1] == dst[-1] == 1 and dims[-1] % 2 == 0:
+        if any(stride % 2 for stride in (*src[:-1], *dst[:-1])):
+            break
+        unit *= 2
+        dims[-1] //= 2
+        src[:-1] = [stride // 2 for stride in src[:-1]]
+        dst[:-1] = [stride // 2 for stride in dst[:-1]]
+        if dims[-1] == 1 and len(dims) > 1:
+            del dims[-1], src[-1], dst[-1]
+    return StridedWalk(tuple(dims), tuple(src), tuple(dst)), unit

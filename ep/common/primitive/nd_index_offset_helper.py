@@ -1,0 +1,48 @@
+"""Conversion between the index of an element and its offset (`nd_index_offset_helper.h`), on the host and in kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import MutableSequence, Sequence
+
+from ep.common.primitive.strides import contiguous_strides
+
+
+def nd_index_to_offset(index: Sequence[int], strides: Sequence[int], num_dims: int) -> int:
+    """The offset of `index`: the sum of index times stride. In kernels, the sequences are arrays of one integer type."""
+    offset = strides[0] * 0  # an integer of the type of the sequences
+    for axis in range(num_dims):
+        offset += index[axis] * strides[axis]
+    return offset
+
+
+def offset_to_nd_index(offset: int, dims: Sequence[int], num_dims: int, index: MutableSequence[int]) -> None:
+    """Write the index at `offset` of a contiguous array of `dims` to the first `num_dims` places of `index`."""
+    for axis in range(num_dims - 1, -1, -1):
+        index[axis] = offset % dims[axis]
+        offset = offset // dims[axis]
+
+
+class NdIndexOffsetHelper:
+    """Row-major dims, of any number, with upstream's two conversions."""
+
+    def __init__(self, dims: Sequence[int]) -> None:
+        """Help with arrays of `dims`, each at least 1."""
+        self.dims = tuple(dims)
+        self.strides = contiguous_strides(self.dims)
+        if min(self.dims, default=1) < 1:
+            raise ValueError(f"dims are {self.dims}; each must be at least 1")
+
+    def NdIndexToOffset(self, index: Sequence[int]) -> int:
+        """The offset of the element at `index`; a shorter index means the leading axes, as upstream has it."""
+        if len(index) > len(self.dims):
+            raise ValueError(f"index has {len(index)} places for {len(self.dims)} dims")
+        return nd_index_to_offset(index, self.strides or (1,), len(index))
+
+    def OffsetToNdIndex(self, offset: int) -> tuple[int, ...]:
+        """The index of the element at `offset`; ValueError outside the array."""
+        if not 0 <= offset < math.prod(self.dims):
+            raise ValueError(f"offset is {offset}; the array has {math.prod(self.dims)} elements")
+        index = [0] * len(self.dims)
+        offset_to_nd_index(offset, self.dims, len(self.dims), index)
+        return tuple(index)

@@ -1,0 +1,37 @@
+"""Sizes and strides of row-major arrays. Strides are in elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a contiguous array: `[6, 3, 4, 5]` has `[60, 20, 5, 1]`."""
+    strides = [1] * len(dims)
+    for axis in range(len(dims) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * dims[axis + 1]
+    return tuple(strides)
+
+
+def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_dims: int) -> tuple[int, ...]:
+    """The strides with which a walk over `num_dims` broadcast dims reads the source: 0 where an axis is new or was 1."""
+    kept = (0 if size == 1 else stride for size, stride in zip(src_dims, src_strides, strict=True))
+    return (0,) * (num_dims - len(src_dims)) + tuple(kept)
+
+
+def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
+    """The elements from the first to the last that the strides reach, both included; 0 for an empty array."""
+    if 0 in dims:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(dims, strides, strict=True))
+
+
+def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether no two elements share a place, for strides that nest: each axis steps over all that the finer ones reach."""
+    reached = 0
+    for stride, size in sorted(zip(strides, dims, strict=True)):
+        if size > 1:
+            if stride <= reached:
+                return False
+            reached += stride * (size - 1)
+    return True

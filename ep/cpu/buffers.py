@@ -1,0 +1,71 @@
+"""Checks of the CPU's buffers, in Python: they explain what compiled code only noticed, or put it right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ep.cpu.stream import CpuStream
+from ep.include.data_type import DataType
+
+
+def check_stream(stream: Any) -> CpuStream:
+    """Return `stream`; TypeError where it is no stream of the CPU."""
+    if not isinstance(stream, CpuStream):
+        raise TypeError(f"stream must be a stream of the CPU, not {stream!r}")
+    return stream
+
+
+def as_buffer(
+    buffer: Any, argument: str, data_type: DataType, num_elements: int, *, writable: bool = False
+) -> np.ndarray[Any, Any]:
+    """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, over the same memory.
+
+    num_elements: how many elements are needed at least.
+    Raises TypeError for what is no ndarray and for another dtype, ValueError for memory that is not C-contiguous,
+    read-only (where it is to be written) or too small.
+    """
+    if not isinstance(buffer, np.ndarray):
+        hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
+        raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
+    if buffer.dtype != data_type.dtype and not _is_unnamed_bfloat16(buffer, data_type):
+        raise TypeError(f"{argument} has dtype {buffer.dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
+    if not buffer.flags.c_contiguous:
+        raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
+    if writable and not buffer.flags.writeable:
+        raise ValueError(f"{argument} is read-only")
+    if buffer.size < num_elements:
+        raise ValueError(f"{argument} has {buffer.size} elements; at least {num_elements} are needed")
+    plain = buffer.view(np.ndarray)
+    return plain if plain.dtype is data_type.dtype else plain.view(data_type.dtype)
+
+
+def check_overlap(
+    dst: np.ndarray[Any, Any],
+    dst_elements: int,
+    dst_argument: str,
+    src: np.ndarray[Any, Any],
+    src_elements: int,
+    src_argument: str,
+    *,
+    in_place: bool = False,
+) -> None:
+    """Raise ValueError where the used parts of `dst` and `src` share memory.
+
+    in_place: the two may be the very same memory, since each element is read and written at one place.
+    """
+    dst_begin, src_begin = dst.ctypes.data, src.ctypes.data
+    dst_end, src_end = dst_begin + dst_elements * dst.itemsize, src_begin + src_elements * src.itemsize
+    if dst_begin >= src_end or src_begin >= dst_end:
+        return
+    if (dst_begin, dst_end) == (src_begin, src_end):
+        if not in_place:
+            raise ValueError(f"{dst_argument} is the memory of {src_argument}, which this launch cannot work in")
+        return
+    raise ValueError(f"{dst_argument} overlaps {src_argument}")
+
+
+def _is_unnamed_bfloat16(buffer: np.ndarray[Any, Any], data_type: DataType) -> bool:
+    """Whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
+    return data_type is DataType.kBFloat16 and buffer.dtype.kind == "V" and buffer.dtype.itemsize == 2 and not buffer.dtype.names

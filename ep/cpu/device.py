@@ -1,0 +1,118 @@
+"""The CPU as a device."""
+
+from __future__ import annotations
+
+import operator
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ep.cpu.launch_state import NUM_THREADS, RELEASES_GIL
+from ep.cpu.stream import CpuEvent, CpuStream
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device import Device, kMaxAlignmentRequirement
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.include.device_manager import DeviceManager
+
+
+class CpuDevice(Device):
+    """The CPU, with the number of threads that its launches use."""
+
+    def __init__(self, device_manager: DeviceManager) -> None:
+        """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
+        self._device_manager = device_manager
+        # compiled entries read these words at every launch
+        self._settings = np.zeros(2, np.int64)
+        self._settings[RELEASES_GIL] = 1
+        self.settings_address: int = self._settings.ctypes.data
+        asked = os.environ.get("EP_CPU_NUM_THREADS")
+        if asked is None:
+            self.SetNumThreads(available_threads())
+        elif asked.isdecimal() and int(asked) > 0:
+            self.SetNumThreads(int(asked))
+        else:
+            raise ValueError(f"EP_CPU_NUM_THREADS is {asked!r}; it must be a number of threads, at least 1")
+
+    def SetNumThreads(self, num_threads: int) -> None:
+        """Let launches from now on use at most `num_threads` threads, of those that Numba started."""
+        number = operator.index(num_threads)
+        if number < 1:
+            raise ValueError(f"num_threads is {number}; it must be at least 1")
+        self._settings[NUM_THREADS] = number
+
+    def GetNumThreads(self) -> int:
+        """The most threads that a launch uses."""
+        return int(self._settings[NUM_THREADS])
+
+    def serialize_launches(self) -> None:
+        """Keep the GIL during launches from now on: for a threading layer that cannot be entered twice."""
+        self._settings[RELEASES_GIL] = 0
+
+    def SetAsActiveDevice(self) -> None:
+        self._device_manager.SetActiveDeviceByIndex(0)
+
+    def Reset(self) -> None:
+        return None
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCPU
+
+    def device_index(self) -> int:
+        return 0
+
+    def device_manager(self) -> DeviceManager:
+        return self._device_manager
+
+    def CreateStream(self) -> CpuStream:
+        return CpuStream(self)
+
+    def DestroyStream(self, stream: Stream) -> None:
+        if not isinstance(stream, CpuStream):
+            raise TypeError(f"stream must be a stream of the CPU, not {stream!r}")
+
+    def CreateEvent(self) -> CpuEvent:
+        return CpuEvent()
+
+    def DestroyEvent(self, event: Event) -> None:
+        if not isinstance(event, CpuEvent):
+            raise TypeError(f"event must be an event of the CPU, not {event!r}")
+
+    def Alloc(self, options: AllocationOptions, size: int) -> Any:
+        number = operator.index(size)
+        if number < 0:
+            raise ValueError(f"size is {number}; it must not be negative")
+        if options.HasNumaNodeAffinity():
+            raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; the CPU device cannot place memory on a node")
+        if options.pinned_device_type not in (None, DeviceType.kCPU):
+            device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
+            return device.AllocPinned(options, number)
+        block = np.empty(number + kMaxAlignmentRequirement, np.uint8)
+        start = -block.ctypes.data % kMaxAlignmentRequirement
+        return block[start : start + number]
+
+    def Free(self, options: AllocationOptions, buffer: Any) -> None:
+        if not isinstance(buffer, np.ndarray):
+            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+        if options.pinned_device_type not in (None, DeviceType.kCPU):
+            device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
+            device.FreePinned(options, buffer)
+
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
+        return self.Alloc(options, size)
+
+    def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:
+        self.Free(options, buffer)
+
+    def __repr__(self) -> str:
+        return f"<CpuDevice: {self.GetNumThreads()} threads>"
+
+
+def available_threads() -> int:
+    """The number of processors that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

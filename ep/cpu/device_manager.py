@@ -1,0 +1,45 @@
+"""The manager of the one CPU device."""
+
+from __future__ import annotations
+
+import threading
+
+from ep.cpu.device import CpuDevice
+from ep.include.device_manager import DeviceManager
+from ep.include.device_type import DeviceType
+from ep.include.errors import DeviceUnavailableError
+
+
+class CpuDeviceManager(DeviceManager):
+    """There is one CPU device, number 0, and it is always there."""
+
+    def __init__(self) -> None:
+        self._device: CpuDevice | None = None
+        self._lock = threading.Lock()
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCPU
+
+    def GetDevice(self, device_index: int) -> CpuDevice:
+        _check_index(device_index)
+        with self._lock:
+            if self._device is None:
+                self._device = CpuDevice(self)
+        return self._device
+
+    def GetDeviceCount(self) -> int:
+        return 1
+
+    def GetActiveDeviceIndex(self) -> int:
+        return 0
+
+    def SetActiveDeviceByIndex(self, device_index: int) -> None:
+        _check_index(device_index)
+
+    def IsStreamWaitEventSupported(self) -> bool:
+        return True
+
+
+def _check_index(device_index: int) -> None:
+    if device_index != 0:
+        raise DeviceUnavailableError(f"device_index is {device_index}; there is one CPU device, number 0")

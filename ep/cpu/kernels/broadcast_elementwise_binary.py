@@ -1,0 +1,128 @@
+"""BroadcastElementwiseBinary: a row kernel for each key, the task that walks the outer axes, and the entry.
+
+A row kernel runs over the innermost axis, along which an operand is contiguous or one element. The walk is compiled
+once for all keys and calls the row kernel by its address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba.core import types
+
+from ep.cpu.kernels.compiler import compile_entry, compile_task
+from ep.cpu.kernels.functors import attribute_reader, functor, storage_type
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
+from ep.cpu.kernels.odometer import first_row, next_row
+from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES
+from ep.include.data_type import DataType
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.primitive import kMaxNumDims
+
+# words of the contexts of walk and row kernel
+_SRC0, _SRC1, _DST, _STATE = 0, 1, 2, 3
+_PLAN = 4  # of the walk
+_STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
+
+
+
+def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
+    """The address of the task (context, begin, end): dst[i] = op(src0[i], src1[i]) for begin <= i < end."""
+    return _row_kernel(op, storage_type(src_type), storage_type(dst_type))
+
+
+@cache
+def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
+    apply, read_attributes = functor(op, src_type), attribute_reader(op, src_type)
+    load, store = loader(src_type), storer(dst_type)
+
+    def row(context, begin, end):  # type: ignore[no-untyped-def]
+        src0, src1, dst = load_word(context, _SRC0), load_word(context, _SRC1), load_word(context, _DST)
+        attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
+        if load_word(context, _STEP0) == load_word(context, _STEP1):
+            for i in range(begin, end):
+                store(dst, i, apply(load(src0, i), load(src1, i), *attributes))
+        elif load_word(context, _STEP0) == 0:
+            a = load(src0, 0)
+            for i in range(begin, end):
+                store(dst, i, apply(a, load(src1, i), *attributes))
+        else:
+            b = load(src1, 0)
+            for i in range(begin, end):
+                store(dst, i, apply(load(src0, i), b, *attributes))
+
+    return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", row)
+
+
+@cache
+def walk() -> int:
+    """The address of the task (context, begin, end) that calls the row kernel on each row of the walk."""
+
+    def walk_rows(context, begin, end):  # type: ignore[no-untyped-def]
+        plan, state = load_word(context, _PLAN), load_word(context, _STATE)
+        src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
+        num_outer = load_word(plan, NUM_AXES) - 1
+        inner = load_word(plan, DIMS + num_outer)
+        step0, step1 = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
+        index, row_context = stack_words(8), stack_words(6)
+        offset0, offset1 = first_row(plan, num_outer, begin // inner, index)
+        column = begin % inner
+        store_word(row_context, _STATE, state)
+        store_word(row_context, _STEP0, step0)
+        store_word(row_context, _STEP1, step1)
+        row_kernel = load_word(state, TASK_ARGUMENT)
+        while begin < end:
+            count = min(inner - column, end - begin)
+            store_word(row_context, _SRC0, load_word(context, _SRC0) + (offset0 + column * step0) * src_size)
+            store_word(row_context, _SRC1, load_word(context, _SRC1) + (offset1 + column * step1) * src_size)
+            store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
+            call_task(row_kernel, row_context, 0, count)
+            begin += count
+            column = 0
+            offset0, offset1 = next_row(plan, num_outer, index, offset0, offset1)
+
+    return compile_task("broadcast_elementwise_binary.walk", walk_rows)
+
+
+@jit
+def _overlaps(operand, operand_bytes, dst, dst_bytes, in_place):  # type: ignore[no-untyped-def]
+    """Whether dst lies on an operand in a way that is not allowed."""
+    return operand < dst + dst_bytes and dst < operand + operand_bytes and not (operand == dst and in_place)
+
+
+def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
+    state, plan = state_, plan_
+    ndarray_type, count = load_word(state, NDARRAY_TYPE), load_word(plan, COUNT)
+    count0, count1 = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
+    src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
+    src0 = array_data(word(src0_), ndarray_type, load_word(state, OPERANDS), count0, READABLE)
+    src1 = array_data(word(src1_), ndarray_type, load_word(state, OPERANDS), count1, READABLE)
+    dst = array_data(word(dst_), ndarray_type, load_word(state, OPERANDS + 4), count, WRITABLE)
+    if src0 == 0 or src1 == 0 or dst == 0:
+        return 1
+    same_size = src_size == dst_size
+    if _overlaps(src0, count0 * src_size, dst, count * dst_size, same_size and load_word(plan, IN_PLACE) != 0):
+        return 1
+    if _overlaps(src1, count1 * src_size, dst, count * dst_size, same_size and load_word(plan, IN_PLACE + 1) != 0):
+        return 1
+    context = stack_words(6)
+    store_word(context, _SRC0, src0)
+    store_word(context, _SRC1, src1)
+    store_word(context, _DST, dst)
+    store_word(context, _STATE, state)
+    store_word(context, _PLAN, plan)
+    run(state, load_word(state, TASK), context, count, load_word(state, GRAIN))
+    return 0
+
+
+@cache
+def entry() -> Callable[..., int]:
+    """The entry (state, plan, src0, src1, dst); the state's task is the walk, its argument the row kernel."""
+    arguments: tuple[Any, ...] = (types.int64, types.int64, object_address, object_address, object_address)
+    return compile_entry("broadcast_elementwise_binary", _entry, arguments)

@@ -1,0 +1,124 @@
+"""Compiles kernels, or loads them from the disk cache.
+
+Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are words.
+An *entry* is called by Python. Both are ordinary Numba functions; what differs from `@njit(cache=True)` is that each
+kernel has a file of its own, named by what it computes: Numba's index would be one file per source function, shared
+by all keys of a primitive, and it never finds a closure again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numba import njit
+from numba.core import types
+from numba.core.caching import NullCache
+from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.serialize import dumps
+
+from ep.cpu import kernel_cache
+from ep.cpu.kernels.jit import OPTIONS
+
+_log: Final = logging.getLogger("ep")
+_SLOW_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What this process has done so far: kernels loaded from the cache, kernels compiled, and the seconds it took."""
+
+    loaded: int = 0
+    compiled: int = 0
+    seconds: float = 0.0
+
+
+statistics: Final = Statistics()
+
+
+class _KernelCache(NullCache):
+    """Numba's cache interface, for one kernel: one file."""
+
+    _unwritable = False
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _file_name(self, signature: Any, codegen: Any) -> str:
+        digest = hashlib.sha256(repr((str(signature), codegen.magic_tuple())).encode()).hexdigest()[:12]
+        return f"{self._name}-{digest}.kernel"
+
+    def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
+        target_context.refresh()
+        contents = kernel_cache.read(self._file_name(signature, target_context.codegen()))
+        if contents is None:
+            return None
+        try:
+            result = CompileResult._rebuild(target_context, *pickle.loads(contents))
+        except Exception as error:  # a damaged file can fail in any way, and compiling again mends it
+            warnings.warn(f"the cached kernel {self._name} cannot be read and is compiled again: {error!r}", stacklevel=2)
+            return None
+        statistics.loaded += 1
+        return result
+
+    def save_overload(self, signature: Any, result: CompileResult) -> None:
+        statistics.compiled += 1
+        if _KernelCache._unwritable:
+            return
+        try:
+            kernel_cache.write(self._file_name(signature, result.codegen), dumps(result._reduce()))
+        except OSError as error:
+            _KernelCache._unwritable = True
+            warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
+
+
+class _Timed:
+    """Adds the time inside to the statistics, and logs one line for what takes long."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, *exception: object) -> None:
+        seconds = time.perf_counter() - self._start
+        statistics.seconds += seconds
+        if seconds > _SLOW_SECONDS:
+            _log.info("compiled the CPU kernel %s in %.1f s; later processes load it from the cache", self._name, seconds)
+
+
+def compile_task(name: str, function: Callable[..., None], num_words: int = 3, **options: Any) -> int:
+    """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
+
+    name: what the kernel computes, unique among all kernels and fit for a file name.
+    options: more options of `numba.njit`.
+    """
+    with global_compiler_lock, _Timed(name):
+        task = CFunc(function, ((types.int64,) * num_words, types.void), {}, {"nopython": True, **OPTIONS, **options})
+        task._cache = _KernelCache(name)
+        task.compile()
+    _keep.append(task)
+    return task.address  # type: ignore[no-any-return]
+
+
+def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
+    """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
+    with global_compiler_lock, _Timed(name):
+        dispatcher = njit(**OPTIONS)(function)
+        dispatcher._cache = _KernelCache(name)
+        entry = dispatcher.compile(types.int64(*argument_types))
+    _keep.append(dispatcher)
+    return entry  # type: ignore[no-any-return]
+
+
+_keep: Final[list[object]] = []
+"""Everything compiled so far: machine code must outlive the addresses that were taken of it."""

@@ -1,0 +1,67 @@
+"""ElementwiseUnary: a row kernel for each key, and the entry that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba.core import types
+
+from ep.cpu.kernels.compiler import compile_entry, compile_task
+from ep.cpu.kernels.functors import attribute_reader, functor, storage_type
+from ep.cpu.kernels.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
+from ep.cpu.kernels.parallel import run
+from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
+from ep.include.data_type import DataType
+from ep.include.primitive.unary_op import UnaryOp
+
+# words of the task's context
+_SRC, _DST, _STATE = 0, 1, 2
+
+
+def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
+    """The address of the task (context, begin, end): dst[i] = op(src[i]) for begin <= i < end."""
+    return _row_kernel(op, storage_type(src_type), storage_type(dst_type))
+
+
+@cache
+def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
+    apply, read_attributes = functor(op, src_type), attribute_reader(op, src_type)
+    load, store = loader(src_type), storer(dst_type)
+
+    def row(context, begin, end):  # type: ignore[no-untyped-def]
+        src, dst = load_word(context, _SRC), load_word(context, _DST)
+        attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
+        for i in range(begin, end):
+            store(dst, i, apply(load(src, i), *attributes))
+
+    return compile_task(f"elementwise_unary.{op.name}.{src_type.name}.{dst_type.name}", row)
+
+
+def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]
+    state, count = state_, word(count_)
+    if count <= 0:
+        return 1
+    ndarray_type = load_word(state, NDARRAY_TYPE)
+    src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 3)
+    src = array_data(word(src_), ndarray_type, load_word(state, OPERANDS), count, READABLE)
+    dst = array_data(word(dst_), ndarray_type, load_word(state, OPERANDS + 2), count, WRITABLE)
+    if src == 0 or dst == 0:
+        return 1
+    if src < dst + dst_size * count and dst < src + src_size * count and (src != dst or src_size != dst_size):
+        return 1
+    context = stack_words(3)
+    store_word(context, _SRC, src)
+    store_word(context, _DST, dst)
+    store_word(context, _STATE, state)
+    run(state, load_word(state, TASK), context, count, load_word(state, GRAIN))
+    return 0
+
+
+@cache
+def entry() -> Callable[..., int]:
+    """The entry (state, src, dst, count); the state's task is a row kernel."""
+    arguments: tuple[Any, ...] = (types.int64, object_address, object_address, index_integer)
+    return compile_entry("elementwise_unary", _entry, arguments)

@@ -1,0 +1,98 @@
+"""Expand: one task for all data types, which moves units of 1 to 16 bytes, and its entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba.core import types
+
+from ep.cpu.kernels.compiler import compile_entry, compile_task
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import copy_bytes, load_word, stack_words, store_word, unit_functions
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
+from ep.cpu.kernels.odometer import first_row, next_row
+from ep.cpu.kernels.parallel import run
+from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK
+from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, UNIT
+from ep.include.primitive.primitive import kMaxNumDims
+
+# words of the task's context
+_SRC, _DST, _PLAN = 0, 1, 2
+
+
+def _unit_row(size: int) -> Any:
+    copy_unit, _, fill_units = unit_functions(size)
+
+    @jit
+    def row(dst, dst_step, src, src_step, count):  # type: ignore[no-untyped-def]
+        if src_step == 0 and dst_step == 1:
+            fill_units(dst, 0, count, src, 0)
+        elif src_step == 1 and dst_step == 1:
+            copy_bytes(dst, src, count * size)
+        else:
+            for i in range(count):
+                copy_unit(dst, i * dst_step, src, i * src_step)
+
+    return row
+
+
+@cache
+def task() -> int:
+    """The address of the task (context, begin, end) that writes units of the walk."""
+    row_of_1, row_of_2, row_of_4, row_of_8, row_of_16 = (_unit_row(size) for size in (1, 2, 4, 8, 16))
+
+    def expand(context, begin, end):  # type: ignore[no-untyped-def]
+        plan = load_word(context, _PLAN)
+        unit, num_outer = load_word(plan, UNIT), load_word(plan, NUM_AXES) - 1
+        inner = load_word(plan, DIMS + num_outer)
+        src_step, dst_step = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
+        index = stack_words(8)
+        src_offset, dst_offset = first_row(plan, num_outer, begin // inner, index)
+        column = begin % inner
+        while begin < end:
+            count = min(inner - column, end - begin)
+            src = load_word(context, _SRC) + (src_offset + column * src_step) * unit
+            dst = load_word(context, _DST) + (dst_offset + column * dst_step) * unit
+            if unit == 4:
+                row_of_4(dst, dst_step, src, src_step, count)
+            elif unit == 16:
+                row_of_16(dst, dst_step, src, src_step, count)
+            elif unit == 8:
+                row_of_8(dst, dst_step, src, src_step, count)
+            elif unit == 2:
+                row_of_2(dst, dst_step, src, src_step, count)
+            else:
+                row_of_1(dst, dst_step, src, src_step, count)
+            begin += count
+            column = 0
+            src_offset, dst_offset = next_row(plan, num_outer, index, src_offset, dst_offset)
+
+    return compile_task("expand", expand)
+
+
+def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
+    state, plan = state_, plan_
+    ndarray_type, size = load_word(state, NDARRAY_TYPE), load_word(state, OPERANDS + 1)
+    src_count, dst_count = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
+    src = array_data(word(src_), ndarray_type, load_word(state, OPERANDS), src_count, READABLE)
+    dst = array_data(word(dst_), ndarray_type, load_word(state, OPERANDS + 2), dst_count, WRITABLE)
+    if src == 0 or dst == 0:
+        return 1
+    if src < dst + size * dst_count and dst < src + size * src_count and (src != dst or load_word(plan, IN_PLACE) == 0):
+        return 1
+    context = stack_words(3)
+    store_word(context, _SRC, src)
+    store_word(context, _DST, dst)
+    store_word(context, _PLAN, plan)
+    grain = max(load_word(state, GRAIN) * size // load_word(plan, UNIT), 1)
+    run(state, load_word(state, TASK), context, load_word(plan, COUNT), grain)
+    return 0
+
+
+@cache
+def entry() -> Callable[..., int]:
+    """The entry (state, plan, src, dst)."""
+    arguments: tuple[Any, ...] = (types.int64, types.int64, object_address, object_address)
+    return compile_entry("expand", _entry, arguments)

@@ -1,0 +1,171 @@
+"""Gather and BatchGather: one task for each index type, and the entry that they share.
+
+Data moves by size, so that one task serves all data types. A row of 1, 2, 4, 8 or 16 bytes is one unit; any other
+row is a copy of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from ep.cpu.kernels.compiler import compile_entry, compile_task
+from ep.cpu.kernels.integers import multiply_sizes
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import copy_bytes, load_word, loader, stack_words, store_word, unit_functions, zero_bytes
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
+from ep.cpu.kernels.parallel import run
+from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.include.data_type import DataType
+
+# words of the task's context
+_PARAMS, _INDICES, _OUT = 0, 1, 2
+_OUTER, _GATHER, _ROW_BYTES, _NUM_INDICES, _INDEX_SIZE = 3, 4, 5, 6, 7
+_LOW, _NUM_VALID = 8, 9  # the valid indices are [low, low + num_valid)
+_FIRST_ROW = 10  # the row that index `low` names
+_PIECES = 11  # into how many pieces a row is cut; the task's range counts pieces
+_NUM_WORDS = 12
+
+_MAX_INT64 = 2**63 - 1
+
+
+def task(indices_type: DataType) -> int:
+    """The address of the task (context, begin, end) that gathers pieces of rows of `out`, by indices of one type."""
+    return _task(indices_type)
+
+
+@cache
+def _task(indices_type: DataType) -> int:
+    load = loader(indices_type)
+
+    @jit
+    def valid_row(context, indices, i):  # type: ignore[no-untyped-def]
+        """The row that index `i` names, and whether there is one; one unsigned comparison tests both ends."""
+        row = np.uint64(load(indices, i)) - np.uint64(load_word(context, _LOW))
+        return np.int64(row) + load_word(context, _FIRST_ROW), row < np.uint64(load_word(context, _NUM_VALID))
+
+    def unit_rows(size):  # type: ignore[no-untyped-def]
+        copy_unit_or_zero = unit_functions(size)[1]
+
+        @jit
+        def rows(context, params, indices, out, begin, end):  # type: ignore[no-untyped-def]
+            for i in range(begin, end):
+                row, valid = valid_row(context, indices, i)
+                copy_unit_or_zero(out, i, params, row, valid)
+
+        return rows
+
+    rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (unit_rows(size) for size in (1, 2, 4, 8, 16))
+
+    @jit
+    def byte_rows(context, params, indices, out, begin, end, size):  # type: ignore[no-untyped-def]
+        for i in range(begin, end):
+            row, valid = valid_row(context, indices, i)
+            if valid:
+                copy_bytes(out + i * size, params + row * size, size)
+            else:
+                zero_bytes(out + i * size, size)
+
+    @jit
+    def part_of_row(context, params, indices, out, i, begin, end, size):  # type: ignore[no-untyped-def]
+        row, valid = valid_row(context, indices, i)
+        if valid:
+            copy_bytes(out + i * size + begin, params + row * size + begin, end - begin)
+        else:
+            zero_bytes(out + i * size + begin, end - begin)
+
+    def gather(context, begin, end):  # type: ignore[no-untyped-def]
+        size, pieces = load_word(context, _ROW_BYTES), load_word(context, _PIECES)
+        num_indices = load_word(context, _NUM_INDICES)
+        while begin < end:
+            row, piece = begin // pieces, begin % pieces
+            group, first = row // num_indices, row % num_indices
+            params = load_word(context, _PARAMS) + group * load_word(context, _GATHER) * size
+            batch = group // load_word(context, _OUTER)
+            indices = load_word(context, _INDICES) + batch * num_indices * load_word(context, _INDEX_SIZE)
+            out = load_word(context, _OUT) + group * num_indices * size
+            if pieces > 1:
+                stop = min(piece + end - begin, pieces)
+                part = (size + pieces - 1) // pieces
+                part_of_row(
+                    context, params, indices, out, first, min(piece * part, size), min(stop * part, size), size
+                )
+                begin += stop - piece
+                continue
+            last = min(first + end - begin, num_indices)
+            if size == 4:
+                rows_of_4(context, params, indices, out, first, last)
+            elif size == 8:
+                rows_of_8(context, params, indices, out, first, last)
+            elif size == 2:
+                rows_of_2(context, params, indices, out, first, last)
+            elif size == 1:
+                rows_of_1(context, params, indices, out, first, last)
+            elif size == 16:
+                rows_of_16(context, params, indices, out, first, last)
+            else:
+                byte_rows(context, params, indices, out, first, last, size)
+            begin += last - first
+
+    return compile_task(f"gather.{indices_type.name}", gather)
+
+
+def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indices_, out_, offset_):  # type: ignore[no-untyped-def]
+    state, batch, outer, gather, inner = state_, word(batch_), word(outer_), word(gather_), word(inner_)
+    num_indices, offset = word(num_indices_), word(offset_)
+    if batch <= 0 or outer <= 0 or gather <= 0 or inner <= 0 or num_indices <= 0:
+        return 1
+    groups = multiply_sizes(batch, outer)
+    rows = multiply_sizes(groups, num_indices)
+    data_size, index_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 3)
+    row_bytes = multiply_sizes(inner, data_size)
+    params_count, out_count = multiply_sizes(multiply_sizes(groups, gather), inner), multiply_sizes(rows, inner)
+    indices_count = multiply_sizes(batch, num_indices)
+    ndarray_type = load_word(state, NDARRAY_TYPE)
+    params = array_data(word(params_), ndarray_type, load_word(state, OPERANDS), params_count, READABLE)
+    indices = array_data(word(indices_), ndarray_type, load_word(state, OPERANDS + 2), indices_count, READABLE)
+    out = array_data(word(out_), ndarray_type, load_word(state, OPERANDS + 4), out_count, WRITABLE)
+    if params == 0 or indices == 0 or out == 0:
+        return 1
+    # the counts are below the sizes of arrays, so that nothing overflows from here on
+    out_end = out + out_count * data_size
+    if out < params + params_count * data_size and params < out_end:
+        return 1
+    if out < indices + indices_count * index_size and indices < out_end:
+        return 1
+    if offset == -(2**63):
+        return 1
+    high = offset + gather if offset < 0 or gather <= _MAX_INT64 - offset else _MAX_INT64
+    low = max(offset, 0) if load_word(state, TASK_ARGUMENT) != 0 else offset
+    context = stack_words(_NUM_WORDS)
+    store_word(context, _PARAMS, params)
+    store_word(context, _INDICES, indices)
+    store_word(context, _OUT, out)
+    store_word(context, _OUTER, outer)
+    store_word(context, _GATHER, gather)
+    store_word(context, _ROW_BYTES, row_bytes)
+    store_word(context, _NUM_INDICES, num_indices)
+    store_word(context, _INDEX_SIZE, index_size)
+    store_word(context, _LOW, low)
+    store_word(context, _NUM_VALID, max(high - low, 0))
+    store_word(context, _FIRST_ROW, low - offset)
+    grain = load_word(state, GRAIN)
+    pieces = 1 if inner < 2 * grain else inner // grain
+    store_word(context, _PIECES, pieces)
+    run(state, load_word(state, TASK), context, rows * pieces, max(grain * pieces // inner, 1))
+    return 0
+
+
+@cache
+def entry() -> Callable[..., int]:
+    """The entry (state, batch, outer, gather, inner, params, num_indices, indices, out, offset).
+
+    The state's task is that of the index type; the task's argument is 1 where that type is unsigned.
+    """
+    size, buffer = index_integer, object_address
+    arguments: tuple[Any, ...] = (types.int64, size, size, size, size, buffer, size, buffer, buffer, size)
+    return compile_entry("gather", _entry, arguments)

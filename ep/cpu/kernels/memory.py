@@ -1,0 +1,300 @@
+"""Raw memory in compiled code: words, and elements of a DataType converted to and from the type of arithmetic.
+
+Addresses are int64 values. Nothing is assumed of alignment: x86-64 and AArch64 move unaligned words at full speed.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+from numba.np.numpy_support import from_dtype
+
+from ep.include.data_type import DataType
+
+_BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8, 16)}
+_FLOAT, _DOUBLE, _HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
+_WORD = _BITS[8]
+
+
+def arithmetic_type(data_type: DataType) -> type[np.generic]:
+    """The NumPy scalar type that elements of `data_type` are computed in."""
+    if data_type in (DataType.kFloat16, DataType.kBFloat16):
+        return np.float32
+    return data_type.dtype.type
+
+
+@intrinsic
+def load_word(typing_context: Any, address: Any, index: Any) -> Any:
+    """The int64 at `address + 8 * index`."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        return builder.load(_element(builder, args[0], args[1], _WORD), align=8)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def load_int(typing_context: Any, address: Any) -> Any:
+    """The C int at `address`, as int64."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        return builder.sext(builder.load(builder.inttoptr(args[0], _BITS[4].as_pointer()), align=4), _WORD)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def load_float64(typing_context: Any, address: Any, index: Any) -> Any:
+    """The float64 at `address + 8 * index`."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        return builder.load(_element(builder, args[0], args[1], _DOUBLE), align=8)
+
+    return types.float64(types.int64, types.int64), generate
+
+
+@intrinsic
+def store_word(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Write the int64 `value` to `address + 8 * index`."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        builder.store(args[2], _element(builder, args[0], args[1], _WORD), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def stack_words(typing_context: Any, count: Any) -> Any:
+    """The address of `count` (a literal) words on the stack of the calling function."""
+    if not isinstance(count, types.IntegerLiteral):
+        return None
+    size = count.literal_value
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(_WORD, size)), _WORD)
+
+    return types.int64(count), generate
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, dst: Any, src: Any, count: Any) -> Any:
+    """Copy `count` bytes that do not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        pointers = [builder.inttoptr(address, _BITS[1].as_pointer()) for address in args[:2]]
+        cgutils.raw_memcpy(builder, *pointers, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def zero_bytes(typing_context: Any, dst: Any, count: Any) -> Any:
+    """Write `count` zero bytes."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        cgutils.memset(builder, builder.inttoptr(args[0], _BITS[1].as_pointer()), args[1], 0)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@cache
+def unit_functions(size: int) -> tuple[Any, Any, Any]:
+    """Functions that move one unit of `size` bytes (1, 2, 4, 8 or 16).
+
+    copy_unit(dst, dst_index, src, src_index): copies one unit; indices count units.
+    copy_unit_or_zero(dst, dst_index, src, src_index, valid): the same where valid, else writes zeros.
+    fill_units(dst, dst_index, count, src, src_index): writes `count` copies of one unit.
+    """
+    llvm_type = _BITS[size]
+    address = types.int64
+
+    def move(builder: Any, source: Any, target: Any, keep: Any = None) -> None:
+        value = builder.load(source, align=1)
+        if keep is not None:
+            value = builder.select(keep, value, ir.Constant(llvm_type, 0))
+        builder.store(value, target, align=1)
+
+    @intrinsic
+    def copy_unit(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            move(builder, _element(builder, args[2], args[3], llvm_type), _element(builder, args[0], args[1], llvm_type))
+            return context.get_dummy_value()
+
+        return types.void(*[address] * 4), generate
+
+    @intrinsic
+    def copy_unit_or_zero(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any, valid: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            # the first unit stands in for a row that does not exist: no branch, and no read outside
+            index = builder.select(args[4], args[3], ir.Constant(_WORD, 0))
+            source = _element(builder, args[2], index, llvm_type)
+            move(builder, source, _element(builder, args[0], args[1], llvm_type), keep=args[4])
+            return context.get_dummy_value()
+
+        return types.void(*[address] * 4, types.boolean), generate
+
+    @intrinsic
+    def fill_units(typing_context: Any, dst: Any, dst_index: Any, count: Any, src: Any, src_index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            value = builder.load(_element(builder, args[3], args[4], llvm_type), align=1)
+            first = _element(builder, args[0], args[1], llvm_type)
+            with cgutils.for_range(builder, args[2], intp=_WORD) as loop:
+                builder.store(value, builder.gep(first, [loop.index]), align=1)
+            return context.get_dummy_value()
+
+        return types.void(*[address] * 5), generate
+
+    return copy_unit, copy_unit_or_zero, fill_units
+
+
+@cache
+def loader(data_type: DataType) -> Any:
+    """Return `load(address, index)`: element `index` of a buffer of `data_type`, in its type of arithmetic."""
+    numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
+
+    @intrinsic
+    def load(typing_context: Any, address: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            storage = _storage_type(data_type)
+            value = builder.load(_element(builder, args[0], args[1], storage), align=1)
+            _mark(builder, value, "alias.scope")
+            if data_type is DataType.kBool:
+                return builder.icmp_unsigned("!=", value, ir.Constant(storage, 0))
+            if data_type is DataType.kFloat16:
+                return builder.fpext(builder.bitcast(value, _HALF), _FLOAT)
+            if data_type is DataType.kBFloat16:
+                return builder.bitcast(builder.shl(builder.zext(value, _BITS[4]), ir.Constant(_BITS[4], 16)), _FLOAT)
+            return value
+
+        return numba_type(types.int64, types.int64), generate
+
+    return load
+
+
+@cache
+def storer(data_type: DataType) -> Any:
+    """Return `store(address, index, value)`: converts `value` to `data_type` and writes it as element `index`.
+
+    Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
+    rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
+    """
+
+    @intrinsic
+    def store(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
+        if isinstance(value, types.Complex) and data_type.dtype.kind != "c":
+            return None  # dropping an imaginary part is the business of kReal
+
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            converted = _convert(context, builder, args[2], signature.args[2], data_type)
+            target = _element(builder, args[0], args[1], _storage_type(data_type))
+            _mark(builder, builder.store(converted, target, align=1), "noalias")
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, value), generate
+
+    return store
+
+
+def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:
+    """A pointer to element `index` of the array of `llvm_type` at `address`."""
+    return builder.gep(builder.inttoptr(address, llvm_type.as_pointer()), [index])
+
+
+def _mark(builder: Any, instruction: Any, kind: str) -> None:
+    """Tell LLVM that no store of a loop writes what a later iteration loads.
+
+    Launch has made sure: operands do not overlap dst, or are read and written at the same place. Without this, a
+    launch in place would fail the overlap test of the vectorised loop and run its scalar twin.
+    """
+    module = builder.module
+    domain = module.add_metadata(["ep operands"])
+    scope = module.add_metadata(["ep operands: read", domain])
+    instruction.set_metadata(kind, module.add_metadata([scope]))
+
+
+def _storage_type(data_type: DataType) -> Any:
+    """The LLVM type that an element is loaded and stored as."""
+    kind, size = data_type.dtype.kind, data_type.itemsize
+    if kind == "c":
+        part = _FLOAT if size == 8 else _DOUBLE
+        return ir.LiteralStructType([part, part])
+    if kind == "f" and size > 2:
+        return _FLOAT if size == 4 else _DOUBLE
+    return _BITS[size]
+
+
+def _convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
+    """The storage form, in `data_type`, of a value of arithmetic."""
+    kind = data_type.dtype.kind
+    if isinstance(numba_type, types.Literal):
+        numba_type = numba_type.literal_type
+    if kind == "c":
+        part = types.float32 if data_type is DataType.kComplex64 else types.float64
+        if isinstance(numba_type, types.Complex):
+            parts = context.make_complex(builder, numba_type, value=value)
+            real, imag = (context.cast(builder, v, numba_type.underlying_float, part) for v in (parts.real, parts.imag))
+        else:
+            real, imag = context.cast(builder, value, numba_type, part), context.get_constant(part, 0)
+        return cgutils.pack_struct(builder, [real, imag])
+    if data_type is DataType.kBool:
+        return builder.zext(_is_nonzero(builder, value, numba_type), _BITS[1])
+    if isinstance(numba_type, types.Float):
+        if kind in "iu":
+            return _saturate(builder, value, _BITS[data_type.itemsize], signed=kind == "i")
+        if data_type is DataType.kFloat16:
+            narrow = _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
+            return builder.bitcast(builder.fptrunc(narrow, _HALF), _BITS[2])
+        if data_type is DataType.kBFloat16:
+            return _to_bfloat16(builder, _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value)
+    if kind not in "iuf" or (kind == "f" and data_type.itemsize == 2):
+        raise NotImplementedError(f"no conversion from {numba_type} to {data_type}")
+    return context.cast(builder, value, numba_type, from_dtype(data_type.dtype))
+
+
+def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
+    if isinstance(numba_type, types.Boolean):
+        return value
+    if isinstance(numba_type, types.Float):
+        return builder.fcmp_unordered("!=", value, ir.Constant(value.type, 0.0))
+    return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+
+
+def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
+    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
+    function_type = ir.FunctionType(llvm_type, [value.type])
+    return builder.call(builder.module.declare_intrinsic(name, [llvm_type, value.type], function_type), [value])
+
+
+def _to_bfloat16(builder: Any, value: Any) -> Any:
+    """Round a float to bfloat16, to nearest even; NaN stays NaN."""
+    bits32 = _BITS[4]
+    bits = builder.bitcast(value, bits32)
+    upper = builder.lshr(bits, ir.Constant(bits32, 16))
+    odd = builder.and_(upper, ir.Constant(bits32, 1))
+    rounded = builder.lshr(builder.add(bits, builder.add(odd, ir.Constant(bits32, 0x7FFF))), ir.Constant(bits32, 16))
+    # rounding could carry a NaN into infinity: keep its sign and payload, and make it quiet
+    quiet = builder.or_(upper, ir.Constant(bits32, 0x40))
+    return builder.trunc(builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded), _BITS[2])
+
+
+def _round_to_odd(builder: Any, value: Any) -> Any:
+    """Narrow a double to float so that rounding the result again equals rounding the double once."""
+    bits32 = _BITS[4]
+    nearest = builder.fptrunc(value, _FLOAT)
+    back = builder.fpext(nearest, _DOUBLE)
+    magnitude = [builder.call(builder.module.declare_intrinsic("llvm.fabs", [_DOUBLE]), [v]) for v in (back, value)]
+    bits = builder.bitcast(nearest, bits32)
+    away = builder.fcmp_ordered(">", *magnitude)
+    towards = builder.select(away, ir.Constant(bits32, -1), ir.Constant(bits32, 1))
+    inexact = builder.fcmp_ordered("!=", back, value)
+    even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
+    return builder.bitcast(
+        builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT
+    )

@@ -1,0 +1,86 @@
+"""The one parallel range of all CPU kernels (upstream's ParallelFor), and calls of tasks by address."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import prange
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from ep.cpu.kernels.compiler import compile_task
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import load_word
+from ep.cpu.launch_state import NUM_THREADS, PARALLEL_RANGE, RELEASES_GIL, SETTINGS
+
+_WORD = ir.IntType(64)
+
+
+@intrinsic
+def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
+    """Call the task at `address` with `words`."""
+    count = len(words[0]) if len(words) == 1 and isinstance(words[0], types.BaseTuple) else len(words)
+    arguments = words[0] if len(words) == 1 and isinstance(words[0], types.BaseTuple) else types.StarArgTuple(words)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(ir.VoidType(), [_WORD] * count)
+        builder.call(builder.inttoptr(args[0], function_type.as_pointer()), cgutils.unpack_tuple(builder, args[1], count))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arguments), generate
+
+
+@intrinsic
+def release_gil(typing_context: Any) -> Any:
+    """Let other Python threads run; returns what `acquire_gil` wants."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.get_python_api(builder).save_thread(), _WORD)
+
+    return types.int64(), generate
+
+
+@intrinsic
+def acquire_gil(typing_context: Any, state: Any) -> Any:
+    """Wait for the turn of the calling thread, which called `release_gil`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        api = context.get_python_api(builder)
+        api.restore_thread(builder.inttoptr(args[0], api.voidptr))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+def _parallel_range(task, context, count, num_chunks):  # type: ignore[no-untyped-def]
+    for chunk in prange(num_chunks):
+        call_task(task, context, count * chunk // num_chunks, count * (chunk + 1) // num_chunks)
+
+
+@cache
+def parallel_range() -> int:
+    """The address of the task (task, context, count, num_chunks) that splits [0, count) over threads."""
+    return compile_task("parallel_range", _parallel_range, num_words=4, parallel=True)
+
+
+@jit
+def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
+    """Call `task(context, begin, end)` over [0, count): on this thread up to one grain, else on all of the device's.
+
+    state: address of the primitive's launch state.
+    """
+    if count <= grain:
+        call_task(task, context, 0, count)
+        return
+    settings = load_word(state, SETTINGS)
+    num_chunks = min(load_word(settings, NUM_THREADS), (count + grain - 1) // grain)
+    releases_gil = load_word(settings, RELEASES_GIL) != 0
+    thread_state = release_gil() if releases_gil else 0
+    if num_chunks == 1:
+        call_task(task, context, 0, count)
+    else:
+        call_task(load_word(state, PARALLEL_RANGE), task, context, count, num_chunks)
+    if releases_gil:
+        acquire_gil(thread_state)

@@ -1,0 +1,50 @@
+"""The memory that a primitive shares with its compiled entry: what stays the same from launch to launch."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ep.include.data_type import DataType
+
+# words of the state, the same for all primitives
+NDARRAY_TYPE: Final = 0
+SETTINGS: Final = 1
+PARALLEL_RANGE: Final = 2
+GRAIN: Final = 3
+TASK: Final = 4
+TASK_ARGUMENT: Final = 5  # what else the task needs: its row kernel, a flag
+ATTRIBUTES: Final = 6  # two float64 values
+OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype object, bytes of an element
+NUM_WORDS: Final = OPERANDS + 6
+
+# words of a device's settings
+NUM_THREADS: Final = 0
+RELEASES_GIL: Final = 1
+
+GRAIN_ELEMENTS: Final = 32768
+"""Up to this many elements a launch stays on the calling thread, as upstream's ParallelFor has it."""
+
+
+class LaunchState:
+    """One primitive's words. `address` is what the compiled entry takes as its first argument."""
+
+    def __init__(
+        self, operands: Sequence[DataType], attributes: Sequence[float] = (), grain: int = GRAIN_ELEMENTS
+    ) -> None:
+        """Fill in what is known before anything is compiled; the addresses of code follow with `set_code`."""
+        self._words = np.zeros(NUM_WORDS, np.int64)
+        self._words[NDARRAY_TYPE] = id(np.ndarray)
+        self._words[GRAIN] = grain
+        for position, value in enumerate(attributes):
+            self._words[ATTRIBUTES + position] = struct.unpack("q", struct.pack("d", value))[0]
+        for position, data_type in enumerate(operands):
+            self._words[OPERANDS + 2 * position :][:2] = id(data_type.dtype), data_type.itemsize
+        self.address: int = self._words.ctypes.data
+
+    def set_code(self, settings: int, parallel_range: int, task: int, task_argument: int) -> None:
+        """Set the addresses of the device's settings, of the parallel range and of the task, and its argument."""
+        self._words[[SETTINGS, PARALLEL_RANGE, TASK, TASK_ARGUMENT]] = settings, parallel_range, task, task_argument

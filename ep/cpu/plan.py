@@ -1,0 +1,65 @@
+"""Plans: the walk of one combination of dims, worked out once and kept by the primitive for its later launches."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from ep.include.primitive.primitive import kMaxNumDims
+
+# words of a plan; OPERAND_COUNT and IN_PLACE have one word for each of two operands, the strides eight
+NUM_AXES: Final = 0
+COUNT: Final = 1  # elements (units) of the walk
+OPERAND_COUNT: Final = 2  # elements that each operand must have
+IN_PLACE: Final = 4  # whether dst may be the very memory of the operand
+UNIT: Final = 6  # bytes moved at once
+DIMS: Final = 8
+STRIDES: Final = DIMS + kMaxNumDims
+NUM_WORDS: Final = STRIDES + 2 * kMaxNumDims
+
+_KEPT: Final = 256
+
+
+class Plan:
+    """A walk over simplified axes, as the words at `address` that compiled code reads."""
+
+    def __init__(
+        self,
+        dims: Sequence[int],
+        strides: tuple[Sequence[int], Sequence[int]],
+        operand_counts: tuple[int, int],
+        in_place: tuple[bool, bool],
+        unit: int = 0,
+    ) -> None:
+        """dims: the axes of the walk, at least one; strides: those of the two operands, in elements (units)."""
+        words = np.zeros(NUM_WORDS, np.int64)
+        words[NUM_AXES] = len(dims)
+        words[COUNT] = int(np.prod(dims, dtype=np.int64))
+        words[OPERAND_COUNT : OPERAND_COUNT + 2] = operand_counts
+        words[IN_PLACE : IN_PLACE + 2] = in_place
+        words[UNIT] = unit
+        words[DIMS : DIMS + len(dims)] = dims
+        for operand, steps in enumerate(strides):
+            first = STRIDES + kMaxNumDims * operand
+            words[first : first + len(dims)] = steps
+        self._words = words
+        self.address: int = words.ctypes.data
+
+
+P = TypeVar("P")
+
+
+class PlanCache(OrderedDict[Hashable, Any]):
+    """The plans of a primitive by dims; the oldest goes where there would be more than a fixed number."""
+
+    def keep(self, key: Hashable, make: Callable[[], P]) -> P:
+        """Return the plan of `key`, made with `make` where there is none."""
+        plan = self.get(key)
+        if plan is None:
+            plan = self[key] = make()
+            while len(self) > _KEPT:
+                self.popitem(last=False)
+        return plan  # type: ignore[no-any-return]

@@ -1,0 +1,43 @@
+"""BatchGather on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.primitive.keys import BATCH_GATHER
+from ep.cpu.primitive.gather import CpuGather
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class BatchGatherImpl(CpuGather, BatchGather):
+    def Launch(
+        self,
+        stream: Stream,
+        batch_dim_size: int,
+        outer_dim_size: int,
+        gather_dim_size: int,
+        inner_dim_size: int,
+        params: Any,
+        num_indices: int,
+        indices: Any,
+        out: Any,
+        offset: int = 0,
+    ) -> None:
+        sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size
+        if type(stream) is not CpuStream or self._entry(
+            self._address, *sizes, params, num_indices, indices, out, offset
+        ):
+            self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
+
+
+@register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)
+class BatchGatherFactoryImpl(BatchGatherFactory):
+    keys = BATCH_GATHER
+
+    def Make(self, request: Request) -> BatchGather:
+        return BatchGatherImpl(request)

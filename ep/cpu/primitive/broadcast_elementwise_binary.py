@@ -1,0 +1,93 @@
+"""BroadcastElementwiseBinary on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.checks import as_dims
+from ep.common.primitive.broadcast import broadcast_dims, simplify_broadcast_dims
+from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
+from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.common.scalar import convert_scalar, is_scalar
+from ep.cpu.buffers import as_buffer, check_overlap, check_stream
+from ep.cpu.plan import Plan, PlanCache
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.broadcast_elementwise_binary import (
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+)
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
+    def __init__(self, request: Request) -> None:
+        self.src_type, self.dst_type = request.dtypes or ()
+        self._plans = PlanCache()
+        super().__init__(request, (self.src_type, self.src_type, self.dst_type))
+
+    def _compile(self) -> tuple[Callable[..., int], int, int]:
+        from ep.cpu.kernels import broadcast_elementwise_binary as kernels
+
+        row_kernel = kernels.row_kernel(self.request.op, self.src_type, self.dst_type)  # type: ignore[arg-type]
+        return kernels.entry(), kernels.walk(), row_kernel
+
+    def Launch(
+        self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
+    ) -> None:
+        try:
+            plan = self._plans.get((src0_dims, src1_dims))
+        except TypeError:  # dims in a list
+            plan = None
+        if plan is None or type(stream) is not CpuStream or self._entry(self._address, plan.address, src0, src1, dst):
+            self._launch_checked(stream, src0_dims, src0, src1_dims, src1, dst)
+
+    def _launch_checked(
+        self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
+    ) -> None:
+        check_stream(stream)
+        max_num_dims = self.request.max_num_dims or 0
+        dims0 = as_dims(src0_dims, "src0_dims", max_num_dims)
+        dims1 = as_dims(src1_dims, "src1_dims", max_num_dims)
+        count = math.prod(broadcast_dims(dims0, dims1, names=("src0_dims", "src1_dims")))
+        src0, count0 = self._operand(src0, "src0", dims0)
+        src1, count1 = self._operand(src1, "src1", dims1)
+        dst = as_buffer(dst, "dst", self.dst_type, count, writable=True)
+        check_overlap(dst, count, "dst", src0, count0, "src0", in_place=count0 == count)
+        check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
+        if count:
+            plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1))
+            self._run(plan.address, src0, src1, dst)
+
+    def _operand(self, operand: Any, argument: str, dims: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], int]:
+        """The buffer of an operand, where it may be a plain number, and its element count."""
+        if dims == () and is_scalar(operand):
+            operand = np.array(convert_scalar(operand, self.src_type, argument), self.src_type.dtype)
+        count = math.prod(dims)
+        return as_buffer(operand, argument, self.src_type, count), count
+
+
+def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...]) -> Plan:
+    (simple0, simple1), dims = simplify_broadcast_dims(dims0, dims1)
+    strides0, strides1 = (_strides(simple, len(dims)) for simple in (simple0, simple1))
+    count, count0, count1 = math.prod(dims), math.prod(dims0), math.prod(dims1)
+    return Plan(dims, (strides0, strides1), (count0, count1), (count0 == count, count1 == count))
+
+
+def _strides(dims: tuple[int, ...], num_dims: int) -> tuple[int, ...]:
+    return expanded_strides(dims, contiguous_strides(dims), num_dims)
+
+
+@register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseBinaryFactory)
+class BroadcastElementwiseBinaryFactoryImpl(BroadcastElementwiseBinaryFactory):
+    keys = BROADCAST_ELEMENTWISE_BINARY
+
+    def Make(self, request: Request) -> BroadcastElementwiseBinary:
+        return BroadcastElementwiseBinaryImpl(request)

@@ -1,0 +1,60 @@
+"""What the CPU's primitives have in common: from the first Launch on, one call of compiled code."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ep.cpu.launch_state import LaunchState
+from ep.include.data_type import DataType
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Primitive, Request
+
+_preparing: Final = threading.Lock()
+
+
+def _not_compiled(*args: Any) -> int:
+    """Stands in for the compiled entry until there is one; every launch is then "not as expected"."""
+    return 1
+
+
+class CpuPrimitive(Primitive):
+    """A primitive whose Launch calls a compiled entry, which checks its arguments and does the work.
+
+    The entry answers 0 where all was as expected. Where it was not, nothing has been written, and `Launch` calls the
+    primitive's `_launch_checked`: it raises what is wrong, or puts right what is only unusual (a subclass of ndarray,
+    an equal dtype that is another object, a list for a tuple) and goes on with `_run`.
+    """
+
+    def __init__(self, request: Request, operands: Sequence[DataType]) -> None:
+        """Make the launch state for `operands`, the data types of the buffers in the order of Launch."""
+        super().__init__(request)
+        self._state = LaunchState(operands, request.attributes)
+        self._address = self._state.address
+        self._entry: Callable[..., int] = _not_compiled
+
+    @abstractmethod
+    def _compile(self) -> tuple[Callable[..., int], int, int]:
+        """Return the entry, the address of its task, and the task's argument (0 where it has none)."""
+
+    def Prepare(self) -> None:
+        if self._entry is not _not_compiled:
+            return
+        from ep.cpu.kernels import runtime  # here Numba is imported
+
+        with _preparing:
+            if self._entry is _not_compiled:
+                device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+                parallel_range = runtime.start(device)
+                entry, task, argument = self._compile()
+                self._state.set_code(device.settings_address, parallel_range, task, argument)  # type: ignore[attr-defined]
+                self._entry = entry
+
+    def _run(self, *args: Any) -> None:
+        """Call the entry with arguments that have been checked in Python."""
+        self.Prepare()
+        if self._entry(self._address, *args):
+            raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

@@ -1,0 +1,116 @@
+"""Expand on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ep.common.checks import as_dims, as_strides
+from ep.common.primitive.broadcast import simplify_strided
+from ep.common.primitive.keys import EXPAND
+from ep.common.primitive.movement import widen
+from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
+from ep.cpu.buffers import as_buffer, check_overlap, check_stream
+from ep.cpu.plan import Plan, PlanCache
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class ExpandImpl(CpuPrimitive, Expand):
+    def __init__(self, request: Request) -> None:
+        (self.data_type,) = request.dtypes or ()
+        self._plans = PlanCache()
+        super().__init__(request, (self.data_type, self.data_type))
+
+    def _compile(self) -> tuple[Callable[..., int], int, int]:
+        from ep.cpu.kernels import expand as kernels
+
+        return kernels.entry(), kernels.task(), 0
+
+    def Launch(
+        self,
+        stream: Stream,
+        src_dims: Sequence[int],
+        src: Any,
+        dst_dims: Sequence[int],
+        dst: Any,
+        src_strides: Sequence[int] | None = None,
+        dst_strides: Sequence[int] | None = None,
+    ) -> None:
+        try:
+            plan = self._plans.get((src_dims, dst_dims, src_strides, dst_strides))
+        except TypeError:  # dims in a list
+            plan = None
+        if plan is None or type(stream) is not CpuStream or self._entry(self._address, plan.address, src, dst):
+            self._launch_checked(stream, src_dims, src, dst_dims, dst, src_strides, dst_strides)
+
+    def _launch_checked(
+        self,
+        stream: Stream,
+        src_dims: Sequence[int],
+        src: Any,
+        dst_dims: Sequence[int],
+        dst: Any,
+        src_strides: Sequence[int] | None,
+        dst_strides: Sequence[int] | None,
+    ) -> None:
+        check_stream(stream)
+        max_num_dims = self.request.max_num_dims or 0
+        sdims = as_dims(src_dims, "src_dims", max_num_dims)
+        ddims = as_dims(dst_dims, "dst_dims", max_num_dims)
+        check_expands(sdims, ddims)
+        given = (
+            None if src_strides is None else as_strides(src_strides, "src_strides", sdims),
+            None if dst_strides is None else as_strides(dst_strides, "dst_strides", ddims),
+        )
+        sstrides, dstrides = given[0] or contiguous_strides(sdims), given[1] or contiguous_strides(ddims)
+        if not writes_once(ddims, dstrides):
+            raise ValueError(f"dst_strides {dstrides} let elements of dst_dims {ddims} share a place")
+        nothing = 0 in ddims
+        src_count, dst_count = (0, 0) if nothing else (extent(sdims, sstrides), extent(ddims, dstrides))
+        src = as_buffer(src, "src", self.data_type, src_count)
+        dst = as_buffer(dst, "dst", self.data_type, dst_count, writable=True)
+        in_place = (sdims, sstrides) == (ddims, dstrides)
+        check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=in_place)
+        if nothing:
+            return
+        key = (sdims, ddims, *given)
+        plan = self._plans.keep(key, lambda: _plan(sdims, sstrides, ddims, dstrides, self.data_type.itemsize))
+        self._run(plan.address, src, dst)
+
+
+def check_expands(src_dims: tuple[int, ...], dst_dims: tuple[int, ...]) -> None:
+    """Raise ValueError where src_dims do not broadcast to dst_dims."""
+    if len(src_dims) > len(dst_dims):
+        raise ValueError(f"src_dims {src_dims} has more dims than dst_dims {dst_dims}")
+    for axis in range(-len(src_dims), 0):
+        if src_dims[axis] not in (1, dst_dims[axis]):
+            raise ValueError(f"src_dims {src_dims} does not expand to dst_dims {dst_dims} at axis {axis}")
+
+
+def _plan(
+    src_dims: tuple[int, ...],
+    src_strides: tuple[int, ...],
+    dst_dims: tuple[int, ...],
+    dst_strides: tuple[int, ...],
+    itemsize: int,
+) -> Plan:
+    walk = simplify_strided(dst_dims, expanded_strides(src_dims, src_strides, len(dst_dims)), dst_strides)
+    in_place = walk.src_strides == walk.dst_strides
+    counts = extent(src_dims, src_strides), extent(dst_dims, dst_strides)
+    walk, unit = widen(walk, itemsize)
+    return Plan(walk.dims, (walk.src_strides, walk.dst_strides), counts, (in_place, in_place), unit)
+
+
+@register_primitive_factory(DeviceType.kCPU, ExpandFactory)
+class ExpandFactoryImpl(ExpandFactory):
+    keys = EXPAND
+
+    def Make(self, request: Request) -> Expand:
+        return ExpandImpl(request)

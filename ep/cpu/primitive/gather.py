@@ -1,0 +1,93 @@
+"""Gather on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ep.common.checks import as_integer, as_size
+from ep.common.primitive.keys import GATHER
+from ep.cpu.buffers import as_buffer, check_overlap, check_stream
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class CpuGather(CpuPrimitive):
+    """What Gather and BatchGather share: Gather is BatchGather of one batch."""
+
+    def __init__(self, request: Request) -> None:
+        self.params_type, self.indices_type = request.dtypes or ()
+        super().__init__(request, (self.params_type, self.indices_type, self.params_type))
+
+    def _compile(self) -> tuple[Callable[..., int], int, int]:
+        from ep.cpu.kernels import gather as kernels
+
+        return kernels.entry(), kernels.task(self.indices_type), int(self.indices_type.dtype.kind == "u")
+
+    def _launch_checked(
+        self,
+        stream: Stream,
+        batch_dim_size: int,
+        outer_dim_size: int,
+        gather_dim_size: int,
+        inner_dim_size: int,
+        params: Any,
+        num_indices: int,
+        indices: Any,
+        out: Any,
+        offset: int,
+    ) -> None:
+        check_stream(stream)
+        batch = as_size(batch_dim_size, "batch_dim_size")
+        outer = as_size(outer_dim_size, "outer_dim_size")
+        gather = as_size(gather_dim_size, "gather_dim_size")
+        inner = as_size(inner_dim_size, "inner_dim_size")
+        num_indices = as_size(num_indices, "num_indices")
+        offset = as_integer(offset, "offset")
+        if not -(2**63) < offset < 2**63:
+            raise ValueError(f"offset is {offset}; it must fit in 64 bits")
+        num_params, num_out = batch * outer * gather * inner, batch * outer * num_indices * inner
+        params = as_buffer(params, "params", self.params_type, num_params)
+        indices = as_buffer(indices, "indices", self.indices_type, batch * num_indices)
+        out = as_buffer(out, "out", self.params_type, num_out, writable=True)
+        check_overlap(out, num_out, "out", params, num_params, "params")
+        check_overlap(out, num_out, "out", indices, batch * num_indices, "indices")
+        if num_out == 0:
+            return
+        if gather == 0:  # no index names a row
+            out.reshape(-1)[:num_out] = 0
+            return
+        self._run(batch, outer, gather, inner, params, num_indices, indices, out, offset)
+
+
+class GatherImpl(CpuGather, Gather):
+    def Launch(
+        self,
+        stream: Stream,
+        outer_dim_size: int,
+        gather_dim_size: int,
+        inner_dim_size: int,
+        params: Any,
+        num_indices: int,
+        indices: Any,
+        out: Any,
+        offset: int = 0,
+    ) -> None:
+        sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size
+        if type(stream) is not CpuStream or self._entry(
+            self._address, *sizes, params, num_indices, indices, out, offset
+        ):
+            self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
+
+
+@register_primitive_factory(DeviceType.kCPU, GatherFactory)
+class GatherFactoryImpl(GatherFactory):
+    keys = GATHER
+
+    def Make(self, request: Request) -> Gather:
+        return GatherImpl(request)

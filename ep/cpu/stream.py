@@ -1,0 +1,75 @@
+"""The CPU's stream and event: work is done when Launch returns."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.cpu.device import CpuDevice
+
+
+class CpuEvent(Event):
+    """A mark in a CPU stream, done as soon as it is recorded."""
+
+    def __init__(self) -> None:
+        self._recorded_at: float | None = None
+
+    def Record(self) -> None:
+        """Note the time, as `Stream.RecordEvent` does."""
+        self._recorded_at = time.perf_counter()
+
+    def QueryDone(self) -> bool:
+        return True
+
+    def Sync(self) -> None:
+        return None
+
+    def ElapsedTime(self, end: CpuEvent) -> float:
+        """Milliseconds from this event to `end`; ValueError where one of the two was not recorded."""
+        if self._recorded_at is None or end._recorded_at is None:
+            raise ValueError("both events must have been recorded")
+        return (end._recorded_at - self._recorded_at) * 1e3
+
+
+class CpuStream(Stream):
+    """A stream of the CPU. A launch has finished when `Launch` returns, so there is never anything to wait for."""
+
+    def __init__(self, device: CpuDevice) -> None:
+        """A stream of `device`; `Device.CreateStream` makes them."""
+        self._device = device
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCPU
+
+    def device(self) -> CpuDevice:
+        return self._device
+
+    def Sync(self) -> None:
+        return None
+
+    def RecordEvent(self, event: Event) -> None:
+        _check_event(event).Record()
+
+    def WaitEvent(self, event: Event) -> None:
+        _check_event(event)
+
+    def AllocAsync(self, size: int) -> Any:
+        return self._device.Alloc(AllocationOptions(), size)
+
+    def FreeAsync(self, buffer: Any) -> None:
+        self._device.Free(AllocationOptions(), buffer)
+
+    def __repr__(self) -> str:
+        return f"<CpuStream of {self._device!r}>"
+
+
+def _check_event(event: Event) -> CpuEvent:
+    if not isinstance(event, CpuEvent):
+        raise TypeError(f"event must be an event of the CPU, not {event!r}")
+    return event

@@ -1,0 +1,30 @@
+"""The contracts: devices, streams and events here, the primitives in `ep.include.primitive`."""
+
+from ep.include.active_device_guard import ActiveDeviceGuard
+from ep.include.allocation_options import AllocationOptions
+from ep.include.data_type import DataType, DTypeLike, as_data_type
+from ep.include.device import Device, kMaxAlignmentRequirement
+from ep.include.device_manager import DeviceManager
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.errors import DeviceUnavailableError, DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+__all__ = [
+    "ActiveDeviceGuard",
+    "AllocationOptions",
+    "DTypeLike",
+    "DataType",
+    "Device",
+    "DeviceManager",
+    "DeviceManagerRegistry",
+    "DeviceType",
+    "DeviceUnavailableError",
+    "DuplicateRegistrationError",
+    "Event",
+    "Stream",
+    "UnsupportedPrimitiveError",
+    "as_data_type",
+    "kMaxAlignmentRequirement",
+]

@@ -1,0 +1,89 @@
+"""Devices: what has memory, streams and events."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.include.device_manager import DeviceManager
+
+kMaxAlignmentRequirement: Final = 512
+"""Bytes to which every allocation of every device is aligned."""
+
+
+class Device(ABC):
+    """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager."""
+
+    @abstractmethod
+    def SetAsActiveDevice(self) -> None:
+        """Make this the calling thread's active device of its type."""
+
+    @abstractmethod
+    def Reset(self) -> None:
+        """Drop what the device keeps between uses (memory caches); its streams must be idle."""
+
+    @abstractmethod
+    def device_type(self) -> DeviceType:
+        """The type of the device."""
+
+    @abstractmethod
+    def device_index(self) -> int:
+        """The number of the device among those of its type, from 0."""
+
+    @abstractmethod
+    def device_manager(self) -> DeviceManager:
+        """The manager that the device came from."""
+
+    @abstractmethod
+    def CreateStream(self) -> Stream:
+        """Return a new stream."""
+
+    @abstractmethod
+    def DestroyStream(self, stream: Stream) -> None:
+        """Finish with `stream`: its work is done when this returns, and it must not be used again."""
+
+    @abstractmethod
+    def CreateEvent(self) -> Event:
+        """Return a new event."""
+
+    @abstractmethod
+    def DestroyEvent(self, event: Event) -> None:
+        """Finish with `event`; it must not be used again."""
+
+    def CreateEvents(self, count: int) -> list[Event]:
+        """Return `count` new events."""
+        return [self.CreateEvent() for _ in range(count)]
+
+    def DestroyEvents(self, events: list[Event]) -> None:
+        """Finish with `events`."""
+        for event in events:
+            self.DestroyEvent(event)
+
+    @abstractmethod
+    def Alloc(self, options: AllocationOptions, size: int) -> Any:
+        """Return a uint8 buffer of `size` bytes on the device, aligned to kMaxAlignmentRequirement bytes.
+
+        The buffer's `.view(dtype)` gives it another element type. Raises MemoryError where there is no room.
+        """
+
+    @abstractmethod
+    def Free(self, options: AllocationOptions, buffer: Any) -> None:
+        """Give back `buffer`, from `Alloc` with the same options; it must not be used again."""
+
+    @abstractmethod
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
+        """Return a uint8 ndarray of `size` bytes of host memory that the device reads and writes directly."""
+
+    @abstractmethod
+    def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:
+        """Give back `buffer`, from `AllocPinned` with the same options."""
+
+    def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
+        """Whether `Stream.AllocAsync` queues the allocation instead of doing it at once."""
+        return False

@@ -1,0 +1,44 @@
+"""Device managers: the devices of one type."""
+
+from abc import ABC, abstractmethod
+
+from ep.include.device import Device
+from ep.include.device_type import DeviceType
+
+
+class DeviceManager(ABC):
+    """All devices of one type (`device_manager.h`). Registered with DeviceManagerRegistry, made when first asked for.
+
+    The constructor must not touch the hardware: `GetDeviceCount` does, when called.
+    """
+
+    @abstractmethod
+    def device_type(self) -> DeviceType:
+        """The type of the devices."""
+
+    @abstractmethod
+    def GetDevice(self, device_index: int) -> Device:
+        """Return device `device_index`, the same object each time.
+
+        Raises DeviceUnavailableError where the device is not there, saying what is missing.
+        """
+
+    @abstractmethod
+    def GetDeviceCount(self) -> int:
+        """The number of devices present; 0 where hardware, driver or package is missing."""
+
+    @abstractmethod
+    def GetActiveDeviceIndex(self) -> int:
+        """The calling thread's active device of this type."""
+
+    @abstractmethod
+    def SetActiveDeviceByIndex(self, device_index: int) -> None:
+        """Make device `device_index` the calling thread's active one."""
+
+    def IsStreamWaitEventSupported(self) -> bool:
+        """Whether `Stream.WaitEvent` works."""
+        return False
+
+    def WhyUnavailable(self) -> str | None:
+        """What is missing where `GetDeviceCount` is 0, in words for a user; None where devices are present."""
+        return None if self.GetDeviceCount() else f"no {self.device_type().tag} device was found"

@@ -1,0 +1,79 @@
+"""The registry of device managers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import ClassVar
+
+from ep.include.device import Device
+from ep.include.device_manager import DeviceManager
+from ep.include.device_type import DeviceType, load_all_providers, load_provider
+from ep.include.errors import DeviceUnavailableError, DuplicateRegistrationError
+
+
+class DeviceManagerRegistry:
+    """The one registry of device managers (`device_manager_registry.h`), used through its class methods."""
+
+    _factories: ClassVar[dict[DeviceType, Callable[[], DeviceManager]]] = {}
+    _managers: ClassVar[dict[DeviceType, DeviceManager]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @classmethod
+    def RegisterDeviceManagerFactory(cls, device_type: DeviceType, factory: Callable[[], DeviceManager]) -> None:
+        """Let `factory` make the manager of `device_type`, once, when it is first asked for.
+
+        Raises DuplicateRegistrationError where the device type has one already.
+        """
+        if not isinstance(device_type, DeviceType):
+            raise TypeError(f"device_type must be a DeviceType, not {device_type!r}")
+        if device_type in cls._factories:
+            raise DuplicateRegistrationError(f"{device_type!r} has a device manager already")
+        cls._factories[device_type] = factory
+
+    @classmethod
+    def GetDeviceManagerOrNull(cls, device_type: DeviceType) -> DeviceManager | None:
+        """Return the manager of `device_type`, or None where no package provides one."""
+        manager = cls._managers.get(device_type)
+        if manager is not None:
+            return manager
+        if not isinstance(device_type, DeviceType):
+            raise TypeError(f"device_type must be a DeviceType, not {device_type!r}")
+        load_provider(device_type.tag)
+        with cls._lock:
+            if device_type not in cls._managers and device_type in cls._factories:
+                cls._managers[device_type] = cls._factories[device_type]()
+            return cls._managers.get(device_type)
+
+    @classmethod
+    def GetDeviceManager(cls, device_type: DeviceType) -> DeviceManager:
+        """Return the manager of `device_type`; DeviceUnavailableError where no package provides one."""
+        manager = cls.GetDeviceManagerOrNull(device_type)
+        if manager is None:
+            raise DeviceUnavailableError(
+                f"no installed package provides devices of type {device_type.tag!r} "
+                f"(registered: {', '.join(member.tag for member in cls.GetRegisteredDeviceTypes())})"
+            )
+        return manager
+
+    @classmethod
+    def GetDevice(cls, device_type: DeviceType, device_index: int = 0) -> Device:
+        """Return device `device_index` of `device_type`; DeviceUnavailableError says what is missing."""
+        return cls.GetDeviceManager(device_type).GetDevice(device_index)
+
+    @classmethod
+    def GetDeviceCount(cls, device_type: DeviceType) -> int:
+        """The number of devices of `device_type` that are present; 0 where no package provides the type."""
+        manager = cls.GetDeviceManagerOrNull(device_type)
+        return 0 if manager is None else manager.GetDeviceCount()
+
+    @classmethod
+    def GetRegisteredDeviceTypes(cls) -> list[DeviceType]:
+        """Every device type with a registered manager, in order of registration; loads all providers."""
+        load_all_providers()
+        return list(cls._factories)
+
+    @classmethod
+    def IsDeviceTypeRegistered(cls, device_type: DeviceType) -> bool:
+        """Whether a package provides a manager of `device_type`."""
+        return cls.GetDeviceManagerOrNull(device_type) is not None

@@ -1,0 +1,146 @@
+"""The open set of device types, and the discovery of packages that add to it."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from importlib import import_module, metadata
+from typing import ClassVar, Final
+
+from ep.include.errors import DuplicateRegistrationError
+from ep.include.suggest import did_you_mean
+
+ENTRY_POINT_GROUP: Final = "ep.devices"
+_NAME: Final = "k[A-Z][A-Za-z0-9]*"
+_BUILT_IN: Final = {"cpu": "ep.cpu"}
+_loaded: set[str] = set()
+_loading: set[str] = set()
+_load_lock = threading.RLock()
+
+
+def load_provider(tag: str) -> None:
+    """Import what provides the device type `tag`, once: a part of this package, or the entry point `tag`.
+
+    What is imported registers its device type, device manager and factories. An unknown tag is left to the caller.
+    """
+    if tag in _loaded:
+        return
+    with _load_lock:  # another thread waits until all is registered
+        if tag in _loaded or tag in _loading:  # a provider may ask for its own device type while it is imported
+            return
+        _loading.add(tag)
+        try:
+            if tag in _BUILT_IN:
+                import_module(_BUILT_IN[tag])
+            for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP, name=tag):
+                entry_point.load()
+            _loaded.add(tag)
+        finally:
+            _loading.discard(tag)
+
+
+def load_all_providers() -> None:
+    """Import every provider of device types: those of this package, then all of the entry-point group.
+
+    A package of the group that cannot be imported is warned of and left out: it must not take the others with it.
+    """
+    for tag in _BUILT_IN:
+        load_provider(tag)
+    for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            load_provider(entry_point.name)
+        except Exception as error:
+            warnings.warn(
+                f"device type {entry_point.name!r} ({entry_point.value}) cannot be loaded: {error!r}", stacklevel=2
+            )
+
+
+class _Members(type):
+    """Lets the class be iterated, and find a member whose package has not been imported yet."""
+
+    _by_name: dict[str, DeviceType]
+
+    def __iter__(cls) -> Iterator[DeviceType]:
+        return iter(tuple(cls._by_name.values()))
+
+    def __getattr__(cls, name: str) -> DeviceType:
+        if re.fullmatch(_NAME, name):
+            try:
+                load_provider(name[1:].lower())
+            except Exception as error:  # attribute look-up must fail as such: hasattr relies on it
+                raise AttributeError(f"DeviceType.{name} cannot be loaded: {error!r}") from error
+            if name not in cls._by_name:
+                load_all_providers()
+            if name in cls._by_name:
+                return cls._by_name[name]
+        raise AttributeError(f"there is no DeviceType.{name}{did_you_mean(name, cls._by_name)}")
+
+
+class DeviceType(metaclass=_Members):
+    """A kind of device, such as `DeviceType.kCPU`. The set is open: `Register` adds to it.
+
+    name: the enumerator's name, "kCPU".
+    tag: the name a user types, "cpu"; an entry point of that name in the group `ep.devices` provides it.
+    """
+
+    __slots__ = ("name", "tag")
+    _by_name: ClassVar[dict[str, DeviceType]] = {}
+    kCPU: ClassVar[DeviceType]
+    kCUDA: ClassVar[DeviceType]
+
+    name: str
+    tag: str
+
+    def __init__(self) -> None:
+        raise TypeError("a DeviceType is made with DeviceType.Register(name, tag)")
+
+    @classmethod
+    def Register(cls, name: str, tag: str) -> DeviceType:
+        """Add a device type and return it; the same pair again returns the same device type.
+
+        name: "k" and a capitalised word ("kFoo"), which becomes an attribute of this class.
+        tag: lower case ("foo"), for the command line and the entry point.
+        Raises ValueError for names of another form, DuplicateRegistrationError where one of the two is taken.
+        """
+        if not re.fullmatch(_NAME, name):
+            raise ValueError(f"name is {name!r}; it must be 'k' and a capitalised word, such as 'kFoo'")
+        if not re.fullmatch("[a-z][a-z0-9_-]*", tag):
+            raise ValueError(f"tag is {tag!r}; it must be a lower-case word, such as 'foo'")
+        for member in cls:
+            if (member.name, member.tag) == (name, tag):
+                return member
+            if member.name == name or member.tag == tag:
+                raise DuplicateRegistrationError(
+                    f"({name!r}, {tag!r}) clashes with {member!r}, whose tag is {member.tag!r}"
+                )
+        member = object.__new__(cls)
+        object.__setattr__(member, "name", name)
+        object.__setattr__(member, "tag", tag)
+        cls._by_name[name] = member
+        setattr(cls, name, member)
+        return member
+
+    @classmethod
+    def FromTag(cls, tag: str) -> DeviceType:
+        """Return the device type with `tag`, importing the package that provides it; ValueError where there is none."""
+        load_provider(tag)
+        for member in cls:
+            if member.tag == tag:
+                return member
+        known = [member.tag for member in cls]
+        raise ValueError(f"device {tag!r} is not known{did_you_mean(tag, known)} (known: {', '.join(known)})")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self!r} cannot be changed")
+
+    def __repr__(self) -> str:
+        return f"DeviceType.{self.name}"
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return DeviceType.Register, (self.name, self.tag)
+
+
+DeviceType.Register("kCPU", "cpu")
+DeviceType.Register("kCUDA", "cuda")

@@ -1,0 +1,103 @@
+"""The primitives: the contract of each, and how one is asked for."""
+
+from ep.include.primitive.add import Add, AddFactory
+from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
+from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.broadcast_elementwise_binary import (
+    BroadcastBinary,
+    BroadcastBinaryFactory,
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+)
+from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
+from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
+from ep.include.primitive.cast import Cast, CastFactory
+from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
+from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
+from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
+from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.fill import Fill, FillFactory
+from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
+from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory
+from ep.include.primitive.matmul import Matmul, MatmulFactory
+from ep.include.primitive.memcpy import Memcpy, MemcpyFactory, MemcpyKind
+from ep.include.primitive.memset import Memset, MemsetFactory
+from ep.include.primitive.one_hot import OneHot, OneHotFactory
+from ep.include.primitive.permute import Permute, PermuteFactory
+from ep.include.primitive.primitive import Factory, Key, Primitive, Request, kMaxNumDims
+from ep.include.primitive.registry import Entry, NewPrimitive, RequirePrimitive, register_primitive_factory, registered
+from ep.include.primitive.softmax import Softmax, SoftmaxFactory
+from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
+from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
+from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.where import Where, WhereFactory
+
+__all__ = [
+    "Add",
+    "AddFactory",
+    "BatchGather",
+    "BatchGatherFactory",
+    "BatchMatmul",
+    "BatchMatmulFactory",
+    "BinaryOp",
+    "BlasTransposeType",
+    "BroadcastBinary",
+    "BroadcastBinaryFactory",
+    "BroadcastElementwiseBinary",
+    "BroadcastElementwiseBinaryFactory",
+    "BroadcastElementwiseUnary",
+    "BroadcastElementwiseUnaryFactory",
+    "BroadcastMatmul",
+    "BroadcastMatmulFactory",
+    "Cast",
+    "CastFactory",
+    "ConstantPad",
+    "ConstantPadFactory",
+    "CopyNd",
+    "CopyNdFactory",
+    "ElementwiseUnary",
+    "ElementwiseUnaryFactory",
+    "Entry",
+    "Expand",
+    "ExpandFactory",
+    "Factory",
+    "Fill",
+    "FillFactory",
+    "Gather",
+    "GatherFactory",
+    "Key",
+    "LogSoftmax",
+    "LogSoftmaxBackward",
+    "LogSoftmaxBackwardFactory",
+    "LogSoftmaxFactory",
+    "Matmul",
+    "MatmulFactory",
+    "Memcpy",
+    "MemcpyFactory",
+    "MemcpyKind",
+    "Memset",
+    "MemsetFactory",
+    "NewPrimitive",
+    "OneHot",
+    "OneHotFactory",
+    "Permute",
+    "PermuteFactory",
+    "Primitive",
+    "Request",
+    "RequirePrimitive",
+    "Softmax",
+    "SoftmaxBackward",
+    "SoftmaxBackwardFactory",
+    "SoftmaxFactory",
+    "TensorFill",
+    "TensorFillFactory",
+    "UnaryOp",
+    "Where",
+    "WhereFactory",
+    "kMaxNumDims",
+    "register_primitive_factory",
+    "registered",
+]

@@ -1,0 +1,66 @@
+"""BroadcastElementwiseUnary: apply a UnaryOp to every element of a broadcast, strided operand."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.primitive import Factory, Primitive, Request, attributes, data_types, enumerator, num_dims
+from ep.include.primitive.unary_op import UnaryOp
+from ep.include.stream import Stream
+
+
+class BroadcastElementwiseUnary(Primitive):
+    """`dst = op(src)` with NumPy's broadcasting of src to dst's dims (`broadcast_elementwise_unary.h`)."""
+
+    @abstractmethod
+    def Launch(
+        self,
+        stream: Stream,
+        src_dims: Sequence[int],
+        src: Any,
+        dst_dims: Sequence[int],
+        dst: Any,
+        src_strides: Sequence[int] | None = None,
+        dst_strides: Sequence[int] | None = None,
+    ) -> None:
+        """Apply the op on `stream`.
+
+        src_dims, dst_dims: at most max_num_dims sizes >= 0, aligned at the last axis; src has no more dims than dst,
+            and each of its sizes is dst's or 1.
+        src: buffer of src_type that holds all elements its dims and strides reach; where src_dims is `()`, a plain
+            number will do, converted to src_type as Cast converts.
+        dst: buffer of dst_type that holds all elements its dims and strides reach. It may be `src` itself where dims
+            and strides agree and the two types have one size, and overlaps it in no other way.
+        src_strides, dst_strides: one stride >= 0 per dim, in elements; None for row-major. No two elements of dst
+            share a place.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):
+    """Makes BroadcastElementwiseUnary for an op, its types and a number of dims."""
+
+    primitive = BroadcastElementwiseUnary
+
+    def New(
+        self,
+        op: UnaryOp,
+        src_type: DTypeLike,
+        dst_type: DTypeLike,
+        max_num_dims: int,
+        attr0: Any = None,
+        attr1: Any = None,
+    ) -> BroadcastElementwiseUnary | None:
+        """Return a BroadcastElementwiseUnary, None where the device has none; see `NewPrimitive`.
+
+        max_num_dims: the most dims of dst, at most 8 (None past that).
+        attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.
+        """
+        enumerator(op, UnaryOp, "op")
+        types = data_types(src_type=src_type, dst_type=dst_type)
+        dims = num_dims(max_num_dims)
+        return self.Select(Request(BroadcastElementwiseUnary, op, types, dims, attributes(op, attr0, attr1)))

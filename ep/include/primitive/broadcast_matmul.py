@@ -1,0 +1,64 @@
+"""BroadcastMatmul: the products of two broadcast batches of matrices."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, num_dims, transposes
+from ep.include.stream import Stream
+
+
+class BroadcastMatmul(Primitive):
+    """`c = alpha * a @ b + beta * c` over the last two dims, the others broadcast as NumPy's (`broadcast_matmul.h`)."""
+
+    @abstractmethod
+    def Launch(
+        self,
+        stream: Stream,
+        alpha: Any,
+        a_dims: Sequence[int],
+        a: Any,
+        b_dims: Sequence[int],
+        b: Any,
+        beta: Any,
+        c_dims: Sequence[int],
+        c: Any,
+    ) -> None:
+        """Multiply on `stream`.
+
+        a_dims, b_dims, c_dims: 2 to max_num_dims sizes >= 0, row-major. The last two are those of a matrix: `(m, k)`
+            of a, `(k, n)` of b, the other way round where it is transposed, and `(m, n)` of c. The others are aligned
+            at the right; the sizes of one axis that are not 1 are equal. Where c has 1, or lacks the axis, and an
+            operand does not, the products along it are summed into c.
+        a, b: buffers of data_type with as many elements as their dims have.
+        c: buffer of data_type with as many elements as c_dims has, overlapping neither; it is not read where beta
+            is 0, and enters once where products are summed.
+        alpha, beta: numbers.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
+    """Makes BroadcastMatmul for a type, the transposes of the operands and a number of dims."""
+
+    primitive = BroadcastMatmul
+
+    def New(
+        self,
+        data_type: DTypeLike,
+        transpose_a: BlasTransposeType,
+        transpose_b: BlasTransposeType,
+        max_num_dims: int,
+    ) -> BroadcastMatmul | None:
+        """Return a BroadcastMatmul of `data_type`, None where the device has none; see `NewPrimitive`.
+
+        max_num_dims: the most dims of a, b or c, at most 8 (None past that).
+        """
+        types = data_types(data_type=data_type)
+        options = transposes(transpose_a, transpose_b)
+        return self.Select(Request(BroadcastMatmul, None, types, num_dims(max_num_dims), options=options))

@@ -1,0 +1,34 @@
+"""LogSoftmax: the logarithm of Softmax."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types
+from ep.include.stream import Stream
+
+
+class LogSoftmax(Primitive):
+    """`y[r, c] = x[r, c] - log(sum(exp(x[r, :])))`, without overflow (`log_softmax.h`)."""
+
+    @abstractmethod
+    def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
+        """Compute on `stream`.
+
+        x: buffer of `[rows, cols]` elements of data_type.
+        y: buffer of `[rows, cols]` elements of data_type; may be `x` itself, and overlaps it in no other way.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class LogSoftmaxFactory(Factory[LogSoftmax]):
+    """Makes LogSoftmax for a type."""
+
+    primitive = LogSoftmax
+
+    def New(self, data_type: DTypeLike) -> LogSoftmax | None:
+        """Return a LogSoftmax of `data_type`, None where the device has none; see `NewPrimitive`."""
+        return self.Select(Request(LogSoftmax, None, data_types(data_type=data_type)))

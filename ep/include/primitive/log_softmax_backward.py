@@ -1,0 +1,36 @@
+"""LogSoftmaxBackward: the gradient of LogSoftmax."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types
+from ep.include.stream import Stream
+
+
+class LogSoftmaxBackward(Primitive):
+    """`dx[r, c] = dy[r, c] - exp(y[r, c]) * sum(dy[r, :])` (`log_softmax_backward.h`)."""
+
+    @abstractmethod
+    def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
+        """Compute on `stream`.
+
+        y: buffer of `[rows, cols]` elements of data_type, the output of LogSoftmax.
+        dy: buffer of `[rows, cols]` elements of data_type, the gradient by `y`.
+        dx: buffer of `[rows, cols]` elements of data_type; may be `y` or `dy` itself, and overlaps them in no other
+            way.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class LogSoftmaxBackwardFactory(Factory[LogSoftmaxBackward]):
+    """Makes LogSoftmaxBackward for a type."""
+
+    primitive = LogSoftmaxBackward
+
+    def New(self, data_type: DTypeLike) -> LogSoftmaxBackward | None:
+        """Return a LogSoftmaxBackward of `data_type`, None where the device has none; see `NewPrimitive`."""
+        return self.Select(Request(LogSoftmaxBackward, None, data_types(data_type=data_type)))

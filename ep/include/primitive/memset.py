@@ -1,0 +1,34 @@
+"""Memset: set every byte to one value."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from ep.include.primitive.primitive import Factory, Primitive, Request
+from ep.include.stream import Stream
+
+
+class Memset(Primitive):
+    """Sets bytes (`memset.h`)."""
+
+    @abstractmethod
+    def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
+        """Set bytes on `stream`.
+
+        dst: buffer of any element type with `count` bytes or more.
+        value: an integer; its low 8 bits are the byte, as in C.
+        count: the number of bytes.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class MemsetFactory(Factory[Memset]):
+    """Makes Memset."""
+
+    primitive = Memset
+
+    def New(self) -> Memset | None:
+        """Return a Memset, None where the device has none; see `NewPrimitive`."""
+        return self.Select(Request(Memset, None, ()))

@@ -1,0 +1,185 @@
+"""What every primitive and every factory of primitives is."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from ep.include.data_type import DataType, DTypeLike, as_data_type
+from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.unary_op import UnaryOp
+
+kMaxNumDims: Final = 8
+"""The most dims that a primitive takes; a factory asked for more answers None."""
+
+
+class Key(NamedTuple):
+    """What one entry of a factory's table is for.
+
+    op: the UnaryOp, BinaryOp or MemcpyKind, None for a primitive without one.
+    dtypes: the data types, in the order of New (or of Launch, where the data type is an argument there).
+    """
+
+    op: Enum | None
+    dtypes: tuple[DataType, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What New was asked for, checked.
+
+    op, dtypes: as in Key; dtypes is None where New takes no data type because Launch does.
+    max_num_dims: the most dims that will be launched, None for a primitive without dims.
+    attributes: the values of the op's attributes, defaults filled in.
+    options: what else New takes (the transposes of the matrix products).
+    """
+
+    interface: type[Any]
+    op: Enum | None
+    dtypes: tuple[DataType, ...] | None
+    max_num_dims: int | None = None
+    attributes: tuple[float, ...] = ()
+    options: Mapping[str, Enum] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [] if self.op is None else [self.op.name]
+        parts += [data_type.name for data_type in self.dtypes or ()]
+        if self.max_num_dims is not None:
+            parts.append(f"max_num_dims={self.max_num_dims}")
+        # a registered key, which has no attribute values, is spelled by this too
+        declared = ATTRIBUTES.get(self.op, ())
+        parts += [f"{a.name}={value:g}" for a, value in zip(declared, self.attributes, strict=False)]
+        parts += [f"{name}={value.name}" for name, value in self.options.items()]
+        return f"{self.interface.__name__}({', '.join(parts)})"
+
+
+class Primitive(ABC):
+    """A small piece of device work, made by `ep.NewPrimitive` for one key and launched any number of times.
+
+    `Launch` of every primitive takes the stream first. On the CPU the work is done when it returns, elsewhere it is
+    queued on the stream. A primitive may be launched from several threads at once.
+    """
+
+    def __init__(self, request: Request) -> None:
+        """Keep what was asked for."""
+        self.request = request
+
+    def Prepare(self) -> None:
+        """Compile, or load from the disk cache, what the first Launch would otherwise compile or load."""
+        return None
+
+    @abstractmethod
+    def Launch(self, stream: Any, *args: Any, **kwargs: Any) -> None:
+        """Do the work on `stream`; each primitive's contract says with which arguments."""
+
+    def __repr__(self) -> str:
+        request = getattr(self, "request", None)
+        return f"<{type(self).__module__}: {request}>" if request else super().__repr__()
+
+
+P = TypeVar("P", bound=Primitive)
+
+
+class Factory(Generic[P]):
+    """Makes primitives of one interface for one device.
+
+    The contract of each interface is a subclass with a `New` that checks its arguments and looks the key up; a
+    device's factory derives from that, supplies the table `keys` and the maker `Make`, and is registered with
+    `register_primitive_factory`. A factory that overrides `New` itself and lists no keys works, but is not listed.
+    """
+
+    primitive: ClassVar[type[Any]]
+    """The interface that the factory makes."""
+    keys: ClassVar[Collection[Key]] = ()
+    """What the device's factory makes; a set or a dict, since every New looks a key up."""
+
+    def New(self, *args: Any, **kwargs: Any) -> P | None:
+        """Return a primitive for the arguments, None for a key that is not served; each contract has its own."""
+        raise NotImplementedError(f"{type(self).__qualname__} derives from no factory contract")
+
+    def Select(self, request: Request) -> P | None:
+        """Make what was requested where the table has it, else answer None."""
+        if request.max_num_dims is not None and request.max_num_dims > kMaxNumDims:
+            return None
+        if request.dtypes is None:
+            return self.Make(request) if self.keys else None
+        return self.Make(request) if Key(request.op, request.dtypes) in self.keys else None
+
+    def Make(self, request: Request) -> P:
+        """Return a new primitive for a request that the table has."""
+        raise NotImplementedError(f"{type(self).__qualname__} lists keys but does not define Make")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__qualname__}: {len(self.keys)} keys>"
+
+
+def data_types(**likes: DTypeLike) -> tuple[DataType, ...]:
+    """Return the DataTypes of New's arguments, given by name; errors as `as_data_type`."""
+    return tuple(as_data_type(like, argument) for argument, like in likes.items())
+
+
+E_ = TypeVar("E_", bound=Enum)
+
+
+def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
+    """Return `value` where it is a member of the enum `kind`; TypeError otherwise."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{argument} must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {value!r}"
+        )
+    return value
+
+
+def transposes(transpose_a: BlasTransposeType, transpose_b: BlasTransposeType) -> dict[str, Enum]:
+    """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType."""
+    return {
+        "transpose_a": enumerator(transpose_a, BlasTransposeType, "transpose_a"),
+        "transpose_b": enumerator(transpose_b, BlasTransposeType, "transpose_b"),
+    }
+
+
+def num_dims(value: int, argument: str = "max_num_dims") -> int:
+    """Return a number of dims as int; TypeError for what is no integer, ValueError below 0."""
+    if isinstance(value, bool):
+        raise TypeError(f"{argument} must be an integer, not {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{argument} must be an integer, not {value!r}") from None
+    if number < 0:
+        raise ValueError(f"{argument} is {number}; it must not be negative")
+    return number
+
+
+def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, ...]:
+    """Return the attribute values of `op`, with defaults for what is None.
+
+    Raises TypeError for a missing value without a default and for what is no real number, ValueError for a value
+    that the op does not take.
+    """
+    declared = ATTRIBUTES.get(op, ())
+    values: list[float] = []
+    for position, given in enumerate((attr0, attr1)):
+        argument = f"attr{position}"
+        if position >= len(declared):
+            if given is not None:
+                raise ValueError(f"{argument} is {given!r}, but {op.name} has {len(declared) or 'no'} attribute(s)")
+            continue
+        attribute = declared[position]
+        if given is None:
+            if attribute.default is None:
+                raise TypeError(f"{argument} ({attribute.name}) of {op.name} is missing and has no default")
+            given = attribute.default
+        # float() would take text, drop an imaginary part, and unpack an array
+        if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
+            raise TypeError(f"{argument} ({attribute.name}) of {op.name} must be a real number, not {given!r}")
+        values.append(float(given))
+    return tuple(values)

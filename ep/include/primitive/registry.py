@@ -1,0 +1,198 @@
+"""The registry of primitives: what is registered, and how a primitive is asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from ep.include.data_type import DataType
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType, load_all_providers, load_provider
+from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
+
+F = TypeVar("F", bound=type[Factory[Any]])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One registered key: the primitive's interface, its op (or None), its data types and its device type."""
+
+    interface: type[Any]
+    op: Enum | None
+    dtypes: tuple[DataType, ...]
+    device_type: DeviceType
+
+    def __str__(self) -> str:
+        return f"{Request(self.interface, self.op, self.dtypes)} on {self.device_type.tag}"
+
+
+class _Registry:
+    """The table (interface, device type) -> factories, and (interface, op, dtypes, device type) -> factory."""
+
+    def __init__(self) -> None:
+        self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
+        self.entries: dict[Entry, Factory[Any]] = {}
+        self.lock = threading.Lock()
+
+    def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
+        added: dict[Entry, Factory[Any]] = {}
+        with self.lock:
+            for key in sorted(factory.keys, key=_place):  # keys may be a set, whose order differs between runs
+                entry = Entry(interface.primitive, key.op, key.dtypes, device_type)
+                other = self.entries.get(entry) or added.get(entry)
+                if other is not None:
+                    raise DuplicateRegistrationError(f"{factory!r} registers {entry}, as {other!r} did")
+                added[entry] = factory
+            self.entries.update(added)
+            self.factories.setdefault((interface, device_type), []).append(factory)
+
+
+def _place(key: Key) -> tuple[Any, list[int]]:
+    return key.op and key.op.value, [data_type.value for data_type in key.dtypes]
+
+
+_REGISTRY: Final = _Registry()
+
+
+def register_primitive_factory(device_type: DeviceType, interface: type[Factory[Any]]) -> Callable[[F], F]:
+    """Class decorator: register the decorated factory as the one of `device_type` for `interface`.
+
+    interface: a contract such as GatherFactory; the decorated class derives from it.
+    A device may have several factories for one interface as long as their keys differ.
+    Raises TypeError for a class that does not implement the interface, DuplicateRegistrationError for a key that is
+    taken.
+    """
+    _check(interface, device_type)
+
+    def register(factory: F) -> F:
+        if not (isinstance(factory, type) and issubclass(factory, interface)):
+            raise TypeError(f"{factory!r} must be a class that derives from {interface.__name__}")
+        _REGISTRY.add(device_type, interface, factory())
+        return factory
+
+    return register
+
+
+def registered(device_type: DeviceType | None = None) -> list[Entry]:
+    """Return every registered key, of one device type or of all: in order of registration, then of op and dtypes.
+
+    Nothing is compiled and no device is needed; the packages that register are imported.
+    """
+    if device_type is None:
+        load_all_providers()
+    else:
+        _check_device_type(device_type)
+        load_provider(device_type.tag)
+    return [entry for entry in tuple(_REGISTRY.entries) if device_type in (None, entry.device_type)]
+
+
+def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P | None:
+    """Return a primitive for the key that the arguments name, or None where no factory serves it.
+
+    interface: a factory contract such as GatherFactory.
+    device_type: where the primitive is to run.
+    args, kwargs: what `interface.New` takes.
+
+    It looks the key up and does nothing else, so that kernel selection may ask it as a question: the first Launch,
+    or Prepare, compiles. None also where the device is not present. Raises TypeError and ValueError for malformed
+    arguments.
+    """
+    request = _request(interface, device_type, args, kwargs)
+    manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
+    if manager is not None and manager.GetDeviceCount() == 0:
+        return None
+    for factory in _REGISTRY.factories.get((interface, device_type), ()):
+        # a factory of the contract's own New needs no second check of the arguments
+        looks_up = type(factory).New is interface.New
+        primitive: P | None = factory.Select(request) if looks_up else factory.New(*args, **kwargs)
+        if primitive is not None:
+            return primitive
+    return None
+
+
+def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P:
+    """Return the primitive that `NewPrimitive` with the same arguments returns.
+
+    Raises UnsupportedPrimitiveError where that is None, with the key, the reason, and the nearest registered keys.
+    """
+    primitive = NewPrimitive(interface, device_type, *args, **kwargs)
+    if primitive is None:
+        request = _request(interface, device_type, args, kwargs)
+        raise UnsupportedPrimitiveError(_why_unsupported(interface, device_type, request))
+    return primitive
+
+
+def _check(interface: Any, device_type: Any) -> None:
+    # a contract derives from Factory directly; a device's factory derives from a contract
+    if not (isinstance(interface, type) and Factory in interface.__bases__):
+        raise TypeError(f"interface must be a factory contract such as GatherFactory, not {interface!r}")
+    _check_device_type(device_type)
+
+
+def _check_device_type(device_type: Any) -> None:
+    if not isinstance(device_type, DeviceType):
+        raise TypeError(f"device_type must be a DeviceType such as DeviceType.kCPU, not {device_type!r}")
+
+
+class _Checks:
+    """Turns a contract, which has no table, into one whose New hands back the checked request."""
+
+    def Select(self, request: Request) -> Request:
+        return request
+
+
+@cache
+def _checks(interface: type[Factory[Any]]) -> Any:
+    return type(f"{interface.__name__}Checks", (_Checks, interface), {})()
+
+
+def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Request:
+    """Check New's arguments by the contract alone, and return what they ask for."""
+    _check(interface, device_type)
+    request: Request = _checks(interface).New(*args, **kwargs)
+    return request
+
+
+def _why_unsupported(interface: type[Factory[Any]], device_type: DeviceType, request: Request) -> str:
+    """The first reason that holds, from the outside in: device, primitive, dims, op, data types."""
+    name, tag = request.interface.__name__, device_type.tag
+    manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
+    here = [entry for entry in registered(device_type) if entry.interface is request.interface]
+    with_op = [entry for entry in here if entry.op is request.op]
+    elsewhere = sorted({entry.device_type.tag for entry in registered() if _serves(entry, request)} - {tag})
+    if manager is not None and manager.GetDeviceCount() == 0:
+        why = f"the device is absent: {manager.WhyUnavailable()}"
+    elif (interface, device_type) not in _REGISTRY.factories:
+        why = f"no factory on {tag} makes {name}" if manager else f"no installed package provides {tag!r} devices"
+    elif request.max_num_dims is not None and request.max_num_dims > kMaxNumDims:
+        why = f"max_num_dims is {request.max_num_dims}, and at most {kMaxNumDims} dims are possible"
+    elif request.op is not None and here and not with_op:
+        why = f"{name} has no {request.op.name} on {tag}; nearest: {_nearest(request, here)}"
+    elif with_op:
+        why = f"its data types are not registered on {tag}; nearest: {_nearest(request, with_op)}"
+    else:
+        why = f"the factory on {tag} does not make it"
+    hint = f"; it is registered on {', '.join(elsewhere)}" if elsewhere else ""
+    return f"{request} on {tag} is not supported: {why}{hint}"
+
+
+def _serves(entry: Entry, request: Request) -> bool:
+    same_primitive = entry.interface is request.interface and entry.op is request.op
+    return same_primitive and request.dtypes in (None, entry.dtypes)
+
+
+def _nearest(request: Request, entries: Iterable[Entry]) -> str:
+    """The three registered keys that look most like the request."""
+
+    def likeness(entry: Entry) -> tuple[float, int]:
+        same = sum(a is b for a, b in zip(entry.dtypes, request.dtypes or (), strict=False))
+        names = (entry.op.name.casefold(), request.op.name.casefold()) if entry.op and request.op else ("", "")
+        return SequenceMatcher(None, *names).ratio(), same
+
+    return ", ".join(str(entry) for entry in sorted(entries, key=likeness, reverse=True)[:3])

@@ -1,0 +1,48 @@
+"""Streams: queues of work on a device."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+
+if TYPE_CHECKING:
+    from ep.include.device import Device
+
+
+class Stream(ABC):
+    """A queue of work on one device, done in order (`stream.h`). Every `Launch` takes one."""
+
+    @abstractmethod
+    def device_type(self) -> DeviceType:
+        """The type of the stream's device."""
+
+    @abstractmethod
+    def device(self) -> Device:
+        """The stream's device."""
+
+    @abstractmethod
+    def Sync(self) -> None:
+        """Wait until all queued work is done; raises the error of asynchronous work that failed."""
+
+    @abstractmethod
+    def RecordEvent(self, event: Event) -> None:
+        """Queue `event`: it is done once all work queued before it is."""
+
+    @abstractmethod
+    def WaitEvent(self, event: Event) -> None:
+        """Let work queued from now on begin only when `event` is done."""
+
+    def GetAsyncError(self) -> Exception | None:
+        """Return the error of queued work that has failed since the last call, without waiting; None for none."""
+        return None
+
+    @abstractmethod
+    def AllocAsync(self, size: int) -> Any:
+        """Return a uint8 buffer of `size` bytes that work queued from now on may use."""
+
+    @abstractmethod
+    def FreeAsync(self, buffer: Any) -> None:
+        """Free `buffer`, from `AllocAsync`, once all work queued before is done."""

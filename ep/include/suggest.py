@@ -1,0 +1,11 @@
+"""Suggestions for names that were not found."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `"; did you mean 'x' or 'y'?"` for the names in `known` closest to `name`, or an empty string."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    matches = [by_folded[match] for match in get_close_matches(name.casefold(), by_folded, n=3, cutoff=0.6)]
+    return f"; did you mean {' or '.join(map(repr, matches))}?" if matches else ""

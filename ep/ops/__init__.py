@@ -1,0 +1,1 @@
+"""Operators: functions on arrays that compute with primitives and nothing else."""

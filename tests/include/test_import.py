@@ -1,0 +1,77 @@
+"""What importing brings in, and how long it takes."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import ep
+from tests.include.subprocesses import run
+
+LOADED = "import sys; print(*sorted(name for name in sys.modules))"
+NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich", "tbb"}
+
+
+def loaded(code: str) -> set[str]:
+    return set(run(f"{code}\n{LOADED}").split())
+
+
+def test_ep_imports_no_device_and_no_compiler():
+    names = loaded("import ep")
+    assert not names & {"ep.cpu", "ep.cuda", "ep.ops", "ep.cli"}
+    assert not {name.partition(".")[0] for name in names} & NOT_LOADED
+
+
+def test_contracts_need_numpy_and_ml_dtypes_alone():
+    before = {name.partition(".")[0] for name in loaded("import numpy")}
+    after = {name.partition(".")[0] for name in loaded("import ep.include.primitive")}
+    assert after - before - set(sys.stdlib_module_names) == {"ep", "ml_dtypes"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "ep.NewPrimitive(ep.include.primitive.GatherFactory, ep.DeviceType.kCPU, 'float32', 'int32')",
+        "ep.include.primitive.registered()",
+        "ep.DeviceManagerRegistry.GetDeviceCount(ep.DeviceType.kCPU)",
+    ],
+)
+def test_questions_load_no_compiler(question):
+    names = loaded(f"import ep\nassert {question}")
+    assert "ep.cpu" in names
+    assert not {name.partition(".")[0] for name in names} & NOT_LOADED
+
+
+def test_import_is_quick():
+    code = "import time, numpy\nbefore = time.process_time()\nimport ep\nprint(time.process_time() - before)"
+    assert min(float(run(code)) for _ in range(3)) < 0.15  # the first may have to write bytecode
+
+
+def test_every_module_can_be_the_first():
+    root = Path(ep.__file__).parent
+    names = [".".join(("ep", *path.relative_to(root).with_suffix("").parts)) for path in root.glob("include/**/*.py")]
+    assert len(names) > 40
+    run(
+        f"import sys\nfor name in {names!r}:\n"
+        "    for other in [other for other in sys.modules if other.partition('.')[0] == 'ep']:\n"
+        "        del sys.modules[other]\n"
+        "    __import__(name)"
+    )
+
+
+def test_all_names_exist():
+    for module in (ep.include, ep.include.primitive):
+        assert module.__all__ == sorted(module.__all__)
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert set(ep.__all__) <= set(dir(ep))
+    assert all(hasattr(ep, name) for name in ep.__all__ if name != "ops")
+
+
+def test_unknown_attribute():
+    with pytest.raises(AttributeError, match="module 'ep' has no attribute 'nothing'"):
+        _ = ep.nothing
+
+
+def test_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", ep.__version__)

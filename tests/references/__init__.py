@@ -1,0 +1,1 @@
+"""Naive references, which share no code with the package."""

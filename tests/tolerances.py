@@ -1,0 +1,48 @@
+"""How far results may be from the exact ones: `ulp` is the spacing of the result's type at the exact value."""
+
+from typing import Any
+
+import numpy as np
+
+from ep.include.primitive.unary_op import UnaryOp
+
+_EXACT = 0
+_ROUNDED_ONCE = 0.51  # half a unit, and the rounding of the reference itself
+_DEFAULT = 4  # a few roundings, or a function of libm and a rounding or two
+
+_UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
+    **dict.fromkeys((UnaryOp.kIdentity, UnaryOp.kCast, UnaryOp.kNegative, UnaryOp.kAbs, UnaryOp.kSign), _EXACT),
+    **dict.fromkeys((UnaryOp.kRelu, UnaryOp.kHardShrink, UnaryOp.kHardTanh, UnaryOp.kThreshold), _EXACT),
+    **dict.fromkeys((UnaryOp.kCeil, UnaryOp.kFloor, UnaryOp.kTrunc, UnaryOp.kRint, UnaryOp.kRound), _EXACT),
+    **dict.fromkeys((UnaryOp.kNotEqualZero, UnaryOp.kNanAssign), _EXACT),
+    **dict.fromkeys((UnaryOp.kLeakyRelu, UnaryOp.kSoftShrink, UnaryOp.kSquareReLU), _ROUNDED_ONCE),
+    **dict.fromkeys((UnaryOp.kReciprocal, UnaryOp.kReciprocalNoNan), _ROUNDED_ONCE),
+    **dict.fromkeys((UnaryOp.kSqrt, UnaryOp.kSquare), _ROUNDED_ONCE),
+    # The exponent is rounded before e^ is taken of it: its relative error times its size, which is at most 87 in
+    # float32 and 708 in float64, twice that after the square inside erfc.
+    UnaryOp.kGelu: (220, 2000),
+    UnaryOp.kFastGelu: (220, 1800),
+    UnaryOp.kQuickGelu: (110, 900),
+    # Five roundings after an exponential that counts twice.
+    UnaryOp.kMish: 6,
+    # Sums of many terms; 1e-6 and 1e-13 are what matters there.
+    UnaryOp.kLgamma: 6,
+    UnaryOp.kDigamma: 6,
+    UnaryOp.kTrigamma: 8,
+}
+"""In ulps; a pair is for float32 and for float64."""
+
+SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
+"""The ops whose float64 reference is computed number by number: smaller samples."""
+
+TERM_BELOW_ZERO = {UnaryOp.kDigamma: 16.0}
+"""Ops that are a difference of two terms for x < 0: their error there is in ulps of at least this size."""
+
+COMPLEX_ULPS = {UnaryOp.kSqrt: 4}
+"""For either part."""
+
+
+def unary_ulps(op: UnaryOp, scalar_type: Any) -> float:
+    """Return the bound for `op` in float32 or float64."""
+    bound = _UNARY_ULPS.get(op, _DEFAULT)
+    return bound if isinstance(bound, int | float) else bound[scalar_type is np.float64]
