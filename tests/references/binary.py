@@ -262,7 +262,8 @@ def _zeta(x: mpmath.mpf, q: mpmath.mpf) -> mpmath.mpf:
     if base == 1 and x > 1e4:
         return mpmath.mpf(1)
     if (x - 1) * abs(mpmath.log10(base)) > 4900 and (x > 1e4 or base < 1 or x > 2):
-        return mpmath.inf if base < 1 else mpmath.mpf(0)
+        odd_below = q < 0 and x % 2 == 1 and q - mpmath.floor(q) > 0.5
+        return (-mpmath.inf if odd_below else mpmath.inf) if base < 1 else mpmath.mpf(0)
     # Terms one by one, then an integral with Euler-Maclaurin corrections. Ten times as far as needed.
     count = 0 if q > 10 * x + 60 else int(mpmath.ceil(min(10 * x, 2000) + 60 - q))
     total = mpmath.fsum((q + n) ** -x for n in range(count))
@@ -355,6 +356,8 @@ def _silu_terms(x, slope=L(1)):
 _TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
     BinaryOp.kCeluBackwardWithDyY: lambda y, alpha: _choose(y > 0, L(1), np.fmax(1, np.abs(y / alpha))),
     BinaryOp.kHardswishBackwardWithDyX: lambda x: _choose(np.abs(x) >= 3, L(0), np.fmax(np.abs(x / 3), L(0.5))),
+    # psi(x) for x < 0 is a difference of psi(1 - x) and a cotangent.
+    BinaryOp.kLgammaBackwardWithDyX: lambda x: _choose(x < 0, np.log1p(np.abs(x)), L(0)),
     BinaryOp.kGeluBackwardWithDyX: lambda x: L(0.5),
     BinaryOp.kFastGeluBackwardWithDyX: lambda x: L(0.5),
     BinaryOp.kMishBackwardWithDyX: lambda x: np.fmax(*map(np.abs, _mish_parts(x))),

@@ -13,6 +13,7 @@ from ep.common.functor.binary.gradient import (
     product,
     root_of_exp_of_multiple,
     root_of_gaussian,
+    square_product,
 )
 from ep.common.functor.math_library import Function, MathLibrary
 from ep.common.functor.table import functor
@@ -26,11 +27,10 @@ _VANISHED = (220, 1500)
 @functor(BinaryOp.kEluBackwardWithDyX)
 def elu_backward(m: MathLibrary) -> Function:
     """dy above 0, dy alpha e^x up to it."""
-    zero, half, exp = m.T(0), m.T(0.5), m.exp
+    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
 
     def f(dy, x, alpha):
-        h = exp(half * x)
-        return dy if x > zero else (dy * (alpha * h)) * h
+        return dy if x > zero else multiply(dy, alpha, exp(half * x))
 
     return f
 
@@ -38,12 +38,11 @@ def elu_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kSeluBackwardWithDyX)
 def selu_backward(m: MathLibrary) -> Function:
     """dy scale above 0, dy scale alpha e^x up to it."""
-    zero, half, exp = m.T(0), m.T(0.5), m.exp
+    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
     scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
 
     def f(dy, x):
-        h = exp(half * x)
-        return dy * scale if x > zero else (dy * (scale_alpha * h)) * h
+        return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x))
 
     return f
 

@@ -43,6 +43,17 @@ def product(m: MathLibrary) -> Function:
     return f
 
 
+def square_product(m: MathLibrary) -> Function:
+    """dy c p^2, where p^2 or dy c may be beyond the range though the whole is not: c goes to the second p if |c| > 1."""
+    one = m.T(1)
+
+    def f(dy, c, p):
+        last = abs(c) > one
+        return (dy * (p if last else c * p)) * (c * p if last else p)
+
+    return f
+
+
 def logistic_gate(m: MathLibrary) -> Function:
     """dy s (1 + w (1 - s)) for s = sigmoid(v), given h = e^(-|v|/2) and whether v >= 0.
 

@@ -6,7 +6,7 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 import math
 
 from ep.common.functor.binary.arithmetic import complex_div
-from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, unless_nan
+from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, square_product, unless_nan
 from ep.common.functor.math_library import Function, MathLibrary
 from ep.common.functor.table import Kind, functor
 from ep.common.functor.unary.complex import sqrt as complex_sqrt
@@ -122,11 +122,10 @@ def tan_backward(m: MathLibrary) -> Function:
 
 def half_of_exp_product(m: MathLibrary) -> Function:
     """dy e^a / 2."""
-    half, exp = m.T(0.5), m.exp
+    half, exp, multiply = m.T(0.5), m.exp, m.use(square_product)
 
     def f(dy, a):
-        h = exp(half * a)
-        return (dy * (half * h)) * h
+        return multiply(dy, half, exp(half * a))
 
     return f
 
@@ -156,11 +155,10 @@ def sinh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kErfBackwardWithDyX)
 def erf_backward(m: MathLibrary) -> Function:
     """dy 2 / sqrt(pi) e^(-x^2)."""
-    factor, root = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian)
+    factor, root, multiply = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian), m.use(square_product)
 
     def f(dy, x):
-        h = root(x)
-        return (dy * (factor * h)) * h
+        return multiply(dy, factor, root(x))
 
     return f
 
@@ -191,11 +189,10 @@ def exp_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kExp2BackwardWithDyX)
 def exp2_backward(m: MathLibrary) -> Function:
     """dy 2^x ln 2."""
-    half, ln2, exp2 = m.T(0.5), m.T(math.log(2)), m.exp2
+    half, ln2, exp2, multiply = m.T(0.5), m.T(math.log(2)), m.exp2, m.use(square_product)
 
     def f(dy, x):
-        h = exp2(half * x)
-        return (dy * (ln2 * h)) * h
+        return multiply(dy, ln2, exp2(half * x))
 
     return f
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ep.common.functor.binary.gradient import unless_nan
+from ep.common.functor.binary.gradient import square_product, unless_nan
 from ep.common.functor.math_library import Function, MathLibrary
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
@@ -23,8 +23,9 @@ def base_power_grad(m: MathLibrary) -> Function:
         a = abs(x)
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
-        g = dy * (c * p)
-        g = (g / a if divide else g) * p
+        last = abs(c) > one
+        g = dy * (p if last else c * p)
+        g = (g / a if divide else g) * (c * p if last else p)
         # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
@@ -42,11 +43,11 @@ def exp_power_grad(m: MathLibrary) -> Function:
     c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
     where c^x alone is not.
     """
-    half, power, log, result = m.T(0.5), m.pow, m.log, m.use(unless_nan)
+    half, power, log = m.T(0.5), m.pow, m.log
+    multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x, dy, c):
-        p = power(c, half * x)
-        return result(dy * (p * log(c)) * p, x, dy)
+        return result(multiply(dy, log(c), power(c, half * x)), x, dy)
 
     return f
 
