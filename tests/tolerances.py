@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.data_type import DataType
 from ep.include.primitive.unary_op import UnaryOp
 
 _EXACT = 0
@@ -46,3 +49,47 @@ def unary_ulps(op: UnaryOp, scalar_type: Any) -> float:
     """Return the bound for `op` in float32 or float64."""
     bound = _UNARY_ULPS.get(op, _DEFAULT)
     return bound if isinstance(bound, int | float) else bound[scalar_type is np.float64]
+
+
+# Binary ops
+
+_GRADIENT = 8  # of the largest term of the formula
+
+_BINARY_ULPS: dict[BinaryOp, float] = {
+    BinaryOp.kPow: 2,
+    # A sum of powers with rounded bases; 1e-6 in float32 and 1e-13 in float64 are what matters there.
+    BinaryOp.kZeta: 8,
+    BinaryOp.kIdentityBackwardWithDyX: _EXACT,
+    **dict.fromkeys((BinaryOp.kReluBackwardWithDyX, BinaryOp.kReluBackwardWithDyY), _EXACT),
+    **dict.fromkeys((BinaryOp.kHardshrinkBackwardWithDyY, BinaryOp.kSoftshrinkBackwardWithDyY), _EXACT),
+    **dict.fromkeys((BinaryOp.kHardtanhBackwardWithDyY, BinaryOp.kThresholdBackwardWithDyX), _EXACT),
+    BinaryOp.kAbsBackwardWithDyX: _EXACT,
+}
+"""In ulps, of float32 and of float64 alike. Plain arithmetic is not here: it must agree to the bit."""
+
+SLOW_BINARY_REFERENCE = (
+    BinaryOp.kGeluBackwardWithDyX,
+    BinaryOp.kLgammaBackwardWithDyX,
+    BinaryOp.kDigammaBackwardWithDyX,
+)
+"""The ops whose reference is computed number by number: smaller samples."""
+
+COMPLEX_BINARY_EPSILONS = 8
+"""For either part, relative to the larger one."""
+
+
+def binary_ulps(op: BinaryOp) -> float:
+    """Return the bound for `op` on floating point numbers."""
+    return _BINARY_ULPS.get(op, _GRADIENT)
+
+
+def launch_ulps(arithmetic_ulps: float, src_type: DataType, dst_dtype: Any) -> float:
+    """Return the bound for a launch whose arithmetic, in float32 or float64, has `arithmetic_ulps`.
+
+    A 16-bit result is rounded once more: half a unit, and the error of the arithmetic in its much larger units.
+    """
+    dst_bits = ml_dtypes.finfo(dst_dtype).nmant + 1
+    arithmetic_bits = 53 if src_type in (DataType.kDouble, DataType.kComplex128) else 24
+    if dst_bits >= arithmetic_bits:
+        return arithmetic_ulps
+    return 0.5001 + arithmetic_ulps * 2.0 ** (dst_bits - arithmetic_bits)

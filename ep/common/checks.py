@@ -11,8 +11,6 @@ kMaxSize: Final = 2**63 - 1
 
 def as_integer(value: Any, argument: str) -> int:
     """Return an integer argument as int; TypeError for what is none."""
-    if isinstance(value, bool):
-        raise TypeError(f"{argument} must be an integer, not {value!r}")
     try:
         return operator.index(value)
     except TypeError:

@@ -17,7 +17,7 @@ _SQRT_2, _SQRT_PI = np.sqrt(L(2)), np.sqrt(L("3.14159265358979323846264338327950
 _LN_2, _LN_10 = np.log(L(2)), np.log(L(10))
 _SELU_SCALE, _SELU_ALPHA = L("1.0507009873554804934"), L("1.6732632423543772848")
 _FAST_GELU_A, _FAST_GELU_B = L("0.7978845608028654"), L("0.044714998453855515")
-_QUICK_GELU_SLOPE = L("1.702")
+_ONE, _QUICK_GELU_SLOPE = L(1), L("1.702")
 
 
 def binary(op: BinaryOp, a: np.ndarray, b: np.ndarray, dst_dtype, attr0=None, attr1=None) -> np.ndarray:
@@ -145,7 +145,8 @@ _COMPLEX: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     BinaryOp.kDiv: np.divide,
     BinaryOp.kEqual: np.equal,
     BinaryOp.kNotEqual: np.not_equal,
-    BinaryOp.kSqrtBackwardWithDyX: lambda dy, x: np.divide(dy, 2 * np.conj(np.sqrt(x))),
+    # Not 2 * conj: a complex 2 would turn an infinity into NaN.
+    BinaryOp.kSqrtBackwardWithDyX: lambda dy, x: np.divide(dy, np.conj(np.sqrt(x)) + np.conj(np.sqrt(x))),
 }
 
 # Floating point
@@ -211,7 +212,7 @@ def _mish(dy, x):
     return dy * (slope + t)
 
 
-def _silu(dy, x, slope=L(1)):
+def _silu(dy, x, slope=_ONE):
     g, rest = _sigmoid(slope * x), _sigmoid(-slope * x)
     return dy * g * (1 + slope * x * rest)
 
@@ -348,7 +349,7 @@ _BACKWARD: dict[BinaryOp, Callable[..., np.ndarray]] = {
 }
 
 
-def _silu_terms(x, slope=L(1)):
+def _silu_terms(x, slope=_ONE):
     g = _sigmoid(slope * x)
     return np.fmax(g, np.abs(slope * x) * g * _sigmoid(-slope * x))
 

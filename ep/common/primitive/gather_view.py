@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MAX_OFFSET: Final = 2**62
+"""The largest magnitude of Gather's `offset`: more than any memory has rows, and index - offset never wraps around."""
 
 
 class GatherView(NamedTuple):

@@ -28,6 +28,8 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether no two elements share a place, for strides that nest: each axis steps over all that the finer ones reach."""
+    if 0 in dims:
+        return True
     reached = 0
     for stride, size in sorted(zip(strides, dims, strict=True)):
         if size > 1:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from ep.common.primitive.gather_view import MAX_OFFSET
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.integers import multiply_sizes
 from ep.cpu.kernels.jit import jit
@@ -29,8 +30,6 @@ _LOW, _NUM_VALID = 8, 9  # the valid indices are [low, low + num_valid)
 _FIRST_ROW = 10  # the row that index `low` names
 _PIECES = 11  # into how many pieces a row is cut; the task's range counts pieces
 _NUM_WORDS = 12
-
-_MAX_INT64 = 2**63 - 1
 
 
 def task(indices_type: DataType) -> int:
@@ -137,9 +136,8 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
         return 1
     if out < indices + indices_count * index_size and indices < out_end:
         return 1
-    if offset == -(2**63):
+    if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
-    high = offset + gather if offset < 0 or gather <= _MAX_INT64 - offset else _MAX_INT64
     low = max(offset, 0) if load_word(state, TASK_ARGUMENT) != 0 else offset
     context = stack_words(_NUM_WORDS)
     store_word(context, _PARAMS, params)
@@ -151,7 +149,7 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
     store_word(context, _NUM_INDICES, num_indices)
     store_word(context, _INDEX_SIZE, index_size)
     store_word(context, _LOW, low)
-    store_word(context, _NUM_VALID, max(high - low, 0))
+    store_word(context, _NUM_VALID, max(gather - (low - offset), 0))
     store_word(context, _FIRST_ROW, low - offset)
     grain = load_word(state, GRAIN)
     pieces = 1 if inner < 2 * grain else inner // grain

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ep.common.checks import as_integer, as_size
+from ep.common.primitive.gather_view import MAX_OFFSET
 from ep.common.primitive.keys import GATHER
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -49,8 +50,8 @@ class CpuGather(CpuPrimitive):
         inner = as_size(inner_dim_size, "inner_dim_size")
         num_indices = as_size(num_indices, "num_indices")
         offset = as_integer(offset, "offset")
-        if not -(2**63) < offset < 2**63:
-            raise ValueError(f"offset is {offset}; it must fit in 64 bits")
+        if abs(offset) > MAX_OFFSET:
+            raise ValueError(f"offset is {offset}; it must be within 2**62 of 0")
         num_params, num_out = batch * outer * gather * inner, batch * outer * num_indices * inner
         params = as_buffer(params, "params", self.params_type, num_params)
         indices = as_buffer(indices, "indices", self.indices_type, batch * num_indices)

@@ -5,13 +5,15 @@ be a normal number where e^-|x| is not.
 """
 
 import math
+from fractions import Fraction
 
 from ep.common.functor.binary.gradient import (
     by_precision,
     clamped,
+    exact_product,
     logistic_gate,
     product,
-    root_of_exp_of_multiple,
+    root_of_exp,
     root_of_gaussian,
     square_product,
 )
@@ -27,10 +29,10 @@ _VANISHED = (220, 1500)
 @functor(BinaryOp.kEluBackwardWithDyX)
 def elu_backward(m: MathLibrary) -> Function:
     """dy above 0, dy alpha e^x up to it."""
-    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
+    zero, half, one, exp, multiply = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(square_product)
 
     def f(dy, x, alpha):
-        return dy if x > zero else multiply(dy, alpha, exp(half * x))
+        return dy if x > zero else multiply(dy, alpha, exp(half * x), one)
 
     return f
 
@@ -38,11 +40,11 @@ def elu_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kSeluBackwardWithDyX)
 def selu_backward(m: MathLibrary) -> Function:
     """dy scale above 0, dy scale alpha e^x up to it."""
-    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
+    zero, half, one, exp, multiply = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(square_product)
     scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
 
     def f(dy, x):
-        return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x))
+        return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x), one)
 
     return f
 
@@ -94,13 +96,12 @@ def tanh_backward(m: MathLibrary) -> Function:
 
 
 def logistic_product(m: MathLibrary) -> Function:
-    """dy sigmoid(x)."""
-    zero, half, one, exp = m.T(0), m.T(0.5), m.T(1), m.exp
+    """dy sigmoid(v), given h = e^(-|v|/2) and whether v >= 0."""
+    one = m.T(1)
 
-    def f(dy, x):
-        h = exp(-half * abs(x))
+    def f(dy, h, right):
         r = one / (one + h * h)
-        return dy * r if x >= zero else ((dy * h) * r) * h
+        return dy * r if right else ((dy * h) * r) * h
 
     return f
 
@@ -108,22 +109,28 @@ def logistic_product(m: MathLibrary) -> Function:
 @functor(BinaryOp.kLogSigmoidBackwardWithDyX)
 def log_sigmoid_backward(m: MathLibrary) -> Function:
     """dy / (e^x + 1)."""
-    times_sigmoid = m.use(logistic_product)
+    zero, minus_half, exp, times_sigmoid = m.T(0), m.T(-0.5), m.exp, m.use(logistic_product)
 
     def f(dy, x):
-        return times_sigmoid(dy, -x)
+        return times_sigmoid(dy, exp(minus_half * abs(x)), x <= zero)
 
     return f
 
 
 @functor(BinaryOp.kSoftplusBackwardWithDyX)
 def softplus_backward(m: MathLibrary) -> Function:
-    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
-    times_sigmoid = m.use(logistic_product)
+    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1).
+
+    The rounding error of beta x would be multiplied by it, so it is taken to double precision where it matters.
+    """
+    zero, limit, large = m.T(0), by_precision(m, *_VANISHED), by_precision(m, 2.0**100, 2.0**990)
+    multiply, root, times_sigmoid = m.use(exact_product), m.use(root_of_exp), m.use(logistic_product)
 
     def f(dy, x, beta, threshold):
         z = beta * x
-        return dy if z > threshold else times_sigmoid(dy, z)
+        matters = (abs(z) < limit) & (abs(x) < large) & (abs(beta) < large)
+        p, r = multiply(abs(beta), abs(x)) if matters else (abs(z), zero)
+        return dy if z > threshold else times_sigmoid(dy, root(p, r), z >= zero)
 
     return f
 
@@ -153,19 +160,19 @@ def silu_backward(m: MathLibrary) -> Function:
     return f
 
 
-def quick_gelu_root(m: MathLibrary) -> Function:
-    """e^(-1.702 |x| / 2)."""
-    return root_of_exp_of_multiple(m, QUICK_GELU_SLOPE)
-
-
 @functor(BinaryOp.kQuickGeluBackwardWithDyX)
 def quick_gelu_backward(m: MathLibrary) -> Function:
-    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x)."""
-    zero, slope, limit = m.T(0), m.T(QUICK_GELU_SLOPE), by_precision(m, *_VANISHED)
-    root, clamp, gate = m.use(quick_gelu_root), m.use(clamped), m.use(logistic_gate)
+    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
+    zero, limit, slope = m.T(0), by_precision(m, 128, 900), m.T(QUICK_GELU_SLOPE)
+    # The constant is what its decimal digits say, not the number next to it.
+    slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
+    clamp, gate = m.use(clamped), m.use(logistic_gate)
+    multiply, root = m.use(exact_product), m.use(root_of_exp)
 
     def f(dy, x):
-        return gate(dy, root(x), slope * clamp(x, limit), x >= zero)
+        y = clamp(x, limit)
+        p, r = multiply(slope, abs(y))
+        return gate(dy, root(p, r + slope_rest * abs(y)), slope * y, y >= zero)
 
     return f
 

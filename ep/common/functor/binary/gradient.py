@@ -1,7 +1,5 @@
 """Functions that several gradients share."""
 
-from fractions import Fraction
-
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary
@@ -44,12 +42,62 @@ def product(m: MathLibrary) -> Function:
 
 
 def square_product(m: MathLibrary) -> Function:
-    """dy c p^2, where p^2 or dy c may be beyond the range though the whole is not: c goes to the second p if |c| > 1."""
-    one = m.T(1)
+    """dy c p^2 / a for p > 0, where parts of it may be beyond the range though the whole is not.
 
-    def f(dy, c, p):
+    c goes to the first factor p if that makes it smaller, else to the second one. A subnormal dy is scaled first: the
+    rounding error of dy p would be multiplied by the second p.
+    """
+    one, tiny, large = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**60, 2.0**500)
+    up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
+
+    def f(dy, c, p, a):
         last = abs(c) > one
-        return (dy * (p if last else c * p)) * (c * p if last else p)
+        subnormal = (abs(dy) < tiny) & (p < large)
+        first = (dy * up if subnormal else dy) * (p if last else c * p)
+        product = first / a * (c * p if last else p)
+        return product * down if subnormal else product
+
+    return f
+
+
+def exact_product(m: MathLibrary) -> Function:
+    """The pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
+
+    Every product that meets a sum is exact, so fusing the two changes nothing.
+    """
+    split = by_precision(m, 2.0**12, 2.0**27)
+
+    def f(a, b):
+        s, t = a + a * split, b + b * split
+        a_head, b_head = s - (s - a), t - (t - b)
+        head = a_head * b_head
+        tail = a_head * (b - b_head) + (a - a_head) * b
+        p = head + tail
+        return p, (head - p) + tail
+
+    return f
+
+
+def root_of_exp(m: MathLibrary) -> Function:
+    """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
+    half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
+
+    def f(p, r):
+        e = exp(minus_half * p)
+        return e - e * (half * r)
+
+    return f
+
+
+def root_of_gaussian(m: MathLibrary) -> Function:
+    """e^(-x^2 / 2), with x^2 to double precision: its rounding error would be multiplied by x^2 / 2."""
+    limit, clamp = by_precision(m, 16, 40), m.use(clamped)
+    multiply, root = m.use(exact_product), m.use(root_of_exp)
+
+    def f(x):
+        y = clamp(x, limit)
+        p, r = multiply(y, y)
+        return root(p, r)
 
     return f
 
@@ -67,49 +115,5 @@ def logistic_gate(m: MathLibrary) -> Function:
         r = one / (one + e)
         g = r * (one + w * (e * r if right else r))
         return dy * g if right else ((dy * h) * g) * h
-
-    return f
-
-
-def root_of_gaussian(m: MathLibrary) -> Function:
-    """e^(-x^2 / 2), relatively accurate: the rounding error of x^2 would be multiplied by x^2 / 2.
-
-    x^2 is split into a multiple of a power of two, exact, and a small rest t: e^-t is 1 - t to the last bit. It is
-    0, and so is every product with a finite number, beyond the limit.
-    """
-    limit, half, minus_half = by_precision(m, 16, 40), m.T(0.5), m.T(-0.5)
-    fine, unit = by_precision(m, 2.0**8, 2.0**20), by_precision(m, 2.0**-8, 2.0**-20)
-    square_fine, square_unit = by_precision(m, 2.0**16, 2.0**40), by_precision(m, 2.0**-16, 2.0**-40)
-    exp, rint, clamp = m.exp, m.rint, m.use(clamped)
-
-    def f(x):
-        y = clamp(x, limit)
-        head = rint(y * fine) * unit
-        square = rint(y * y * square_fine) * square_unit
-        rest = (head * head - square) + (y - head) * (y + head)
-        e = exp(minus_half * square)
-        return e - e * (half * rest)
-
-    return f
-
-
-def root_of_exp_of_multiple(m: MathLibrary, factor: float) -> Function:
-    """e^(-factor |x| / 2), relatively accurate, for 1 <= factor < 2: the product is split as in `root_of_gaussian`."""
-    limit, half, minus_half, c = by_precision(m, 128, 900), m.T(0.5), m.T(-0.5), m.T(factor)
-    fine, unit = by_precision(m, 2.0**4, 2.0**16), by_precision(m, 2.0**-4, 2.0**-16)
-    product_fine, product_unit = by_precision(m, 2.0**16, 2.0**41), by_precision(m, 2.0**-16, 2.0**-41)
-    factor_bits = 11 if m.T is np.float32 else 25
-    head_of_factor = round(factor * 2.0**factor_bits) / 2.0**factor_bits
-    # The factor is what its decimal digits say, not the float64 next to it.
-    c_head, c_tail = m.T(head_of_factor), m.T(Fraction(repr(factor)) - Fraction(head_of_factor))
-    exp, rint = m.exp, m.rint
-
-    def f(x):
-        y = limit if abs(x) > limit else abs(x)
-        head = rint(y * fine) * unit
-        whole = rint(c * y * product_fine) * product_unit
-        rest = (head * c_head - whole) + (head * c_tail + (y - head) * c)
-        e = exp(minus_half * whole)
-        return e - e * (half * rest)
 
     return f

@@ -122,10 +122,10 @@ def tan_backward(m: MathLibrary) -> Function:
 
 def half_of_exp_product(m: MathLibrary) -> Function:
     """dy e^a / 2."""
-    half, exp, multiply = m.T(0.5), m.exp, m.use(square_product)
+    half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
 
     def f(dy, a):
-        return multiply(dy, half, exp(half * a))
+        return multiply(dy, half, exp(half * a), one)
 
     return f
 
@@ -155,10 +155,11 @@ def sinh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kErfBackwardWithDyX)
 def erf_backward(m: MathLibrary) -> Function:
     """dy 2 / sqrt(pi) e^(-x^2)."""
-    factor, root, multiply = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian), m.use(square_product)
+    factor, one = m.T(2 / math.sqrt(math.pi)), m.T(1)
+    root, multiply = m.use(root_of_gaussian), m.use(square_product)
 
     def f(dy, x):
-        return multiply(dy, factor, root(x))
+        return multiply(dy, factor, root(x), one)
 
     return f
 
@@ -177,11 +178,10 @@ def erfc_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kExpBackwardWithDyX, BinaryOp.kExpm1BackwardWithDyX)
 def exp_backward(m: MathLibrary) -> Function:
     """dy e^x."""
-    half, exp = m.T(0.5), m.exp
+    half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
 
     def f(dy, x):
-        h = exp(half * x)
-        return (dy * h) * h
+        return multiply(dy, one, exp(half * x), one)
 
     return f
 
@@ -189,10 +189,10 @@ def exp_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kExp2BackwardWithDyX)
 def exp2_backward(m: MathLibrary) -> Function:
     """dy 2^x ln 2."""
-    half, ln2, exp2, multiply = m.T(0.5), m.T(math.log(2)), m.exp2, m.use(square_product)
+    half, one, ln2, exp2, multiply = m.T(0.5), m.T(1), m.T(math.log(2)), m.exp2, m.use(square_product)
 
     def f(dy, x):
-        return multiply(dy, ln2, exp2(half * x))
+        return multiply(dy, ln2, exp2(half * x), one)
 
     return f
 

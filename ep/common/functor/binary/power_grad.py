@@ -17,15 +17,14 @@ def base_power_grad(m: MathLibrary) -> Function:
     |x|^c / |x| takes its place.
     """
     zero, half, one, infinity, nan = m.T(0), m.T(0.5), m.T(1), m.T(np.inf), m.T(np.nan)
-    power, floor, copysign, result = m.pow, m.floor, m.copysign, m.use(unless_nan)
+    power, floor, copysign = m.pow, m.floor, m.copysign
+    multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x, dy, c):
         a = abs(x)
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
-        last = abs(c) > one
-        g = dy * (p if last else c * p)
-        g = (g / a if divide else g) * (c * p if last else p)
+        g = multiply(dy, c, p, a if divide else one)
         # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
@@ -43,11 +42,11 @@ def exp_power_grad(m: MathLibrary) -> Function:
     c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
     where c^x alone is not.
     """
-    half, power, log = m.T(0.5), m.pow, m.log
+    half, one, power, log = m.T(0.5), m.T(1), m.pow, m.log
     multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x, dy, c):
-        return result(multiply(dy, log(c), power(c, half * x)), x, dy)
+        return result(multiply(dy, log(c), power(c, half * x), one), x, dy)
 
     return f
 

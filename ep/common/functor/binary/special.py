@@ -82,7 +82,10 @@ def zeta(m: MathLibrary) -> Function:
         p = -q
         fraction = p - floor(p)
         mirrored = positive(x, fraction) - positive(x, p + one)
+        near = positive(x, one - fraction)
         even = half * x == floor(half * x)
-        return positive(x, one - fraction) + (mirrored if even else -mirrored)
+        if (near == infinity) & (mirrored == infinity):
+            return near if even | (fraction > half) else -near
+        return near + (mirrored if even else -mirrored)
 
     return f

@@ -1,0 +1,6 @@
+"""`python -m ep` is `ep`."""
+
+from ep.cli.main import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

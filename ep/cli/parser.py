@@ -1,0 +1,52 @@
+"""The parser of all commands: argparse with suggestions, and errors of one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from ep.include.suggest import did_you_mean
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked for; the message, one line, is all that the user sees."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that suggests what may have been meant."""
+
+    def __init__(self, **options: Any) -> None:
+        """As ArgumentParser, but options are not abbreviated and descriptions keep their lines."""
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**options)
+
+    def add_commands(self, what: str) -> argparse._SubParsersAction[Parser]:
+        """Let the next argument choose among parsers of their own, which know their full name as `prog`."""
+        return self.add_subparsers(dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As ArgumentParser; the innermost parser leaves its name in the result, for errors that come later."""
+        namespace, rest = super().parse_known_args(args, namespace)
+        if not hasattr(namespace, "prog"):
+            namespace.prog = self.prog
+        if rest:
+            self._refuse(rest)
+        return namespace, rest
+
+    def _refuse(self, rest: list[str]) -> NoReturn:
+        known = [option for action in self._actions for option in action.option_strings]
+        suggestions = "".join(did_you_mean(text.partition("=")[0], known) for text in rest[:1])
+        self.error(f"there is no argument {' '.join(rest)}{suggestions}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [str(choice) for choice in action.choices]
+            hint = did_you_mean(str(value), known) or f"; it is one of {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"{value!r} is unknown{hint}")
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and where help is, and exit with 2."""
+        print(f"{self.prog}: error: {message}\nTry '{self.prog} --help'.", file=sys.stderr)
+        raise SystemExit(2)

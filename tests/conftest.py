@@ -1,0 +1,52 @@
+"""Options and fixtures of the whole suite: the devices to test, and seeded random numbers."""
+
+import hashlib
+import os
+
+import numpy as np
+import pytest
+
+from ep import DeviceType
+from tests.device import DeviceUnderTest
+
+BASE_SEED = int(os.environ.get("EP_TEST_SEED", "20260101"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--device", action="append", default=None, metavar="TAG", help="device type to test, such as cpu; may be repeated"
+    )
+
+
+def pytest_report_header(config):
+    return f"devices: {', '.join(_devices(config))}; EP_TEST_SEED={BASE_SEED}"
+
+
+def pytest_generate_tests(metafunc):
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", _devices(metafunc.config), indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def device(request) -> DeviceUnderTest:
+    """The device under test; a test that launches takes it, and never names a device itself."""
+    return DeviceUnderTest(DeviceType.FromTag(request.param))
+
+
+@pytest.fixture
+def rng(request) -> np.random.Generator:
+    """Random numbers that differ from test to test and are the same in every run with one EP_TEST_SEED."""
+    digest = hashlib.sha256(f"{BASE_SEED} {request.node.nodeid}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    if report.failed and "rng" in getattr(item, "fixturenames", ()):
+        report.sections.append(("seed", f"EP_TEST_SEED={BASE_SEED} pytest '{item.nodeid}'"))
+    return report
+
+
+def _devices(config) -> list[str]:
+    return config.getoption("--device") or ["cpu"]

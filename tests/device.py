@@ -1,0 +1,48 @@
+"""What a test needs of a device: buffers of it, and arrays back."""
+
+from typing import Any
+
+import numpy as np
+
+from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.include import DataType
+
+
+class DeviceUnderTest:
+    """A device of one type and a stream on it."""
+
+    def __init__(self, device_type: DeviceType) -> None:
+        self.type = device_type
+        self.device = DeviceManagerRegistry.GetDevice(device_type, 0)
+        self.stream = self.device.CreateStream()
+
+    def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
+        """The primitive for a key."""
+        return RequirePrimitive(interface, self.type, *args, **kwargs)
+
+    def buffer(self, array: Any) -> Any:
+        """A buffer on the device with a copy of `array`."""
+        array = np.asarray(array)
+        buffer = self.device.Alloc(AllocationOptions(), array.nbytes).view(array.dtype)
+        self.write(buffer, array)
+        return buffer
+
+    def empty(self, count: int, data_type: DataType) -> Any:
+        """A buffer of `count` elements of unknown contents."""
+        return self.device.Alloc(AllocationOptions(), count * data_type.itemsize).view(data_type.dtype)
+
+    def write(self, buffer: Any, array: np.ndarray) -> None:
+        """Copy `array` to a buffer, or part of one."""
+        buffer[...] = array.reshape(-1)
+
+    def filled(self, count: int, data_type: DataType, byte: int = 0xA5) -> Any:
+        """A buffer of `count` elements whose bytes all are `byte`: what a launch does not write stays recognisable."""
+        return self.buffer(np.full(count * data_type.itemsize, byte, np.uint8).view(data_type.dtype))
+
+    def array(self, buffer: Any, shape: Any = -1) -> np.ndarray:
+        """A copy of a buffer on the host, once the stream is done."""
+        self.stream.Sync()
+        return np.array(buffer).reshape(shape)
+
+    def __str__(self) -> str:
+        return self.type.tag

@@ -1,0 +1,173 @@
+"""Expand: every data type, every kind of walk, strides of both sides, and what Launch refuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.common.number_kind import ALL
+from ep.include import DataType
+from ep.include.primitive import ExpandFactory
+from tests.samples import samples
+
+SHAPES = [
+    ((), ()),
+    ((), (3, 5)),
+    ((1,), (7,)),
+    ((5, 1), (5, 7)),
+    ((1, 5), (7, 5)),
+    ((4, 3, 1, 2), (2, 4, 3, 4, 2)),
+    ((4, 1, 3, 5), (2, 1, 4, 4, 3, 5)),
+    ((3, 1, 4), (3, 7, 4)),
+    ((3, 1, 6), (3, 7, 6)),
+    ((2, 1, 3, 1, 2, 1, 5, 1), (2, 3, 3, 2, 2, 3, 5, 2)),
+    ((1, 1, 1), (1, 1, 1)),
+    ((2, 3, 4), (2, 3, 4)),
+    ((0, 1), (0, 5)),
+    ((1, 1), (0, 5)),
+    ((3, 0), (3, 0)),
+]
+
+
+def launch(device, data_type, src, dst_dims, src_dims=None, **strides):
+    dst = device.filled(math.prod(dst_dims) + 3, data_type)
+    primitive = device.require(ExpandFactory, data_type, 8)
+    src_dims = src.shape if src_dims is None else src_dims
+    primitive.Launch(device.stream, src_dims, device.buffer(src), dst_dims, dst, **strides)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3].reshape(dst_dims)
+
+
+@pytest.mark.parametrize(("src_dims", "dst_dims"), SHAPES, ids=str)
+@pytest.mark.parametrize("data_type", ALL, ids=lambda t: t.name)
+def test_every_key(device, rng, data_type, src_dims, dst_dims):
+    src = samples(rng, data_type, max(math.prod(src_dims), 1))[: math.prod(src_dims)].reshape(src_dims)
+    out = launch(device, data_type, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("src_dims", "dst_dims"),
+    [
+        ((100_003,), (3, 100_003)),
+        ((100_003, 1), (100_003, 3)),
+        ((1,), (100_003,)),
+        ((331, 1, 7), (331, 101, 7)),
+        ((1, 257, 1, 2), (7, 257, 61, 2)),
+        ((70_001, 1, 1), (70_001, 2, 3)),
+    ],
+)
+def test_across_the_grain(device, rng, src_dims, dst_dims):
+    src = samples(rng, DataType.kFloat16, math.prod(src_dims)).reshape(src_dims)
+    out = launch(device, DataType.kFloat16, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
+def test_permuted_strides(device, order):
+    """Every order of memory of a 4-d array, on either side: no order is taken for its inverse."""
+    memory = np.arange(2 * 3 * 4 * 5, dtype=np.int32)
+    permuted = memory.reshape(2, 3, 4, 5).transpose(order)
+    strides = tuple(stride // 4 for stride in permuted.strides)
+    out = launch(device, DataType.kInt32, memory, permuted.shape, permuted.shape, src_strides=strides)
+    np.testing.assert_array_equal(out, permuted)
+    out = launch(device, DataType.kInt32, memory, permuted.shape, permuted.shape, dst_strides=strides)
+    np.testing.assert_array_equal(out.reshape(2, 3, 4, 5).transpose(order), memory.reshape(permuted.shape))
+
+
+def test_strides_with_gaps_do_not_fuse(device):
+    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty elements in a row."""
+    memory = np.arange(400, dtype=np.float32)
+    out = launch(device, DataType.kFloat, memory, (4, 1, 5), (4, 1, 5), src_strides=(100, 5, 1))
+    np.testing.assert_array_equal(out[:, 0], memory.reshape(4, 100)[:, :5])
+
+
+@pytest.mark.parametrize("data_type", [DataType.kUInt8, DataType.kFloat, DataType.kComplex128], ids=lambda t: t.name)
+def test_rows_that_no_wide_unit_divides(device, data_type):
+    """A last axis of 4 under a row stride of 5: four elements must not be moved as one unit."""
+    memory = np.arange(50).astype(data_type.dtype)
+    out = launch(device, data_type, memory, (2, 5, 4), (5, 4), src_strides=(5, 1))
+    np.testing.assert_array_equal(out, np.broadcast_to(memory[:25].reshape(5, 5)[:, :4], (2, 5, 4)))
+    dst = device.filled(25, data_type)
+    device.require(ExpandFactory, data_type, 2).Launch(
+        device.stream, (5, 4), device.buffer(memory), (5, 4), dst, dst_strides=(5, 1)
+    )
+    result = device.array(dst, (5, 5))
+    np.testing.assert_array_equal(result[:, :4], memory[:20].reshape(5, 4))
+    assert set(np.ascontiguousarray(result[:, 4]).view(np.uint8)) == {0xA5}, "gaps were written"
+
+
+def test_the_same_dims_in_place(device):
+    memory = device.buffer(np.arange(6.0))
+    primitive = device.require(ExpandFactory, "float64", 2)
+    primitive.Launch(device.stream, (2, 3), memory, (2, 3), memory)
+    np.testing.assert_array_equal(device.array(memory), np.arange(6.0))
+
+
+@st.composite
+def expansions(draw):
+    dst_dims = draw(st.lists(st.integers(0, 5), max_size=8))
+    kept = dst_dims[draw(st.integers(0, len(dst_dims))) :]
+    src_dims = [draw(st.sampled_from([1, size])) for size in kept]
+    return tuple(src_dims), tuple(dst_dims)
+
+
+@given(dims=expansions(), data_type=st.sampled_from(ALL))
+def test_any_dims(device, dims, data_type):
+    src_dims, dst_dims = dims
+    count = math.prod(src_dims)
+    src = np.arange(count * data_type.itemsize, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(src_dims)
+    assert launch(device, data_type, src, dst_dims).tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refuses(self, device):
+        primitive = device.require(ExpandFactory, "float32", 3)
+
+        def check(error, message, **changes):
+            arguments = {
+                "stream": device.stream,
+                "src_dims": (2, 1),
+                "src": device.buffer(np.ones(2, np.float32)),
+                "dst_dims": (2, 3),
+                "dst": device.filled(6, DataType.kFloat),
+            }
+            primitive.Launch(**arguments)
+            arguments["dst"] = device.filled(6, DataType.kFloat)
+            arguments |= changes
+            with pytest.raises(error, match=message):
+                primitive.Launch(**arguments)
+            if "dst" not in changes:
+                assert set(device.array(arguments["dst"]).view(np.uint8)) == {0xA5}
+
+        return check
+
+    def test_dims(self, refuses):
+        refuses(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))
+        refuses(ValueError, "more dims than", src_dims=(2, 1), dst_dims=(2,))
+        refuses(ValueError, r"dst_dims\[0\] is -1; it must not be negative", dst_dims=(-1, 3))
+        refuses(ValueError, "dst_dims has 4 dims; this primitive was made for at most 3", dst_dims=(1, 1, 2, 3))
+        refuses(TypeError, "src_dims must be a sequence", src_dims=2)
+        refuses(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 1.5))
+
+    def test_strides(self, refuses):
+        refuses(ValueError, "src_strides has 1 strides for 2 dims", src_strides=(1,))
+        refuses(ValueError, r"src_strides\[0\] is -1", src_strides=(-1, 1))
+        refuses(ValueError, "share a place", dst_strides=(1, 1))
+        refuses(ValueError, "share a place", dst_strides=(3, 0))
+        refuses(ValueError, "src has 2 elements; at least 6", src_strides=(5, 1))
+        refuses(ValueError, "dst has 6 elements; at least 7", dst_strides=(4, 1))
+
+    def test_buffers(self, device, refuses):
+        refuses(TypeError, "src has dtype int32", src=device.buffer(np.ones(2, np.int32)))
+        refuses(ValueError, "src has 1 elements; at least 2", src=device.buffer(np.ones(1, np.float32)))
+        memory = device.buffer(np.ones(12, np.float32))
+        refuses(ValueError, "dst overlaps src", src=memory[3:5], dst=memory[:6])
+        refuses(TypeError, "stream must be a stream", stream=0)
