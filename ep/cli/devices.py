@@ -30,7 +30,7 @@ def run(arguments: Namespace) -> int:
             rows.append((device["device"], "yes", ", ".join((*facts, f"alignment: {row['alignment']} bytes"))))
         if row["why_unavailable"] is not None:
             rows.append((row["tag"], "no", row["why_unavailable"]))
-    output.table(("device", "present", ""), rows)
+    output.table(("device", "present", "details"), rows)
     return 0
 
 

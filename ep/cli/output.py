@@ -58,7 +58,7 @@ def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
 def _escaped(cell: str) -> Any:
     from rich.text import Text
 
-    style = {"yes": "green", "ok": "green", "pass": "green", "no": "red", "fail": "bold red"}.get(cell.split(":")[0], "")
+    style = {"yes": "green", "ok": "green", "pass": "green", "no": "dim", "fail": "bold red"}.get(cell.split(":")[0], "")
     return Text(cell, style=style)
 
 

@@ -49,7 +49,8 @@ def round_to_odd(value: int | float) -> np.float32:
     """Narrow a number to float32 so that rounding the result again equals rounding the number once."""
     with np.errstate(over="ignore"):
         nearest = np.float32(value)
-    if not np.isfinite(nearest) or nearest == value:
+    # compared as Python numbers: NumPy would round `value` to float32 first
+    if not np.isfinite(nearest) or float(nearest) == value:
         if np.isinf(nearest) and not (isinstance(value, float) and math.isinf(value)):
             return np.copysign(np.finfo(np.float32).max, nearest)
         return nearest

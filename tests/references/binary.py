@@ -53,8 +53,14 @@ def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) ->
 
 
 def largest_term(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
-    """Return the magnitude of the largest term of the formula of a backward op, in long double."""
+    """Return the magnitude of the largest term of the formula of a backward op or of kZeta, in long double."""
     result = np.abs(exact(op, a, b, attr0, attr1)).astype(L)
+    if op == BinaryOp.kZeta:
+        # For q < 0 the terms on either side of 0 may cancel.
+        x, q = a.astype(L), b.astype(L)
+        with np.errstate(all="ignore"):
+            nearest = np.fmin(q - np.floor(q), np.ceil(q) - q)
+            result = np.where((q < 0) & np.isfinite(result), np.fmax(result, nearest**-x), result)
     if op in _TERMS:
         dy, x = (v.astype(L) for v in np.broadcast_arrays(a, b))
         with np.errstate(all="ignore"):

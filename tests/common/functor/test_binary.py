@@ -100,7 +100,7 @@ def special(scalar_type: type) -> np.ndarray:
 
 @cache
 def sample(scalar_type: type, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """dy over the whole range of exponents and around 1; x the same, around 0, at corners, next to them, next to 1."""
+    """dy: normal numbers of any size, and around 1. x: numbers of any size, around 0, at corners, next to 1."""
     random = np.random.default_rng(SEED)
     info = np.finfo(scalar_type)
     low, high = np.log2(float(info.smallest_subnormal)), info.maxexp - 1e-3
@@ -119,11 +119,14 @@ def sample(scalar_type: type, count: int) -> tuple[np.ndarray, np.ndarray]:
     ).astype(scalar_type)
     x = np.tile(np.concatenate([magnitudes, -magnitudes]), 2)
     around_1 = random.standard_normal(x.size // 2)
-    anywhere = 2.0 ** random.uniform(low, high, x.size // 2) * random.choice([-1, 1], x.size // 2)
+    anywhere = 2.0 ** random.uniform(info.minexp, high, x.size // 2) * random.choice([-1, 1], x.size // 2)
     return np.concatenate([around_1, anywhere]).astype(scalar_type), x
 
 
 def operands(op: BinaryOp, dy: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if op == BinaryOp.kCeluBackwardWithDyY:
+        # y is -alpha at the least; y / alpha may overflow far below.
+        x = np.maximum(x, x.dtype.type(-1e4))
     return (x, dy) if op in POWER_GRADS else (dy, x)
 
 
@@ -147,7 +150,7 @@ def errors_in_ulps(got: np.ndarray, want: np.ndarray, term: np.ndarray) -> np.nd
         near[1] = np.clip(near[1], -beyond, beyond)
         error = np.abs(near[0] - near[1]) / np.ldexp(np.longdouble(1), exponent - info.nmant - 1)
         same = (got == rounded) & ~np.isfinite(rounded) | (np.isnan(got) & np.isnan(rounded))
-    return np.where(same, 0, np.where(np.isnan(error), np.inf, error)).astype(np.float64)
+    return np.where(same, 0, np.where(np.isnan(error) | (error > 1e300), np.inf, error)).astype(np.float64)
 
 
 def check(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes: tuple, skipped: np.ndarray | None = None) -> None:
@@ -318,9 +321,9 @@ def test_float32_stays_float32(op):
     evaluate(op, np.ones(1, np.float32), np.ones(1, np.float32), (1.0,) * len(ATTRIBUTES.get(op, ())))
     for overload in compiled(op, np.float32)[1].overloads.values():
         assert str(overload.signature.return_type) == "float32"
-        # A double in the body would be a constant of the wrong type.
-        body = next(iter(overload.library.get_llvm_str().split("define ")[1:]), "")
-        assert " fpext float" not in body
+        # A constant of the wrong type would widen what it meets. The wrappers for Python's floats do so by nature.
+        for function in overload.library.get_llvm_str().split("define ")[1:]:
+            assert "@Py" in function or " fpext float" not in function
 
 
 # Integers

@@ -8,6 +8,7 @@ from ep.common.functor.binary import (
     logic,
     math_backward,
     piecewise_backward,
+    power_backward,
     power_grad,
     special,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "logic",
     "math_backward",
     "piecewise_backward",
+    "power_backward",
     "power_grad",
     "special",
 ]

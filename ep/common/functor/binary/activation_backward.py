@@ -29,10 +29,10 @@ _VANISHED = (220, 1500)
 @functor(BinaryOp.kEluBackwardWithDyX)
 def elu_backward(m: MathLibrary) -> Function:
     """dy above 0, dy alpha e^x up to it."""
-    zero, half, one, exp, multiply = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(square_product)
+    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
 
     def f(dy, x, alpha):
-        return dy if x > zero else multiply(dy, alpha, exp(half * x), one)
+        return dy if x > zero else multiply(dy, alpha, exp(half * x))
 
     return f
 
@@ -40,11 +40,11 @@ def elu_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kSeluBackwardWithDyX)
 def selu_backward(m: MathLibrary) -> Function:
     """dy scale above 0, dy scale alpha e^x up to it."""
-    zero, half, one, exp, multiply = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(square_product)
+    zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
     scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
 
     def f(dy, x):
-        return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x), one)
+        return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x))
 
     return f
 

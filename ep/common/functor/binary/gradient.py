@@ -1,11 +1,13 @@
 """Functions that several gradients share."""
 
+from typing import Any
+
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary
 
 
-def by_precision(m: MathLibrary, single: float, double: float) -> np.floating:
+def by_precision(m: MathLibrary, single: float, double: float) -> Any:
     """Return, in the type of the arithmetic, the constant for float32 or the one for float64."""
     return m.T(single if m.T is np.float32 else double)
 
@@ -42,20 +44,21 @@ def product(m: MathLibrary) -> Function:
 
 
 def square_product(m: MathLibrary) -> Function:
-    """dy c p^2 / a for p > 0, where parts of it may be beyond the range though the whole is not.
+    """dy c p^2 for p > 0, where p^2 or dy c may be beyond the range though the whole is not.
 
-    c goes to the first factor p if that makes it smaller, else to the second one. A subnormal dy is scaled first: the
-    rounding error of dy p would be multiplied by the second p.
+    c goes where it keeps what is computed first between dy and the result. A subnormal dy is scaled first: the rounding
+    error of dy p would be multiplied by the second p.
     """
     one, tiny, large = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**60, 2.0**500)
     up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
 
-    def f(dy, c, p, a):
-        last = abs(c) > one
+    def f(dy, c, p):
+        shrinks, grows = abs(c) <= one, p >= one
         subnormal = (abs(dy) < tiny) & (p < large)
-        first = (dy * up if subnormal else dy) * (p if last else c * p)
-        product = first / a * (c * p if last else p)
-        return product * down if subnormal else product
+        first = (dy * up if subnormal else dy) * (c * p if shrinks else p)
+        second = first * (p if shrinks | grows else c * p)
+        third = second * c if grows & (not shrinks) else second
+        return third * down if subnormal else third
 
     return f
 

@@ -5,11 +5,9 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 
 import math
 
-from ep.common.functor.binary.arithmetic import complex_div
-from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, square_product, unless_nan
+from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, square_product
 from ep.common.functor.math_library import Function, MathLibrary
-from ep.common.functor.table import Kind, functor
-from ep.common.functor.unary.complex import sqrt as complex_sqrt
+from ep.common.functor.table import functor
 from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -122,10 +120,10 @@ def tan_backward(m: MathLibrary) -> Function:
 
 def half_of_exp_product(m: MathLibrary) -> Function:
     """dy e^a / 2."""
-    half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
+    half, exp, multiply = m.T(0.5), m.exp, m.use(square_product)
 
     def f(dy, a):
-        return multiply(dy, half, exp(half * a), one)
+        return multiply(dy, half, exp(half * a))
 
     return f
 
@@ -155,11 +153,10 @@ def sinh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kErfBackwardWithDyX)
 def erf_backward(m: MathLibrary) -> Function:
     """dy 2 / sqrt(pi) e^(-x^2)."""
-    factor, one = m.T(2 / math.sqrt(math.pi)), m.T(1)
-    root, multiply = m.use(root_of_gaussian), m.use(square_product)
+    factor, root, multiply = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian), m.use(square_product)
 
     def f(dy, x):
-        return multiply(dy, factor, root(x), one)
+        return multiply(dy, factor, root(x))
 
     return f
 
@@ -181,7 +178,7 @@ def exp_backward(m: MathLibrary) -> Function:
     half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
 
     def f(dy, x):
-        return multiply(dy, one, exp(half * x), one)
+        return multiply(dy, one, exp(half * x))
 
     return f
 
@@ -189,10 +186,10 @@ def exp_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kExp2BackwardWithDyX)
 def exp2_backward(m: MathLibrary) -> Function:
     """dy 2^x ln 2."""
-    half, one, ln2, exp2, multiply = m.T(0.5), m.T(1), m.T(math.log(2)), m.exp2, m.use(square_product)
+    half, ln2, exp2, multiply = m.T(0.5), m.T(math.log(2)), m.exp2, m.use(square_product)
 
     def f(dy, x):
-        return multiply(dy, ln2, exp2(half * x), one)
+        return multiply(dy, ln2, exp2(half * x))
 
     return f
 
@@ -262,74 +259,5 @@ def digamma_backward(m: MathLibrary) -> Function:
 
     def f(dy, x):
         return (dy / x) / x if abs(x) < small else dy * psi1(x)
-
-    return f
-
-
-@functor(BinaryOp.kReciprocalBackwardWithDyX)
-def reciprocal_backward(m: MathLibrary) -> Function:
-    """-dy / x^2."""
-
-    def f(dy, x):
-        return (-dy / x) / x
-
-    return f
-
-
-@functor(BinaryOp.kReciprocalNoNanBackwardWithDyX)
-def reciprocal_no_nan_backward(m: MathLibrary) -> Function:
-    """-dy / x^2, 0 where x is 0."""
-    zero, result = m.T(0), m.use(unless_nan)
-
-    def f(dy, x):
-        return result(zero if x == zero else (-dy / x) / x, dy, x)
-
-    return f
-
-
-@functor(BinaryOp.kSqrtBackwardWithDyX)
-def sqrt_backward(m: MathLibrary) -> Function:
-    """dy / (2 sqrt x)."""
-    sqrt = m.sqrt
-
-    def f(dy, x):
-        s = sqrt(x)
-        return dy / (s + s)
-
-    return f
-
-
-@functor(BinaryOp.kSqrtBackwardWithDyX, kinds=(Kind.COMPLEX,))
-def complex_sqrt_backward(m: MathLibrary) -> Function:
-    """dy / (2 conj(sqrt x))."""
-    sqrt, divide = m.use(complex_sqrt), m.use(complex_div)
-
-    def f(dy, x):
-        s = sqrt(x)
-        return divide(dy, complex(s.real + s.real, -(s.imag + s.imag)))
-
-    return f
-
-
-@functor(BinaryOp.kRsqrtBackwardWithDyX)
-def rsqrt_backward(m: MathLibrary) -> Function:
-    """-dy / (2 sqrt(x^3))."""
-    sqrt = m.sqrt
-
-    def f(dy, x):
-        s = sqrt(x)
-        # |x|: sqrt is -0 for -0 already, and NaN for all other negative numbers.
-        return (-dy / (s + s)) / abs(x)
-
-    return f
-
-
-@functor(BinaryOp.kSquareBackwardWithDyX)
-def square_backward(m: MathLibrary) -> Function:
-    """2 x dy."""
-
-    def f(dy, x):
-        p = x * dy
-        return p + p
 
     return f

@@ -14,17 +14,17 @@ def base_power_grad(m: MathLibrary) -> Function:
 
     |x|^(c - 1) is taken as a square whose factors meet dy one by one: the product can be a normal number where the
     power alone is not. c - 1 is exact from c = 1/2 on. Below, its rounding error would grow with ln |x|, and
-    |x|^c / |x| takes its place.
+    |x|^c / |x| takes its place, or rather the roots of both.
     """
     zero, half, one, infinity, nan = m.T(0), m.T(0.5), m.T(1), m.T(np.inf), m.T(np.nan)
-    power, floor, copysign = m.pow, m.floor, m.copysign
+    power, sqrt, floor, copysign = m.pow, m.sqrt, m.floor, m.copysign
     multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x, dy, c):
         a = abs(x)
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
-        g = multiply(dy, c, p, a if divide else one)
+        g = multiply(dy, c, p / sqrt(a) if divide else p)
         # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
@@ -42,11 +42,14 @@ def exp_power_grad(m: MathLibrary) -> Function:
     c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
     where c^x alone is not.
     """
-    half, one, power, log = m.T(0.5), m.T(1), m.pow, m.log
+    zero, half, power, log = m.T(0), m.T(0.5), m.pow, m.log
     multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x, dy, c):
-        return result(multiply(dy, log(c), power(c, half * x), one), x, dy)
+        exponent = half * x
+        # Half of the smallest number is 0, and 0^0 is not 0^x.
+        p = power(c, x if exponent == zero else exponent)
+        return result(multiply(dy, log(c), p), x, dy)
 
     return f
 

@@ -1,0 +1,100 @@
+"""A case on a device: made, checked, then timed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ep.bench.cases import Array, Case
+from ep.bench.timing import Timing, interleaved
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device import Device
+from ep.include.primitive import MemcpyFactory, MemcpyKind, Primitive, RequirePrimitive
+from ep.include.stream import Stream
+
+_SEED: Final = 20
+_OPTIONS: Final = AllocationOptions()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case that is ready to be timed.
+
+    launch: launches once, and waits until the work is done.
+    numpy: does the same with NumPy, on the host.
+    is_right: whether the first launch gave NumPy's result.
+    prepare_seconds: what the first launch took to compile, or to load from the disk cache.
+    """
+
+    case: Case
+    launch: Callable[[], None]
+    numpy: Callable[[], None]
+    is_right: bool
+    prepare_seconds: float
+
+    def time(self, seconds: float) -> dict[str, Timing]:
+        """Time `ep` and `numpy` in turns."""
+        return interleaved({"ep": self.launch, "numpy": self.numpy}, seconds)
+
+
+def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
+    """Place the inputs on `device`, launch once, and compare with NumPy.
+
+    factory: the factory contract of the case's primitive. Raises UnsupportedPrimitiveError where the device has no
+    primitive for the case.
+    """
+    primitive = RequirePrimitive(factory, device.device_type(), *case.key)
+    start = time.perf_counter()
+    primitive.Prepare()
+    prepare_seconds = time.perf_counter() - start
+    stream = device.CreateStream()
+    made = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
+    inputs = [to_device(array, stream) for array in made]
+    out = device.Alloc(_OPTIONS, math.prod(case.out_dims) * case.out_type.itemsize).view(case.out_type)
+    # where the host sees the device's memory, NumPy works on the very same inputs
+    arrays = [
+        buffer.reshape(array.shape) if isinstance(buffer, np.ndarray) else array
+        for buffer, array in zip(inputs, made, strict=True)
+    ]
+    expected = np.empty(case.out_dims, case.out_type)
+
+    def launch() -> None:
+        case.launch(primitive, stream, inputs, out)
+        stream.Sync()
+
+    def numpy() -> None:
+        case.numpy(arrays, expected)
+
+    launch()
+    numpy()
+    is_right = case.is_right(to_host(out, case.out_dims, case.out_type, stream), expected)
+    return Trial(case, launch, numpy, is_right, prepare_seconds)
+
+
+def to_device(array: Array, stream: Stream) -> Any:
+    """A flat buffer on the stream's device with the elements of a contiguous array."""
+    buffer = stream.device().Alloc(_OPTIONS, array.nbytes).view(array.dtype)
+    if isinstance(buffer, np.ndarray):
+        np.copyto(buffer, array.reshape(-1))
+    else:
+        _memcpy(MemcpyKind.kHtoD, stream).Launch(stream, buffer, array, array.nbytes)
+    return buffer
+
+
+def to_host(buffer: Any, dims: Sequence[int], dtype: np.dtype[Any], stream: Stream) -> Array:
+    """An array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
+    if isinstance(buffer, np.ndarray):
+        return buffer.reshape(dims)
+    array = np.empty(dims, dtype)
+    _memcpy(MemcpyKind.kDtoH, stream).Launch(stream, array, buffer, array.nbytes)
+    stream.Sync()
+    return array
+
+
+def _memcpy(kind: MemcpyKind, stream: Stream) -> Primitive:
+    return RequirePrimitive(MemcpyFactory, stream.device_type(), kind)

@@ -1,0 +1,63 @@
+"""The functions of two operands: one for each BinaryOp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.primitive.broadcast import broadcast_dims
+from ep.include.data_type import as_data_type
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.broadcast_elementwise_binary import (
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+)
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.registry import RequirePrimitive
+from ep.ops.arrays import DEVICE_TYPE, Array, default_stream, delivered, destination
+from ep.ops.documentation import docstring
+from ep.ops.dtypes import result_type
+from ep.ops.names import function_name
+from ep.ops.operands import as_operands
+from ep.ops.parameters import Parameters
+from ep.ops.shapes import launch_dims
+
+
+def binary_function(op: BinaryOp) -> Callable[..., Array]:
+    """Return the function of `op`: `f(x, y, <attributes>, *, out=None)`, where backward ops call the operands dy and x or y."""
+    parameters = Parameters(op)
+    name, names = function_name(op), parameters.operands
+
+    def function(*args: Any, **kwargs: Any) -> Array:
+        (x, y), attributes, out = parameters.read(args, kwargs)
+        a, b = as_operands(x, y, names)
+        primitive, dtype = _primitive(op, a.dtype, attributes)
+        shape = a.shape if a.shape == b.shape else broadcast_dims(a.shape, b.shape, names=names)
+        a_dims, b_dims = launch_dims(name, a.shape, b.shape)
+        dst = destination(shape, dtype, out)
+        primitive.Launch(default_stream(), a_dims, a, b_dims, b, dst)
+        return delivered(dst, out)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "ep.ops"
+    function.__doc__ = docstring(op)
+    function.__signature__ = parameters.signature  # type: ignore[attr-defined]
+    return function
+
+
+@lru_cache(maxsize=1024)
+def _primitive(
+    op: BinaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
+) -> tuple[BroadcastElementwiseBinary, np.dtype[Any]]:
+    """Return the primitive for operands of `dtype`, and the dtype of its result."""
+    src_type = as_data_type(dtype)
+    dst_type = result_type(op, src_type)
+    key = op, src_type, dst_type, kMaxNumDims, *map(float.fromhex, attributes)
+    return RequirePrimitive(BroadcastElementwiseBinaryFactory, DEVICE_TYPE, *key), dst_type.dtype
+
+
+FUNCTIONS: Final = {function_name(op): binary_function(op) for op in BinaryOp}
+"""The functions by their names."""

@@ -1,0 +1,70 @@
+"""The docstrings of the ops' functions, made from the tables that say what each op is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ep.common.functor import Kind, functor_maker
+from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
+from ep.include.data_type import DataType
+from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.primitive import Key
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.names import function_name, operand_names, parameter_name
+
+_OUT: Final = "out: where to put the result, an array of its shape and dtype."
+_UNARY: Final = "The result has the shape of x"
+_BINARY: Final = """\
+The result has the shape to which {0} and {1} broadcast, by NumPy's rules. A Python number takes the dtype of the other
+operand. Raises TypeError where the dtypes differ, ValueError for shapes that do not broadcast and for a Python number
+that the dtype does not hold"""
+
+
+def docstring(op: UnaryOp | BinaryOp) -> str:
+    """The docstring of the function of `op`."""
+    operands = operand_names(op)
+    lines = [_meaning(op), "", *_stand_ins(op), f"{', '.join(operands)}: {_dtypes(op)}."]
+    for position, attribute in enumerate(ATTRIBUTES.get(op, ())):
+        alias = f"also called attr{position}"
+        default = "without a default" if attribute.default is None else f"{attribute.default:g} where left out"
+        lines.append(f"{parameter_name(attribute)}: attribute, {default}; {alias}.")
+    rule = _UNARY if isinstance(op, UnaryOp) else _BINARY.format(*operands)
+    return "\n".join([*lines, _OUT, "", f"{rule}. The primitive's op is {op.name}."])
+
+
+def _meaning(op: UnaryOp | BinaryOp) -> str:
+    """The first paragraph of what the op's functor says of itself, on numbers of the first kind that it takes."""
+    for kind in (Kind.FLOAT, Kind.INTEGER, Kind.BOOL, Kind.COMPLEX):
+        try:
+            meaning = inspect.getdoc(functor_maker(op, kind))
+        except KeyError:
+            continue
+        if meaning:
+            return meaning.partition("\n\n")[0]
+    return f"The function {function_name(op)} of {' and '.join(operand_names(op))}."
+
+
+def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
+    """The functors of binary ops call their operands a and b, except in backward ops."""
+    return ["Here a is x, and b is y.", ""] if operand_names(op) == ("x", "y") else []
+
+
+def _dtypes(op: UnaryOp | BinaryOp) -> str:
+    noun = "array" if isinstance(op, UnaryOp) else "arrays"
+    return f"{noun} of any shape, of {', '.join(data_type.dtype.name for data_type in _SOURCES[op])}"
+
+
+def _sources(keys: Iterable[Key]) -> Mapping[UnaryOp | BinaryOp, list[DataType]]:
+    """The types that each op is defined for, kChar apart: no array is inferred to be of it."""
+    found: dict[UnaryOp | BinaryOp, set[DataType]] = {}
+    for key in keys:
+        if isinstance(key.op, UnaryOp | BinaryOp):
+            found.setdefault(key.op, set()).add(key.dtypes[0])
+    inferred = [data_type for data_type in DataType if data_type is not DataType.kChar]
+    return {op: [data_type for data_type in inferred if data_type in types] for op, types in found.items()}
+
+
+_SOURCES: Final = _sources(ELEMENTWISE_UNARY | BROADCAST_ELEMENTWISE_BINARY)

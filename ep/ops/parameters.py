@@ -1,0 +1,79 @@
+"""The parameters of an op's function: its signature, and how a call is read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.primitive import attributes as attribute_values
+from ep.include.primitive.unary_op import UnaryOp
+from ep.include.suggest import did_you_mean
+from ep.ops.arrays import Array, ArrayLike
+from ep.ops.names import function_name, operand_names, parameter_name
+
+
+class Call(NamedTuple):
+    """The arguments of one call.
+
+    operands: as they were given.
+    attributes: nothing where all are left out, else the value of each as `float.hex` writes it: a key that tells
+        -0.0 from 0.0 and knows a NaN again.
+    """
+
+    operands: Sequence[Any]
+    attributes: tuple[str, ...]
+    out: Array | None
+
+
+class Parameters:
+    """The parameters of an op: operands, then attributes by their own names or as `attr0` and `attr1`, then `out`."""
+
+    def __init__(self, op: UnaryOp | BinaryOp) -> None:
+        """Take operands and attributes from the op's tables."""
+        declared = ATTRIBUTES.get(op, ())
+        self._op = op
+        self.operands = operand_names(op)
+        self._names = (*self.operands, *map(parameter_name, declared))
+        self._positions = {name: position for position, name in enumerate(self._names)}
+        self._positions |= {f"attr{i}": len(self.operands) + i for i in range(len(declared))}
+        defaults = [inspect.Parameter.empty] * len(self.operands)
+        defaults += [inspect.Parameter.empty if a.default is None else a.default for a in declared]
+        annotations = [ArrayLike] * len(self.operands) + [float] * len(declared)
+        plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter(name, plain, default=default, annotation=annotation)
+            for name, default, annotation in zip(self._names, defaults, annotations, strict=True)
+        ]
+        parameters.append(inspect.Parameter("out", keyword, default=None, annotation=Array | None))
+        self.signature = inspect.Signature(parameters, return_annotation=Array)
+
+    def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
+        """Return what a call was given; TypeError as Python raises it, and for attributes as New raises it."""
+        num_operands = len(self.operands)
+        if not kwargs and len(args) == num_operands:
+            return Call(args, (), None)
+        if len(args) > len(self._names):
+            raise TypeError(f"{self} takes {len(self._names)} positional arguments, and {len(args)} were given")
+        values = dict(enumerate(args))
+        for name, value in kwargs.items():
+            if name == "out":
+                continue
+            position = self._positions.get(name)
+            if position is None:
+                raise TypeError(f"{self} has no parameter {name!r}{did_you_mean(name, self._positions)}")
+            if position in values:
+                raise TypeError(f"{self} got two values for {self._names[position]!r}")
+            values[position] = value
+        missing = [name for position, name in enumerate(self.operands) if position not in values]
+        if missing:
+            raise TypeError(f"{self} needs {' and '.join(missing)}")
+        operands = [values[position] for position in range(num_operands)]
+        given = [values.get(num_operands + position) for position in range(2)]
+        attributes = attribute_values(self._op, *given) if given != [None, None] else ()
+        return Call(operands, tuple(map(float.hex, attributes)), kwargs.get("out"))
+
+    def __str__(self) -> str:
+        return f"{function_name(self._op)}()"

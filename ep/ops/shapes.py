@@ -1,0 +1,35 @@
+"""Shape work that several operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ep.common.checks import as_integer
+from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
+from ep.include.primitive.primitive import kMaxNumDims
+
+
+def as_sizes(sizes: tuple[Any, ...]) -> Dims:
+    """Return sizes that were given one by one or as one sequence; TypeError for what is no integer."""
+    if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", 1):
+        (sizes,) = (tuple(sizes[0]),)
+    return tuple(as_integer(size, f"sizes[{axis}]") for axis, size in enumerate(sizes))
+
+
+def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:
+    """Return dims that broadcast alike and that a primitive takes: `operands`, simplified where they are too many.
+
+    Raises ValueError where more than 8 axes are left.
+    """
+    if max(map(len, operands)) <= kMaxNumDims:
+        return operands
+    if any(0 in dims for dims in operands):
+        return ((0,),) * len(operands)
+    simplified, _ = simplify_broadcast_dims(*operands)
+    if len(simplified[0]) > kMaxNumDims:
+        raise ValueError(
+            f"{operator} of shapes {' and '.join(map(str, operands))} needs {len(simplified[0])} axes "
+            f"where neighbours that broadcast alike are one; at most {kMaxNumDims} are possible"
+        )
+    return simplified

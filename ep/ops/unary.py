@@ -1,0 +1,54 @@
+"""The functions of one operand: one for each UnaryOp that has an ElementwiseUnary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.include.data_type import as_data_type
+from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
+from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.arrays import DEVICE_TYPE, Array, as_buffer, default_stream, delivered, destination
+from ep.ops.documentation import docstring
+from ep.ops.dtypes import result_type
+from ep.ops.names import function_name
+from ep.ops.parameters import Parameters
+
+
+def unary_function(op: UnaryOp) -> Callable[..., Array]:
+    """Return the function of `op`: `f(x, <attributes>, *, out=None)`."""
+    parameters = Parameters(op)
+
+    def function(*args: Any, **kwargs: Any) -> Array:
+        (x,), attributes, out = parameters.read(args, kwargs)
+        src = as_buffer(x, "x")
+        primitive, dtype = _primitive(op, src.dtype, attributes)
+        dst = destination(src.shape, dtype, out)
+        primitive.Launch(default_stream(), src, dst, src.size)
+        return delivered(dst, out)
+
+    function.__name__ = function.__qualname__ = function_name(op)
+    function.__module__ = "ep.ops"
+    function.__doc__ = docstring(op)
+    function.__signature__ = parameters.signature  # type: ignore[attr-defined]
+    return function
+
+
+@lru_cache(maxsize=1024)
+def _primitive(
+    op: UnaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
+) -> tuple[ElementwiseUnary, np.dtype[Any]]:
+    """Return the primitive for operands of `dtype`, and the dtype of its result."""
+    src_type = as_data_type(dtype)
+    dst_type = result_type(op, src_type)
+    values = map(float.fromhex, attributes)
+    return RequirePrimitive(ElementwiseUnaryFactory, DEVICE_TYPE, op, src_type, dst_type, *values), dst_type.dtype
+
+
+# a cast needs a type to cast to, which is no operand
+FUNCTIONS: Final = {function_name(op): unary_function(op) for op in UnaryOp if op is not UnaryOp.kCast}
+"""The functions by their names."""

@@ -1,0 +1,158 @@
+"""What operators take as arrays, and `out`."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ep.ops
+from ep.ops.arrays import as_buffer, default_stream
+
+
+class Exporter:
+    """What another library's array is to this one: DLPack, and nothing else."""
+
+    def __init__(self, array, error=None, dtype=None):
+        self._array, self._error = array, error
+        self.dtype = dtype or array.dtype
+
+    def __dlpack__(self, **options):
+        if self._error:
+            raise self._error
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_no_copy_of_what_is_a_buffer():
+    for array in (np.zeros((2, 3)), np.zeros(()), np.zeros((0, 4), ml_dtypes.bfloat16)):
+        assert as_buffer(array, "x") is array
+
+
+def test_layouts(rng):
+    x = rng.standard_normal((6, 5)).astype(np.float32)
+    views = [x.T, x[::2], x[::-1, 1:], np.asfortranarray(x), x[:, :1], x.astype(">f4"), np.broadcast_to(x[0], (3, 5))]
+    for view in views:
+        buffer = as_buffer(view, "x")
+        assert buffer.flags.c_contiguous
+        assert buffer.dtype == np.float32
+        assert np.array_equal(buffer, view)
+        assert np.array_equal(ep.ops.sub(view, view[:1]), view - view[:1])
+    assert np.array_equal(ep.ops.gather(x.T, np.array([0, 9, 2, 9, 1])[::2], axis=1), x.T[:, [0, 2, 1]])
+    assert np.array_equal(ep.ops.expand(x[::2, None], 3, 2, 5), np.broadcast_to(x[::2, None], (3, 2, 5)))
+    assert np.array_equal(ep.ops.repeat(x[::2], 2, 1), np.tile(x[::2], (2, 1)))
+
+
+def test_memmap(tmp_path):
+    stored = np.memmap(tmp_path / "x", np.float32, "w+", shape=(2, 3))
+    stored[...] = [[1, -2, 3], [-4, 5, -6]]
+    assert ep.ops.relu(stored).tolist() == [[1, 0, 3], [0, 5, 0]]
+    out = np.memmap(tmp_path / "y", np.float32, "w+", shape=(2, 3))
+    assert ep.ops.relu(stored, out=out) is out
+    assert out.tolist() == [[1, 0, 3], [0, 5, 0]]
+
+
+def test_read_only_input():
+    x = np.array([-1.0, 2.0])
+    x.flags.writeable = False
+    assert ep.ops.relu(x).tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("value", ["text", None, {1: 2}, np.array(["2020-01-01"], "M8[D]"), np.zeros(2, np.longdouble)])
+def test_no_numbers(value):
+    with pytest.raises(TypeError, match="params has dtype .*; it must be one of bfloat16, bool, "):
+        ep.ops.gather(value, [0])
+
+
+def test_dlpack():
+    x = np.array([[-1, 2], [3, -4]], np.float32)
+    assert ep.ops.relu(Exporter(x)).tolist() == [[0, 2], [3, 0]]
+    assert ep.ops.gather(Exporter(x), Exporter(np.array([1]))).tolist() == [[3, -4]]
+    assert np.shares_memory(as_buffer(Exporter(x), "x"), x)
+
+
+def test_dlpack_that_numpy_cannot_read():
+    with pytest.raises(TypeError, match=r"x \(Exporter\) cannot be read through DLPack: on another device$"):
+        ep.ops.relu(Exporter(np.zeros(2), BufferError("on another device")))
+    with pytest.raises(TypeError, match="no name for bfloat16 there: give the bits, viewed as ml_dtypes.bfloat16"):
+        ep.ops.relu(Exporter(np.zeros(2), BufferError("unsupported dtype"), "torch.bfloat16"))
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([[-1.0, 2.0], [3.0, -4.0]])
+    assert ep.ops.relu(x).tolist() == [[0, 2], [3, 0]]
+    assert ep.ops.sub(x.T, x).tolist() == (x.T - x).tolist()
+    assert ep.ops.gather(x, torch.tensor([1, 0]), axis=1).tolist() == [[2, -1], [-4, 3]]
+    with pytest.raises(TypeError, match="bfloat16"):
+        ep.ops.relu(x.bfloat16())
+    bits = x.bfloat16().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    assert ep.ops.relu(bits).tolist() == [[0, 2], [3, 0]]
+
+
+def calls():
+    """Each kind of operator, with the shape and the dtype of its result."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    return [
+        (lambda out: ep.ops.relu(x, out=out), x),
+        (lambda out: ep.ops.sub(x, x[0], out=out), x - x[0]),
+        (lambda out: ep.ops.less_than(x, 3, out=out), x < 3),
+        (lambda out: ep.ops.gather(x, [2, 0], 1, out=out), x[:, [2, 0]]),
+        (lambda out: ep.ops.gather(x, [[2], [0]], 1, 1, out=out), np.array([[2], [3]], np.float32)),
+        (lambda out: ep.ops.expand(x, 2, 2, 3, out=out), np.broadcast_to(x, (2, 2, 3))),
+        (lambda out: ep.ops.repeat(x, 2, 2, out=out), np.tile(x, (2, 2))),
+    ]
+
+
+NAMES = ("relu", "sub", "less_than", "gather", "batch_gather", "expand", "repeat")
+
+
+@pytest.mark.parametrize(("call", "expected"), calls(), ids=NAMES)
+def test_out(call, expected):
+    out = np.zeros(expected.shape, expected.dtype)
+    assert call(out) is out
+    assert np.array_equal(out, expected)
+
+    wide = np.zeros((*expected.shape[:-1], 2 * expected.shape[-1]), expected.dtype)
+    assert call(wide[..., ::2]).base is wide
+    assert np.array_equal(wide[..., ::2], expected)
+    assert not wide[..., 1::2].any()
+
+    with pytest.raises(TypeError, match="out must be a numpy.ndarray, not list"):
+        call(out.tolist())
+    with pytest.raises(TypeError, match=f"out has dtype int16; the result has {expected.dtype}"):
+        call(np.zeros(expected.shape, np.int16))
+    with pytest.raises(ValueError, match=r"out has shape \(7,\); the result has"):
+        call(np.zeros(7, expected.dtype))
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out is read-only"):
+        call(out)
+
+
+def test_in_place():
+    x = np.array([[-1, 2], [3, -4]], np.float32)
+    assert ep.ops.relu(x, out=x) is x
+    assert ep.ops.sub(x, x[0].copy(), out=x).tolist() == [[0, 0], [3, -2]]
+
+
+def test_overlap():
+    x = np.arange(8, dtype=np.float32)
+    with pytest.raises(ValueError, match="overlaps"):
+        ep.ops.relu(x[:-1], out=x[1:])
+    with pytest.raises(ValueError, match="overlaps"):
+        ep.ops.sub(x, x[:1], out=x)
+    # what is copied anyway cannot overlap
+    ep.ops.relu(x[:-1:2], out=x[1::2])
+    assert x.tolist() == [0, 0, 2, 2, 4, 4, 6, 6]
+
+
+def test_results_are_new_and_0d_arrays():
+    result = ep.ops.sub(np.float32(3), np.float32(1))
+    assert type(result) is np.ndarray
+    assert result.shape == ()
+    x = np.array([1.0])
+    assert not np.shares_memory(ep.ops.expand(x, 1), x)
+
+
+def test_one_stream():
+    assert default_stream() is default_stream()

@@ -1,0 +1,178 @@
+"""The functions of the ops on arrays: dtypes, broadcasting, Python numbers."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ep.ops
+from ep import BinaryOp, DataType, UnaryOp, UnsupportedPrimitiveError
+from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
+from ep.ops.dtypes import result_type
+from ep.ops.operands import as_weak
+
+
+def test_result_types_are_those_of_the_primitives():
+    for op in [op for op in (*UnaryOp, *BinaryOp) if op is not UnaryOp.kCast]:
+        keys = ELEMENTWISE_UNARY if isinstance(op, UnaryOp) else BROADCAST_ELEMENTWISE_BINARY
+        sources = {key.dtypes[0] for key in keys if key.op is op}
+        assert sources
+        assert {(source, result_type(op, source)) for source in sources} <= {key.dtypes for key in keys if key.op is op}
+
+
+@pytest.mark.parametrize(
+    ("op", "source", "result"),
+    [
+        (BinaryOp.kAdd, DataType.kInt8, DataType.kInt8),
+        (BinaryOp.kLessThan, DataType.kInt8, DataType.kBool),
+        (BinaryOp.kLogicalXor, DataType.kFloat, DataType.kBool),
+        (BinaryOp.kIsCloseEqualNan, DataType.kBFloat16, DataType.kBool),
+        (UnaryOp.kLogicalNot, DataType.kFloat, DataType.kBool),
+        (UnaryOp.kIsInf, DataType.kInt64, DataType.kBool),
+        (UnaryOp.kNotEqualZero, DataType.kFloat, DataType.kFloat),
+        (UnaryOp.kReal, DataType.kComplex64, DataType.kFloat),
+        (UnaryOp.kImag, DataType.kComplex128, DataType.kDouble),
+        (UnaryOp.kConj, DataType.kComplex64, DataType.kComplex64),
+        (UnaryOp.kRealGrad, DataType.kFloat, DataType.kComplex64),
+        (UnaryOp.kImagGrad, DataType.kDouble, DataType.kComplex128),
+    ],
+)
+def test_result_type(op, source, result):
+    assert result_type(op, source) is result
+
+
+def test_unary():
+    x = np.array([[-1.5, 0.0], [2.5, np.nan]], np.float32)
+    assert np.array_equal(ep.ops.relu(x), [[0, 0], [2.5, np.nan]], equal_nan=True)
+    assert ep.ops.is_nan(x).tolist() == [[False, False], [False, True]]
+    z = np.array([1 + 2j, -3j], np.complex64)
+    assert (ep.ops.imag(z).dtype, ep.ops.imag(z).tolist()) == (np.float32, [2, -3])
+    assert ep.ops.imag_grad(np.array([2.0])).tolist() == [2j]
+
+
+def test_unary_of_numbers_and_lists():
+    assert (ep.ops.relu(-3).dtype, ep.ops.relu(-3).item()) == (np.int64, 0)
+    assert ep.ops.negative([1.0, 2.0]).tolist() == [-1, -2]
+    assert ep.ops.relu(np.float32(2)).dtype == np.float32
+    assert ep.ops.relu(np.zeros((0, 3), np.float32)).shape == (0, 3)
+
+
+def test_unsupported_types():
+    with pytest.raises(UnsupportedPrimitiveError, match="kExp"):
+        ep.ops.exp(3)
+    with pytest.raises(UnsupportedPrimitiveError, match="kReal"):
+        ep.ops.real(np.zeros(2, np.float32))
+
+
+sizes = st.integers(0, 3)
+
+
+@given(st.lists(st.tuples(sizes, st.sampled_from(["both", "x", "y"])), max_size=5), st.integers(0, 5), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_broadcasting(axes, missing, first):
+    x_shape = [1 if who == "y" else size for size, who in axes]
+    y_shape = [1 if who == "x" else size for size, who in axes]
+    x_shape, y_shape = (x_shape[missing:], y_shape) if first else (x_shape, y_shape[missing:])
+    x = np.arange(np.prod(x_shape), dtype=np.float32).reshape(x_shape)
+    y = np.arange(np.prod(y_shape), dtype=np.float32).reshape(y_shape) ** 2
+    result = ep.ops.sub(x, y)
+    assert isinstance(result, np.ndarray)
+    assert result.shape == np.broadcast_shapes(x.shape, y.shape)
+    assert np.array_equal(result, x - y)
+
+
+def test_many_axes(rng):
+    shape_x, shape_y = (2, 1, 3, 2, 1, 1, 2, 1, 1, 2, 1, 1), (3, 2, 1, 1, 1, 2, 1, 2, 3)
+    x, y = rng.standard_normal(shape_x).astype(np.float32), rng.standard_normal(shape_y).astype(np.float32)
+    assert np.array_equal(ep.ops.sub(x, y), x - y)
+    assert np.array_equal(ep.ops.sub(y, x), y - x)
+    assert ep.ops.sub(x, np.zeros((0,) + (1,) * 11, np.float32)).shape == (0, 1, 3, 2, 1, 1, 2, 1, 1, 2, 1, 1)
+    assert ep.ops.sub(x, np.float32(1)).shape == shape_x
+
+
+def test_too_many_axes():
+    x, y = np.zeros((2, 1) * 4 + (2,), np.float32), np.zeros((1, 2) * 4 + (1,), np.float32)
+    with pytest.raises(ValueError, match=r"sub of shapes .* needs 9 axes .* at most 8"):
+        ep.ops.sub(x, y)
+    assert ep.ops.sub(x[:1], y[:, :1]).shape == (1, 1) + (2,) * 7
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(ValueError, match=r"do not broadcast at axis -1: dy \(2,\), x \(3,\)"):
+        ep.ops.relu_backward_with_dy_x(np.zeros(2), np.zeros(3))
+
+
+def test_different_dtypes():
+    with pytest.raises(TypeError, match="x has dtype float32, y has float64; convert one of them"):
+        ep.ops.add(np.zeros(2, np.float32), np.zeros(2))
+    with pytest.raises(TypeError, match="x has dtype float32, y has float64"):
+        ep.ops.add(np.zeros(2, np.float32), np.float64(1))
+    with pytest.raises(TypeError, match="dy has dtype float16, y has bfloat16"):
+        ep.ops.tanh_backward_with_dy_y(np.zeros(2, np.float16), np.zeros(2, ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8])
+@pytest.mark.parametrize("number", [3, 3.0, True])
+def test_python_numbers_are_weak(dtype, number):
+    x = np.array([5, 7], dtype)
+    assert (ep.ops.sub(x, number).dtype, ep.ops.sub(x, number).tolist()) == (dtype, [5 - number, 7 - number])
+    assert ep.ops.sub(number, x).tolist() == (dtype(number) - x).tolist()
+
+
+def test_two_python_numbers():
+    for x, y in [(5, 2), (5, 2.5), (True, 2), (2.0, True)]:
+        result = ep.ops.sub(x, y)
+        assert (result.dtype, result.shape) == (np.array([x, y]).dtype, ())
+        assert result == x - y
+    with pytest.raises(ValueError, match="which no dtype holds"):
+        ep.ops.sub(10**30, 1)
+
+
+def test_a_list_is_not_weak():
+    with pytest.raises(TypeError, match="float64"):
+        ep.ops.add(np.zeros(2, np.float32), [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [(256, "uint8"), (-1, "uint8"), (2**63, "int64"), (float(2**63), "int64"), (2.5, "int32"), (np.inf, "int32")]
+    + [(np.nan, "int8"), (2, "bool"), (1e39, "float32"), (65520, "float16"), (10**400, "float64"), (1e39, "bfloat16")]
+    + [(10**30, "float16"), (1e39j, "complex64")],
+    ids=str,
+)
+def test_numbers_out_of_range(number, dtype):
+    with pytest.raises(ValueError, match=f"y is .*, which {dtype} does not hold"):
+        as_weak(number, np.dtype(dtype), "y")
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype", "value"),
+    [
+        (255, "uint8", 255),
+        (2**64 - 1, "uint64", 2**64 - 1),
+        (-0.0, "int8", 0),
+        (1, "bool", True),
+        (65519, "float16", 65504),
+    ]
+    + [
+        (np.inf, "float16", np.inf),
+        (1e-50, "float32", 0),
+        (1 + 257 / 65536, "bfloat16", 1.0078125),
+        (2, "complex64", 2),
+    ]
+    + [(complex(np.inf, 1), "complex64", complex(np.inf, 1))],
+    ids=str,
+)
+def test_numbers_in_range(number, dtype, value):
+    result = as_weak(number, np.dtype(dtype), "y")
+    assert (result.shape, result.dtype, result.item()) == ((), np.dtype(dtype), value)
+
+
+def test_numbers_in_calls():
+    with pytest.raises(ValueError, match="x is 300, which uint8 does not hold"):
+        ep.ops.sub(300, np.zeros(2, np.uint8))
+    with pytest.raises(TypeError, match="complex"):
+        ep.ops.sub(np.zeros(2, np.float32), 1j)
+    assert ep.ops.sub(np.zeros((), np.float32), 1).shape == ()
+    assert ep.ops.sub(np.zeros((0, 2), np.float32), 1).shape == (0, 2)

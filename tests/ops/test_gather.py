@@ -1,0 +1,196 @@
+"""gather: TensorFlow's shapes, and what becomes of indices that are out of range."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ep.ops
+from tests.ops import references
+
+INDEX_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@pytest.fixture
+def params(rng):
+    return rng.standard_normal((3, 5, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3, None])
+def test_axis(params, axis):
+    indices = np.array([[2, 0], [1, 2]])
+    assert np.array_equal(ep.ops.gather(params, indices, axis), np.take(params, indices, 0 if axis is None else axis))
+
+
+@pytest.mark.parametrize(
+    ("axis", "batch_dims"), [(1, 1), (2, 1), (None, 1), (-1, 1), (2, 2), (None, 2), (-1, -1), (2, -2)]
+)
+def test_batch_dims(params, axis, batch_dims):
+    indices = np.array([[3, 0, 2, 1, 1], [1, 1, 0, 2, 3], [0, 0, 3, 3, 2]])
+    batch = batch_dims % 2 if batch_dims < 0 else batch_dims
+    along = batch if axis is None else axis % 3
+    expected = references.gather(params, indices, along, batch)
+    assert np.array_equal(ep.ops.gather(params, indices, axis, batch_dims), expected)
+
+
+def test_axis_left_out_is_batch_dims(params):
+    indices = np.array([[4], [1], [0]])
+    assert np.array_equal(ep.ops.gather(params, indices, batch_dims=1), ep.ops.gather(params, indices, 1, 1))
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_shapes(data):
+    shape = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    batch_dims = data.draw(st.integers(0, axis))
+    rest = data.draw(st.lists(st.integers(0, 3), max_size=3))
+    if shape[axis] == 0:
+        rest = [*rest, 0]
+    shape_of_indices = (*shape[:batch_dims], *rest)
+    values = np.random.default_rng(data.draw(st.integers(0, 9))).integers(0, max(shape[axis], 1), shape_of_indices)
+    params = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    result = ep.ops.gather(params, values, axis - len(shape), batch_dims)
+    expected = references.gather(params, values, axis, batch_dims)
+    assert result.shape == expected.shape
+    assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES)
+def test_index_types(params, dtype):
+    indices = np.array([4, 0, 3], dtype)
+    assert np.array_equal(ep.ops.gather(params, indices, 1), np.take(params, [4, 0, 3], 1))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.complex64])
+def test_index_types_that_are_none(params, dtype):
+    with pytest.raises(TypeError, match="indices has dtype"):
+        ep.ops.gather(params, np.zeros(2, dtype))
+
+
+def test_lists_and_numbers():
+    assert ep.ops.gather([[1, 2], [3, 4]], [1, 1, 0]).tolist() == [[3, 4], [3, 4], [1, 2]]
+    result = ep.ops.gather([5.0, 6.0], 1)
+    assert isinstance(result, np.ndarray)
+    assert (result.shape, result.tolist()) == ((), 6.0)
+
+
+@pytest.mark.parametrize("indices", [[], (), [[], []]])
+def test_empty_lists(params, indices):
+    assert ep.ops.gather(params, indices).shape == (*np.shape(indices), 5, 4)
+    with pytest.raises(TypeError, match="float64"):
+        ep.ops.gather(params, np.array(indices))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint16", "int64"])
+@pytest.mark.parametrize("wrong", [[0, 1, 5], [0, -1, 9]])
+def test_raise(params, dtype, wrong):
+    out = np.full((3, 3, 4), 7, np.float32)
+    if dtype == "float32":
+        dtype = "int32"
+    if dtype[0] == "u":
+        wrong = np.abs(wrong)
+        wrong[wrong == 1] = 5
+        wrong[0] = 0
+    indices = np.array(wrong, dtype)
+    position = int(np.argmax((np.array(wrong) < 0) | (np.array(wrong) >= 5)))
+    with pytest.raises(IndexError, match=rf"indices\[{position}\] is {indices[position]}; the axis holds 0 \.\.\. 4"):
+        ep.ops.gather(params, indices, 1, out=out)
+    assert (out == 7).all()
+
+
+def test_raise_names_the_position_in_all_axes(params):
+    with pytest.raises(IndexError, match=r"indices\[1, 0\] is -3"):
+        ep.ops.gather(params, [[0, 1], [-3, 7]])
+    with pytest.raises(IndexError, match=r"indices\[2, 1\] is 4"):
+        ep.ops.gather(params, [[0, 1], [2, 3], [3, 4]], axis=2, batch_dims=1)
+    with pytest.raises(IndexError, match="indices is 3;"):
+        ep.ops.gather(params, 3)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap_negative", "clip"])
+def test_no_rows(mode):
+    empty = np.zeros((2, 0, 3), np.float32)
+    assert ep.ops.gather(empty, [], 1, mode=mode).shape == (2, 0, 3)
+    with pytest.raises(IndexError, match="the axis holds nothing"):
+        ep.ops.gather(empty, [0], 1, mode=mode)
+
+
+def test_no_rows_as_zeros():
+    assert ep.ops.gather(np.zeros((2, 0, 3)), [0, -1], 1, mode="zero").tolist() == np.zeros((2, 2, 3)).tolist()
+
+
+def test_wide_axis_with_narrow_indices():
+    params = np.arange(300, dtype=np.int32)
+    assert ep.ops.gather(params, np.array([127, 0], np.int8)).tolist() == [127, 0]
+    assert ep.ops.gather(params, np.array([-1, -128, 5], np.int8), mode="wrap_negative").tolist() == [299, 172, 5]
+    assert ep.ops.gather(params, np.array([-1, 127], np.int8), mode="clip").tolist() == [0, 127]
+    with pytest.raises(IndexError, match=r"indices\[1\] is -1"):
+        ep.ops.gather(params, np.array([5, -1], np.int8))
+
+
+def test_wrap_negative(params):
+    indices = np.array([[-5, -1], [4, 0]], np.int32)
+    assert np.array_equal(ep.ops.gather(params, indices, 1, mode="wrap_negative"), np.take(params, indices, 1))
+    for wrong in (-6, 5):
+        with pytest.raises(IndexError, match=rf"indices\[1\] is {wrong}; the axis holds -5 \.\.\. 4"):
+            ep.ops.gather(params, [0, wrong], 1, mode="wrap_negative")
+
+
+def test_wrap_negative_leaves_the_indices_alone(params):
+    indices = np.array([-1, 0])
+    ep.ops.gather(params, indices, mode="wrap_negative")
+    assert indices.tolist() == [-1, 0]
+
+
+def test_zero(params):
+    result = ep.ops.gather(params, [-1, 4, 5, 0], 1, mode="zero")
+    assert (result[:, [0, 2]] == 0).all()
+    assert np.array_equal(result[:, [1, 3]], params[:, [4, 0]])
+
+
+def test_zero_past_int64(params):
+    result = ep.ops.gather(params, np.array([2**64 - 1, 1, 2**63], np.uint64), mode="zero")
+    assert np.array_equal(result[1], params[1])
+    assert not result[[0, 2]].any()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64"])
+def test_clip(params, dtype):
+    indices = np.array([9, 2, 0] if dtype[0] == "u" else [9, -7, 2], dtype)
+    assert np.array_equal(ep.ops.gather(params, indices, 1, mode="clip"), np.take(params, indices, 1, mode="clip"))
+
+
+def test_unknown_mode(params):
+    with pytest.raises(ValueError, match="mode is 'wrap'; it must be one of raise, wrap_negative, zero, clip"):
+        ep.ops.gather(params, [0], mode="wrap")
+
+
+@pytest.mark.parametrize(
+    ("axis", "batch_dims", "shape", "message"),
+    [
+        (3, 0, (2,), "axis is 3; it must be -3 ... 2"),
+        (-4, 0, (2,), "axis is -4"),
+        (0, 1, (3,), "0 <= batch_dims <= axis < 3"),
+        (2, 2, (3,), "batch_dims is 2; it must be -1 ... 1"),
+        (2, -2, (3,), "batch_dims is -2"),
+        (1, 1, (2, 2), "differ in the first 1 axes"),
+        (None, 3, (3, 5, 4), "batch_dims is 3 and axis is 3"),
+    ],
+)
+def test_axes_that_do_not_fit(params, axis, batch_dims, shape, message):
+    with pytest.raises(ValueError, match=message.replace("...", r"\.\.\.")):
+        ep.ops.gather(params, np.zeros(shape, int), axis, batch_dims)
+
+
+def test_axes_that_are_no_integers(params):
+    for arguments in ({"axis": 1.0}, {"axis": True}, {"batch_dims": "1"}):
+        with pytest.raises(TypeError, match=rf"{next(iter(arguments))} must be an integer"):
+            ep.ops.gather(params, [0], **arguments)
+    with pytest.raises(ValueError, match="params"):
+        ep.ops.gather(np.float32(1), [0])
+
+
+def test_overlap(params):
+    with pytest.raises(ValueError, match="out is the memory of params"):
+        ep.ops.gather(params, [0, 1, 2], out=params)

@@ -1,0 +1,136 @@
+"""The functions of the ops: that there is one for each, and what it says of itself."""
+
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import ep.ops
+from ep import BinaryOp, UnaryOp
+from ep.include.primitive.attributes import ATTRIBUTES
+from ep.ops.names import function_name, operand_names
+from tests.include.subprocesses import run
+
+OPS = [op for op in (*UnaryOp, *BinaryOp) if op is not UnaryOp.kCast]
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        (UnaryOp.kFastGelu, "fast_gelu"),
+        (UnaryOp.kSquareReLU, "square_relu"),
+        (UnaryOp.kLogicalNot, "logical_not"),
+        (UnaryOp.kExp2, "exp2"),
+        (UnaryOp.kLog1p, "log1p"),
+        (UnaryOp.kLog10, "log10"),
+        (UnaryOp.kExpm1, "expm1"),
+        (UnaryOp.kIsNan, "is_nan"),
+        (UnaryOp.kReciprocalNoNan, "reciprocal_no_nan"),
+        (UnaryOp.kLogSigmoid, "log_sigmoid"),
+        (BinaryOp.kAdd, "add"),
+        (BinaryOp.kIsCloseEqualNan, "is_close_equal_nan"),
+        (BinaryOp.kReluBackwardWithDyX, "relu_backward_with_dy_x"),
+        (BinaryOp.kTanhBackwardWithDyY, "tanh_backward_with_dy_y"),
+        (BinaryOp.kLog1pBackwardWithDyX, "log1p_backward_with_dy_x"),
+        (BinaryOp.kSquareReLUBackwardWithDyX, "square_relu_backward_with_dy_x"),
+    ],
+)
+def test_name(op, name):
+    assert function_name(op) == name
+    assert getattr(ep.ops, name).__name__ == name
+
+
+def test_every_op_has_a_function():
+    names = [function_name(op) for op in OPS]
+    assert len(set(names)) == len(names) == 71 + 81
+    assert ep.ops.__all__ == sorted({"gather", "expand", "repeat", *names})
+    assert all(re.fullmatch("[a-z][a-z0-9_]*", name) and name.isidentifier() for name in names)
+    assert not hasattr(ep.ops, "cast")
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_signature_and_docstring(op):
+    function = getattr(ep.ops, function_name(op))
+    assert (function.__module__, function.__qualname__) == ("ep.ops", function_name(op))
+    assert pickle.loads(pickle.dumps(function)) is function
+
+    parameters = list(inspect.signature(function).parameters.values())
+    num_operands = 1 if isinstance(op, UnaryOp) else 2
+    attributes = ATTRIBUTES.get(op, ())
+    assert [p.name for p in parameters[:num_operands]] == list(operand_names(op))
+    assert [p.name for p in parameters[num_operands:-1]] == [a.name.replace("lambda", "lambd") for a in attributes]
+    for parameter, attribute in zip(parameters[num_operands:-1], attributes, strict=True):
+        expected = parameter.empty if attribute.default is None else attribute.default
+        assert parameter.default == expected
+    assert (parameters[-1].name, parameters[-1].kind, parameters[-1].default) == (
+        "out",
+        parameters[-1].KEYWORD_ONLY,
+        None,
+    )
+    assert all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[:-1])
+
+    lines = function.__doc__.splitlines()
+    assert lines[0].strip()
+    assert max(map(len, lines)) <= 130
+    assert op.name in function.__doc__
+    assert all(f"\n{p.name}: " in function.__doc__ for p in parameters[num_operands:])
+
+
+def test_operand_names():
+    assert operand_names(UnaryOp.kRelu) == ("x",)
+    assert operand_names(BinaryOp.kSub) == ("x", "y")
+    assert operand_names(BinaryOp.kReluBackwardWithDyX) == ("dy", "x")
+    assert operand_names(BinaryOp.kReluBackwardWithDyY) == ("dy", "y")
+    assert operand_names(BinaryOp.kScalarExpPowerGrad) == ("x", "dy")
+    x, dy = np.array([-1.0, 2.0]), np.array([3.0, 4.0])
+    assert ep.ops.relu_backward_with_dy_x(x=x, dy=dy).tolist() == [0, 4]
+    assert ep.ops.scalar_base_power_grad(x, dy, 2).tolist() == [-6, 16]
+
+
+def test_attributes():
+    x = np.array([-2.0, -1.0, 3.0])
+    expected = [-1.0, -0.5, 3.0]
+    for args, kwargs in [((x, 0.5), {}), ((x,), {"alpha": 0.5}), ((x,), {"attr0": 0.5}), ((), {"x": x, "alpha": 0.5})]:
+        assert ep.ops.leaky_relu(*args, **kwargs).tolist() == expected
+    assert ep.ops.leaky_relu(x).tolist() == [-0.02, -0.01, 3.0]
+    assert ep.ops.leaky_relu(x, None).tolist() == [-0.02, -0.01, 3.0]
+    assert ep.ops.hard_tanh(x, attr1=2).tolist() == [-1, -1, 2]
+    assert ep.ops.hard_tanh(x, min=-1.5).tolist() == [-1.5, -1, 1]
+    assert ep.ops.hard_shrink(x, lambd=1.5).tolist() == [-2, 0, 3]
+    assert ep.ops.threshold(x, 0, value=20).tolist() == [20, 20, 3]
+
+
+def test_attributes_are_told_apart():
+    x = np.array([-1.0])
+    assert not np.signbit(ep.ops.threshold(x, 0, 0.0))
+    assert np.signbit(ep.ops.threshold(x, 0, -0.0))
+    assert ep.ops.threshold(x, 0, 2**60 + 1).tolist() == [2.0**60]
+    assert all(np.isnan(ep.ops.threshold(x, 0, np.nan)) for _ in range(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: ep.ops.threshold(x, 1), r"attr1 \(value\) of kThreshold is missing"),
+        (lambda x: ep.ops.threshold(x), r"attr0 \(threshold\) of kThreshold is missing"),
+        (lambda x: ep.ops.leaky_relu(x, "0.5"), r"attr0 \(alpha\) of kLeakyRelu must be a real number"),
+        (lambda x: ep.ops.leaky_relu(x, [0.5]), r"attr0 \(alpha\) of kLeakyRelu must be a real number"),
+        (lambda x: ep.ops.relu(x, 1), r"relu\(\) takes 1 positional arguments, and 2 were given"),
+        (lambda x: ep.ops.relu(x, attr0=1), r"relu\(\) has no parameter 'attr0'"),
+        (lambda x: ep.ops.leaky_relu(x, alhpa=1), r"leaky_relu\(\) has no parameter 'alhpa'; did you mean 'alpha'"),
+        (lambda x: ep.ops.leaky_relu(x, 1, alpha=1), r"leaky_relu\(\) got two values for 'alpha'"),
+        (lambda x: ep.ops.leaky_relu(x, alpha=1, attr0=1), r"leaky_relu\(\) got two values for 'alpha'"),
+        (lambda x: ep.ops.add(x), r"add\(\) needs y"),
+        (lambda x: ep.ops.relu(), r"relu\(\) needs x"),
+    ],
+)
+def test_wrong_calls(call, message):
+    with pytest.raises(TypeError, match=message):
+        call(np.zeros(2))
+
+
+def test_import_needs_no_compiler():
+    code = "import sys, ep.ops; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    assert not {"numba", "llvmlite", "torch", "scipy"} & set(run(code).split())

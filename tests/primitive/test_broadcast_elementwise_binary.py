@@ -1,0 +1,267 @@
+"""BroadcastElementwiseBinary: every key against the references, every way to broadcast, and what Launch refuses."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep import BinaryOp, DeviceType
+from ep.include import DataType
+from ep.include.primitive import BroadcastElementwiseBinary, BroadcastElementwiseBinaryFactory, registered
+from ep.include.primitive.attributes import ATTRIBUTES
+from tests import tolerances
+from tests.references.binary import exact, largest_term
+from tests.references.convert import convert
+from tests.samples import finite, samples
+from tests.ulps import errors_in_ulps
+
+KEYS = [
+    (entry.op, *entry.dtypes)
+    for entry in registered(DeviceType.kCPU)
+    if entry.interface is BroadcastElementwiseBinary and entry.device_type is DeviceType.kCPU
+]
+REQUIRED = {
+    BinaryOp.kThresholdBackwardWithDyX: (0.25,),
+    BinaryOp.kScalarBasePowerGrad: (3.0,),
+    BinaryOp.kScalarExpPowerGrad: (1.5,),
+}
+ADD_FLOAT = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
+
+
+def name(key):
+    return "-".join(part.name for part in key)
+
+
+def attributes_of(op):
+    return REQUIRED.get(op) or tuple(attribute.default for attribute in ATTRIBUTES.get(op, ()))
+
+
+def launch(device, key, a, b, *attributes, dims=None):
+    """dims: those given to Launch, where they are not the shapes."""
+    op, src_type, dst_type = key
+    a_dims, b_dims = dims or (np.shape(a), np.shape(b))
+    shape = np.broadcast_shapes(a_dims, b_dims)
+    dst = device.filled(math.prod(shape) + 3, dst_type)
+    primitive = device.require(BroadcastElementwiseBinaryFactory, op, src_type, dst_type, 8, *attributes)
+    a, b = (operand if np.isscalar(operand) else device.buffer(operand) for operand in (a, b))
+    primitive.Launch(device.stream, a_dims, a, b_dims, b, dst)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3].reshape(shape)
+
+
+def operands(rng, op, src_type, count):
+    """Samples for both sides, with pairs that are equal or nearly so, and y in the range that the forward op has."""
+    a, b = samples(rng, src_type, count), samples(rng, src_type, count)
+    equal = rng.random(count) < 0.2
+    if "Backward" in op.name and src_type.dtype.kind != "c":  # an infinite dy times a slope below the smallest number is not decided by the formula
+        a = finite(rng, src_type, count)
+        a[rng.integers(count)] = np.nan
+    return a, np.where(equal, a, b).astype(src_type.dtype)
+
+
+def check(op, src_type, got, a, b, attributes):
+    want = exact(op, a, b, *attributes)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, convert(want, got.dtype))
+    elif got.dtype.kind == "c":
+        size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)
+        error = np.maximum(np.abs(got.real - want.real), np.abs(got.imag - want.imag)) / size
+        assert error.max() <= tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(got.dtype).eps
+    elif op in tolerances.EXACT_BINARY:
+        np.testing.assert_array_equal(got.astype(np.float64), convert(want, got.dtype).astype(np.float64))
+    else:
+        bound = tolerances.launch_ulps(tolerances.binary_ulps(op), src_type, got.dtype)
+        errors = errors_in_ulps(got, want.astype(np.longdouble), largest_term(op, a, b, *attributes))
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= bound, (
+            f"op({a[worst]!r}, {b[worst]!r}) = {got[worst]!r}, exactly {want[worst]!r}: "
+            f"{errors[worst]:.3g} ulp of {bound:.3g}"
+        )
+
+
+@pytest.mark.parametrize("key", KEYS, ids=name)
+def test_every_key(device, rng, key):
+    op, src_type, _ = key
+    count = 211 if op in tolerances.SLOW_BINARY_REFERENCE else 1013
+    a, b = operands(rng, op, src_type, count)
+    attributes = attributes_of(op)
+    given = attributes if op in REQUIRED else ()  # the others are left to their defaults
+    check(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
+
+
+def test_every_op_is_registered():
+    assert {op for op, *_ in KEYS} == set(BinaryOp)
+
+
+SHAPES = [
+    ((), ()),
+    ((), (7,)),
+    ((7,), ()),
+    ((1,), (1, 1, 1)),
+    ((5, 7), (5, 7)),
+    ((5, 7), (7,)),
+    ((7,), (5, 7)),
+    ((5, 7), (5, 1)),
+    ((5, 1), (5, 7)),
+    ((5, 1), (1, 7)),
+    ((3, 11, 5), (11, 1)),
+    ((2, 5, 10, 5), (5, 1, 5, 10, 1)),
+    ((10, 5, 1, 5), (5,)),
+    ((2, 1, 3, 1, 2, 1, 3, 1), (1, 3, 1, 2, 1, 3, 1, 2)),
+    ((0,), (1,)),
+    ((3, 0), (3, 1)),
+    ((0, 1), (1, 0)),
+    ((331, 101), (101,)),
+    ((331, 101), (331, 1)),
+    ((20_011, 3), (3,)),
+    ((3, 1, 7), (1, 20_011, 1)),
+]
+
+
+@pytest.mark.parametrize("dims", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "key",
+    [
+        (BinaryOp.kSub, DataType.kFloat, DataType.kFloat),
+        (BinaryOp.kLessThan, DataType.kInt16, DataType.kBool),
+        (BinaryOp.kSub, DataType.kBFloat16, DataType.kBFloat16),
+    ],
+    ids=name,
+)
+def test_every_way_to_broadcast(device, rng, key, dims):
+    """An op whose operands cannot be swapped, and results of another size than the operands."""
+    op, src_type, dst_type = key
+    a, b = (samples(rng, src_type, max(math.prod(d), 8))[: math.prod(d)].reshape(d) for d in dims)
+    got = launch(device, key, a, b)
+    with np.errstate(invalid="ignore"):
+        want = np.less(a, b) if op is BinaryOp.kLessThan else np.subtract(a, b)
+    np.testing.assert_array_equal(got.astype(np.float64), want.astype(dst_type.dtype).astype(np.float64))
+
+
+@st.composite
+def broadcasts(draw):
+    dims = draw(st.lists(st.integers(0, 4), max_size=8))
+    sides = []
+    for _ in range(2):
+        kept = dims[draw(st.integers(0, len(dims))) :]
+        sides.append(tuple(1 if draw(st.booleans()) else size for size in kept))
+    return sides
+
+
+@given(dims=broadcasts())
+def test_any_dims(device, dims):
+    a = np.arange(math.prod(dims[0]), dtype=np.float32).reshape(dims[0])
+    b = np.arange(math.prod(dims[1]), dtype=np.float32).reshape(dims[1]) * 100
+    np.testing.assert_array_equal(launch(device, ADD_FLOAT, a, b), a + b)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("shape", [(7,), (331, 101)])
+def test_in_place_of_either_operand(device, rng, side, shape):
+    """sub is not swapped when dst is its second operand."""
+    values = [finite(rng, DataType.kFloat, math.prod(shape)).reshape(shape) for _ in range(2)]
+    buffers = [device.buffer(value) for value in values]
+    primitive = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kSub, "float32", "float32", 2)
+    primitive.Launch(device.stream, shape, buffers[0], shape, buffers[1], buffers[side])
+    np.testing.assert_array_equal(device.array(buffers[side], shape), values[0] - values[1])
+
+
+def test_in_place_with_the_other_operand_broadcast(device):
+    memory, row = device.buffer(np.arange(6, dtype=np.float32)), device.buffer(np.array([10, 20, 30], np.float32))
+    primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
+    primitive.Launch(device.stream, (2, 3), memory, (3,), row, memory)
+    np.testing.assert_array_equal(device.array(memory), [10, 21, 32, 13, 24, 35])
+
+
+@pytest.mark.parametrize(
+    ("data_type", "number", "element"),
+    [
+        (DataType.kFloat, 2, 2.0),
+        (DataType.kFloat, np.float64(0.1), np.float32(0.1)),
+        (DataType.kInt8, 300, 44),
+        (DataType.kInt8, 1e9, 127),
+        (DataType.kUInt8, -1.5, 0),
+        (DataType.kInt32, float("nan"), 0),
+        (DataType.kInt32, -2.9, -2),
+        (DataType.kBool, 0.5, True),
+        (DataType.kUInt64, 2**64 - 1, np.uint64(2**64 - 1)),
+        (DataType.kFloat16, 1 + 2**-11 + 2**-40, 1 + 2**-10),
+        (DataType.kBFloat16, 1 + 2**-8 + 2**-40, 1 + 2**-7),
+        (DataType.kComplex64, 2, 2 + 0j),
+    ],
+    ids=lambda value: value.name if isinstance(value, DataType) else str(value),
+)
+@pytest.mark.parametrize("side", [0, 1])
+def test_plain_numbers_convert_as_cast_does(device, data_type, number, element, side):
+    key = (BinaryOp.kEqual, data_type, DataType.kBool)
+    other = np.zeros(2, data_type.dtype)
+    other[0] = element
+    operands = (number, other) if side == 0 else (other, number)
+    assert launch(device, key, *operands).tolist() == [True, element == 0]
+
+
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refuses(self, device):
+        primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 3)
+
+        def check(error, message, **changes):
+            arguments = {
+                "stream": device.stream,
+                "src0_dims": (2, 3),
+                "src0": device.buffer(np.ones(6, np.float32)),
+                "src1_dims": (3,),
+                "src1": device.buffer(np.ones(3, np.float32)),
+                "dst": device.filled(6, DataType.kFloat),
+            }
+            primitive.Launch(**arguments)
+            arguments["dst"] = device.filled(6, DataType.kFloat)
+            arguments |= changes
+            with pytest.raises(error, match=message):
+                primitive.Launch(**arguments)
+            if "dst" not in changes:
+                assert set(device.array(arguments["dst"]).view(np.uint8)) == {0xA5}
+
+        return check
+
+    def test_dims(self, refuses):
+        refuses(ValueError, r"do not broadcast at axis -1: src0_dims \(2, 3\), src1_dims \(4,\)", src1_dims=(4,))
+        refuses(ValueError, r"src1_dims\[0\] is -3; it must not be negative", src1_dims=(-3,))
+        refuses(ValueError, "src1_dims has 4 dims; this primitive was made for at most 3", src1_dims=(1, 1, 1, 3))
+        refuses(TypeError, "src0_dims must be a sequence of integers, not 6", src0_dims=6)
+        refuses(TypeError, r"src0_dims\[0\] must be an integer, not 2.5", src0_dims=(2.5, 3))
+        refuses(TypeError, "src0_dims must be a sequence of integers, not '23'", src0_dims="23")
+
+    def test_buffers(self, device, refuses):
+        refuses(TypeError, "src0 has dtype float64", src0=device.buffer(np.ones(6)))
+        refuses(ValueError, "src1 has 2 elements; at least 3", src1=device.buffer(np.ones(2, np.float32)))
+        refuses(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, DataType.kFloat))
+        refuses(TypeError, "src1 must be", src1=2.0)  # a number needs dims ()
+        refuses(TypeError, "src1 is the complex number", src1_dims=(), src1=2j)
+
+    def test_overlap(self, device, refuses):
+        memory = device.buffer(np.ones(16, np.float32))
+        refuses(ValueError, "dst overlaps src0", src0=memory[:6], dst=memory[1:7])
+        refuses(ValueError, "dst overlaps src1", src1=memory[:3], dst=memory[:6])
+        assert (device.array(memory) == 1).all()
+
+    def test_operands_of_another_size_in_place(self, device):
+        memory = device.buffer(np.ones(4, np.float32))
+        primitive = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kEqual, "float32", "bool", 1)
+        with pytest.raises(ValueError, match="dst overlaps src0"):
+            primitive.Launch(device.stream, (4,), memory, (4,), memory, memory.view(np.bool_))
+
+
+def test_dims_in_any_sequence(device):
+    """A list, an ndarray of integers, NumPy integers in a tuple."""
+    primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
+    ones = device.buffer(np.ones(6, np.float32))
+    for dims in ([2, 3], np.array([2, 3]), (np.int32(2), np.int64(3))):
+        dst = device.filled(6, DataType.kFloat)
+        primitive.Launch(device.stream, dims, ones, dims, ones, dst)
+        assert (device.array(dst) == 2).all()
