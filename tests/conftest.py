@@ -14,7 +14,11 @@ BASE_SEED = int(os.environ.get("EP_TEST_SEED", "20260101"))
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--device", action="append", default=None, metavar="TAG", help="device type to test, such as cpu; may be repeated"
+        "--device",
+        action="append",
+        default=None,
+        metavar="TAG",
+        help="device type to test, such as cpu; may be repeated",
     )
 
 

@@ -2,7 +2,7 @@
 
 Both sides write into memory that is allocated beforehand, take turns, and are compared before they are timed; times
 are medians. Bandwidth counts what has to be read and written at least, and is compared with a copy of as many
-elements. `ep demo` shows larger, real-looking work.
+elements. 'ep demo' shows larger, real-looking work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def add_arguments(parser: Parser) -> None:
     """Add the options of `ep bench`."""
     parser.add_argument("--primitive", type=names.primitive, action="append", help="such as Gather (default: all)")
     sizes = ", ".join(f"{name} {count:,}" for name, count in SIZES.items())
-    parser.add_argument("--size", choices=SIZES, default="medium", help=f"elements of a result: {sizes} (default: medium)")
+    parser.add_argument(
+        "--size", choices=SIZES, default="medium", help=f"elements of a result: {sizes} (default: medium)"
+    )
     parser.add_argument("--device", type=names.device_type, action="append", help="such as cpu (default: all present)")
     output.add_format(parser, "table", "json")
 
@@ -34,7 +36,9 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Time the chosen cases on the chosen devices; 1 where a result is wrong."""
     count = SIZES[arguments.size]
-    cases = [case for case in bench_cases(count) if arguments.primitive in (None, []) or case.primitive in arguments.primitive]
+    cases = [
+        case for case in bench_cases(count) if arguments.primitive is None or case.primitive in arguments.primitive
+    ]
     if not cases:
         names_of_cases = dict.fromkeys(case.primitive.__name__ for case in bench_cases(count))
         raise CommandError(f"only {', '.join(names_of_cases)} have cases to time")
@@ -88,5 +92,7 @@ def _print(result: dict[str, Any], count: int) -> None:
         )
         for row in result["cases"]
     ]
-    title = f"{result['device']}: results of about {count:,} elements; a copy runs at {result['copy_gb_per_s']:.1f} GB/s"
+    title = (
+        f"{result['device']}: results of about {count:,} elements; a copy runs at {result['copy_gb_per_s']:.1f} GB/s"
+    )
     output.table(_COLUMNS, rows, title, right=_COLUMNS[2:7])

@@ -54,15 +54,15 @@ def run(arguments: Namespace) -> int:
 
 
 def _run_on(device: Device) -> bool:
-    tag = device.device_type()
-    implemented = dict.fromkeys(entry.interface for entry in registered(tag))
+    implemented = {entry.interface for entry in registered(device.device_type())}
     cases = [case for case in demo_cases() if case.primitive in implemented]
     start = time.perf_counter()
     prepared, rows, right = 0.0, [], True
     for case in cases:
-        trial = set_up(case, device, names.factory_of(case.primitive))
+        with output.status(case.name):
+            trial = set_up(case, device, names.factory_of(case.primitive))
+            times = trial.time(_SECONDS)
         prepared += trial.prepare_seconds
-        times = trial.time(_SECONDS)
         right &= trial.is_right
         rows.append(
             (
@@ -74,7 +74,9 @@ def _run_on(device: Device) -> bool:
                 "ok" if trial.is_right else "fail",
             )
         )
-    print(f"\n{present.label(device)}: compiled or loaded the kernels in {prepared:.1f} s, ran in {time.perf_counter() - start - prepared:.1f} s\n")
+    ran = time.perf_counter() - start - prepared
+    print(f"\n{present.label(device)}: compiled or loaded the kernels in {prepared:.1f} s, then ran for {ran:.1f} s.")
+    print("Times are medians; GB/s counts the bytes that have to be read and written.\n")
     output.table(_COLUMNS, rows, right=_COLUMNS[2:5])
     print()
     return right

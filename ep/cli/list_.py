@@ -34,7 +34,9 @@ def run(arguments: Namespace) -> int:
         output.as_json([_as_dict(entry) for entry in entries])
     elif arguments.format == "csv":
         rows = (_as_dict(entry) for entry in entries)
-        output.as_csv(_COLUMNS, ([row["primitive"], row["op"] or "", " ".join(row["dtypes"]), row["device"]] for row in rows))
+        output.as_csv(
+            _COLUMNS, ([row["primitive"], row["op"] or "", " ".join(row["dtypes"]), row["device"]] for row in rows)
+        )
     elif entries:
         _print_tables(entries)
     return 0

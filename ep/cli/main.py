@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
@@ -47,13 +48,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: done; 1: it failed; 2: it was asked for in a wrong way.
     """
     try:
-        code = _dispatch(sys.argv[1:] if argv is None else list(argv))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = _dispatch(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()  # a reader that went away is noticed here, not while the interpreter exits
         return code
-    except BrokenPipeError:
+    except OSError as error:
         # what is still buffered would be written, and fail, once more at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
+        if isinstance(error, BrokenPipeError):
+            return _BROKEN_PIPE
+        print(f"ep: error: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -84,3 +90,8 @@ def _dispatch(argv: list[str]) -> int:
     except (CommandError, DeviceUnavailableError, UnsupportedPrimitiveError) as error:
         print(f"{getattr(arguments, 'prog', parser.prog)}: error: {error}", file=sys.stderr)
         return 1
+
+
+def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """One line; where it was raised matters to developers alone."""
+    print(f"ep: warning: {message}", file=sys.stderr)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ep.cli.parser import Parser
@@ -23,7 +24,7 @@ def is_terminal() -> bool:
 
 def add_format(parser: Parser, *formats: str) -> None:
     """Add `--format`; the first format is the default."""
-    parser.add_argument("--format", choices=formats, default=formats[0], help=f"{', '.join(formats)} (default: {formats[0]})")
+    parser.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> None:
@@ -58,7 +59,9 @@ def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
 def _escaped(cell: str) -> Any:
     from rich.text import Text
 
-    style = {"yes": "green", "ok": "green", "pass": "green", "no": "dim", "fail": "bold red"}.get(cell.split(":")[0], "")
+    style = {"yes": "green", "ok": "green", "pass": "green", "no": "dim", "fail": "bold red"}.get(
+        cell.split(":")[0], ""
+    )
     return Text(cell, style=style)
 
 
@@ -96,6 +99,40 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     writer.writerows(rows)
 
 
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show how far work has come: a bar on a terminal, a line at every tenth elsewhere. Yields what advances it."""
+    if is_terminal():
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda number: bar.advance(task, number)
+        return
+    done = 0
+
+    def advance(number: int) -> None:
+        nonlocal done
+        tenths, done = 10 * done // total, done + number
+        if 10 * done // total > tenths:
+            print(f"{done:,} of {total:,} {what}", flush=True)
+
+    yield advance
+
+
+@contextmanager
+def status(what: str) -> Iterator[None]:
+    """Say on a terminal, while something takes its time, what it is."""
+    if not is_terminal():
+        yield
+        return
+    from rich.console import Console
+
+    with Console().status(what):
+        yield
+
+
 def megabytes(size: int) -> str:
     """A number of bytes as people say it."""
     for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -105,5 +142,5 @@ def megabytes(size: int) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 file`, `1,236 files`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """`1 file`, `1,236 files`, `2 processes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import Any, NoReturn
 
@@ -21,10 +22,14 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**options)
+        # argparse takes "-1,3,5" for an option unless it looks like a negative number
+        self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
 
     def add_commands(self, what: str) -> argparse._SubParsersAction[Parser]:
         """Let the next argument choose among parsers of their own, which know their full name as `prog`."""
-        return self.add_subparsers(dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser)
+        return self.add_subparsers(
+            dest=what, metavar=what.upper(), required=True, title=f"{what}s", parser_class=Parser
+        )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As ArgumentParser; the innermost parser leaves its name in the result, for errors that come later."""

@@ -45,8 +45,8 @@ def add_arguments(parser: Parser) -> None:
     for name, what in (("expand", "an array repeated along axes of size 1"), ("repeat", "an array laid side by side")):
         repeated = operators.add_parser(name, help=what)
         repeated.add_argument("--input", metavar="X.npy", required=True, help="the array")
-        meaning = "the sizes of the result, -1 keeps one: --size=-1,3,5" if name == "expand" else "copies along each axis"
-        repeated.add_argument("--size", metavar="=N,N,...", type=_integers, required=True, help=meaning)
+        meaning = "the sizes of the result; -1 keeps a size" if name == "expand" else "copies along each axis"
+        repeated.add_argument("--size", metavar="N,N,...", type=_integers, required=True, help=meaning)
         repeated.set_defaults(operate=_expand_or_repeat)
 
     unary = operators.add_parser("unary", help="an op of one operand on every element")
@@ -92,9 +92,8 @@ def run(arguments: Namespace) -> int:
     npy.write(target, result)
     if not arguments.quiet:
         shape = " x ".join(map(str, result.shape)) or "scalar"
-        setup = f"{middle - start:.2f} s to compile or load the kernel before"
-        size = output.megabytes(result.nbytes)
-        print(f"{arguments.out}: {result.dtype.name}, {shape} ({size}), computed in {end - middle:.6f} s ({setup})")
+        size, setup = output.megabytes(result.nbytes), f"after {middle - start:.2f} s to compile or load the kernel"
+        print(f"{arguments.out}: {result.dtype.name}, {shape} ({size}), computed in {end - middle:.6f} s {setup}")
     return 0
 
 
@@ -109,7 +108,11 @@ def _gather(ops: Any, arguments: Namespace) -> Plan:
         return ops.gather(params, indices, arguments.axis, arguments.batch_dims, arguments.mode)
 
     # a negative index may be read as another type
-    return operate, (params, indices), [lambda index=index: operate(_tiny(params), _tiny(indices, index)) for index in (0, -1)]
+    return (
+        operate,
+        (params, indices),
+        [lambda index=index: operate(_tiny(params), _tiny(indices, index)) for index in (0, -1)],
+    )
 
 
 def _expand_or_repeat(ops: Any, arguments: Namespace) -> Plan:

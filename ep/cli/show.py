@@ -74,7 +74,9 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
     ]
     if rows:
         print()
-        output.table(("op", "attr0", "attr1"), [(*row, "")[:3] for row in rows], title="Attributes, with their defaults")
+        output.table(
+            ("op", "attr0", "attr1"), [(*row, "")[:3] for row in rows], title="Attributes, with their defaults"
+        )
 
 
 def _print_matrix(entries: Sequence[Entry]) -> None:
@@ -101,7 +103,9 @@ def _row_name(op: Enum | None, rest: Sequence[DataType], parameters: Sequence[st
     """`kRelu`, `kIsNan -> kBool`, `indices_type kInt32`."""
     if op is not None:
         return " -> ".join((op.name, *(data_type.name for data_type in rest)))
-    return ", ".join(f"{name} {data_type.name}" for name, data_type in zip(parameters, rest, strict=False)) or "supported"
+    return (
+        ", ".join(f"{name} {data_type.name}" for name, data_type in zip(parameters, rest, strict=False)) or "supported"
+    )
 
 
 def _short(data_type: DataType) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ep.cpu.launch_state import NUM_THREADS, RELEASES_GIL
+from ep.cpu.launch_state import NUM_THREADS
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device, kMaxAlignmentRequirement
@@ -27,9 +27,8 @@ class CpuDevice(Device):
     def __init__(self, device_manager: DeviceManager) -> None:
         """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
         self._device_manager = device_manager
-        # compiled entries read these words at every launch
-        self._settings = np.zeros(2, np.int64)
-        self._settings[RELEASES_GIL] = 1
+        # compiled entries read this word at every launch
+        self._settings = np.zeros(1, np.int64)
         self.settings_address: int = self._settings.ctypes.data
         asked = os.environ.get("EP_CPU_NUM_THREADS")
         if asked is None:
@@ -49,10 +48,6 @@ class CpuDevice(Device):
     def GetNumThreads(self) -> int:
         """The most threads that a launch uses."""
         return int(self._settings[NUM_THREADS])
-
-    def serialize_launches(self) -> None:
-        """Keep the GIL during launches from now on: for a threading layer that cannot be entered twice."""
-        self._settings[RELEASES_GIL] = 0
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

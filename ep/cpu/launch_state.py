@@ -21,9 +21,7 @@ ATTRIBUTES: Final = 6  # two float64 values
 OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype object, bytes of an element
 NUM_WORDS: Final = OPERANDS + 6
 
-# words of a device's settings
-NUM_THREADS: Final = 0
-RELEASES_GIL: Final = 1
+NUM_THREADS: Final = 0  # the word of a device's settings
 
 GRAIN_ELEMENTS: Final = 32768
 """Up to this many elements a launch stays on the calling thread, as upstream's ParallelFor has it."""

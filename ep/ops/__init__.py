@@ -18,7 +18,9 @@ from ep.ops.repeat import repeat
 globals().update(unary.FUNCTIONS)
 globals().update(binary.FUNCTIONS)
 
-__all__ = sorted(["expand", "gather", "repeat", *unary.FUNCTIONS, *binary.FUNCTIONS])  # noqa: PLE0605
+__all__ = ["expand", "gather", "repeat"]
+__all__ += [*unary.FUNCTIONS, *binary.FUNCTIONS]
+__all__.sort()
 
 if TYPE_CHECKING:
 

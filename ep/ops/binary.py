@@ -18,7 +18,7 @@ from ep.include.primitive.broadcast_elementwise_binary import (
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.arrays import DEVICE_TYPE, Array, default_stream, delivered, destination
-from ep.ops.documentation import docstring
+from ep.ops.documentation import described
 from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
 from ep.ops.operands import as_operands
@@ -27,7 +27,7 @@ from ep.ops.shapes import launch_dims
 
 
 def binary_function(op: BinaryOp) -> Callable[..., Array]:
-    """Return the function of `op`: `f(x, y, <attributes>, *, out=None)`, where backward ops call the operands dy and x or y."""
+    """Return the function of `op`: `f(x, y, <attributes>, *, out=None)`; backward ops have dy and x or y."""
     parameters = Parameters(op)
     name, names = function_name(op), parameters.operands
 
@@ -41,11 +41,7 @@ def binary_function(op: BinaryOp) -> Callable[..., Array]:
         primitive.Launch(default_stream(), a_dims, a, b_dims, b, dst)
         return delivered(dst, out)
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "ep.ops"
-    function.__doc__ = docstring(op)
-    function.__signature__ = parameters.signature  # type: ignore[attr-defined]
-    return function
+    return described(function, op, parameters.signature)
 
 
 @lru_cache(maxsize=1024)

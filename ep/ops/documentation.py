@@ -1,20 +1,24 @@
-"""The docstrings of the ops' functions, made from the tables that say what each op is."""
+"""What the ops' functions say of themselves, made from the tables that say what each op is."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
-from typing import Final
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from ep.common.functor import Kind, functor_maker
+from ep.common.number_kind import ALL, CHAR
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.primitive import Key
 from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.dtypes import result_type
 from ep.ops.names import function_name, operand_names, parameter_name
 
+_WIDTH: Final = 116  # what 120 leaves inside a function
 _OUT: Final = "out: where to put the result, an array of its shape and dtype."
 _UNARY: Final = "The result has the shape of x"
 _BINARY: Final = """\
@@ -23,10 +27,19 @@ operand. Raises TypeError where the dtypes differ, ValueError for shapes that do
 that the dtype does not hold"""
 
 
+def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: inspect.Signature) -> Callable[..., Any]:
+    """Give `function` the name, the signature and the docstring that belong to `op`, and return it."""
+    function.__name__ = function.__qualname__ = function_name(op)
+    function.__module__ = "ep.ops"
+    function.__doc__ = docstring(op)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
 def docstring(op: UnaryOp | BinaryOp) -> str:
     """The docstring of the function of `op`."""
     operands = operand_names(op)
-    lines = [_meaning(op), "", *_stand_ins(op), f"{', '.join(operands)}: {_dtypes(op)}."]
+    lines = [_meaning(op), "", *_stand_ins(op), _wrapped(f"{', '.join(operands)}: {_dtypes(op)}.")]
     for position, attribute in enumerate(ATTRIBUTES.get(op, ())):
         alias = f"also called attr{position}"
         default = "without a default" if attribute.default is None else f"{attribute.default:g} where left out"
@@ -48,7 +61,9 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
 
 
 def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
-    """The functors of binary ops call their operands a and b, except in backward ops."""
+    """What the functors call an operand that is not its name."""
+    if op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad):
+        return ["Here dy is x.", ""]
     return ["Here a is x, and b is y.", ""] if operand_names(op) == ("x", "y") else []
 
 
@@ -61,10 +76,14 @@ def _sources(keys: Iterable[Key]) -> Mapping[UnaryOp | BinaryOp, list[DataType]]
     """The types that each op is defined for, kChar apart: no array is inferred to be of it."""
     found: dict[UnaryOp | BinaryOp, set[DataType]] = {}
     for key in keys:
-        if isinstance(key.op, UnaryOp | BinaryOp):
+        if isinstance(key.op, UnaryOp | BinaryOp) and key.dtypes[1] is result_type(key.op, key.dtypes[0]):
             found.setdefault(key.op, set()).add(key.dtypes[0])
-    inferred = [data_type for data_type in DataType if data_type is not DataType.kChar]
+    inferred = [data_type for data_type in ALL if data_type not in CHAR]
     return {op: [data_type for data_type in inferred if data_type in types] for op, types in found.items()}
+
+
+def _wrapped(entry: str) -> str:
+    return textwrap.fill(entry, _WIDTH, subsequent_indent="    ")
 
 
 _SOURCES: Final = _sources(ELEMENTWISE_UNARY | BROADCAST_ELEMENTWISE_BINARY)

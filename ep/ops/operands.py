@@ -22,7 +22,7 @@ def as_operands(x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Arr
     if _is_weak(x):
         if _is_weak(y):
             dtype = np.array([x, y]).dtype
-            if dtype == object:
+            if dtype.kind == "O":
                 raise ValueError(f"{names[0]} and {names[1]} are {x} and {y}, which no dtype holds")
             return as_weak(x, dtype, names[0]), as_weak(y, dtype, names[1])
         b = as_buffer(y, names[1])

@@ -39,8 +39,8 @@ class Parameters:
         self._names = (*self.operands, *map(parameter_name, declared))
         self._positions = {name: position for position, name in enumerate(self._names)}
         self._positions |= {f"attr{i}": len(self.operands) + i for i in range(len(declared))}
-        defaults = [inspect.Parameter.empty] * len(self.operands)
-        defaults += [inspect.Parameter.empty if a.default is None else a.default for a in declared]
+        none: Any = inspect.Parameter.empty
+        defaults = [none] * len(self.operands) + [none if a.default is None else a.default for a in declared]
         annotations = [ArrayLike] * len(self.operands) + [float] * len(declared)
         plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         parameters = [

@@ -12,8 +12,8 @@ from ep.include.primitive.primitive import kMaxNumDims
 
 def as_sizes(sizes: tuple[Any, ...]) -> Dims:
     """Return sizes that were given one by one or as one sequence; TypeError for what is no integer."""
-    if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", 1):
-        (sizes,) = (tuple(sizes[0]),)
+    if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", None) != 0:
+        sizes = tuple(sizes[0])
     return tuple(as_integer(size, f"sizes[{axis}]") for axis, size in enumerate(sizes))
 
 

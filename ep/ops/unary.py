@@ -13,7 +13,7 @@ from ep.include.primitive.elementwise_unary import ElementwiseUnary, Elementwise
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.arrays import DEVICE_TYPE, Array, as_buffer, default_stream, delivered, destination
-from ep.ops.documentation import docstring
+from ep.ops.documentation import described
 from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
 from ep.ops.parameters import Parameters
@@ -31,11 +31,7 @@ def unary_function(op: UnaryOp) -> Callable[..., Array]:
         primitive.Launch(default_stream(), src, dst, src.size)
         return delivered(dst, out)
 
-    function.__name__ = function.__qualname__ = function_name(op)
-    function.__module__ = "ep.ops"
-    function.__doc__ = docstring(op)
-    function.__signature__ = parameters.signature  # type: ignore[attr-defined]
-    return function
+    return described(function, op, parameters.signature)
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.include.subprocesses import run
+from tests.subprocesses import run
 
 FOO = """
 import numpy as np

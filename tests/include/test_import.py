@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ep
-from tests.include.subprocesses import run
+from tests.subprocesses import run
 
 LOADED = "import sys; print(*sorted(name for name in sys.modules))"
 NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich", "tbb"}

@@ -27,7 +27,7 @@ from ep.include.primitive import (
     register_primitive_factory,
     registered,
 )
-from tests.include.subprocesses import run
+from tests.subprocesses import run
 from tests.include.toy import (
     SelfMadeFillFactory,
     ToyBinaryFactory,

@@ -60,7 +60,7 @@ def test_read_only_input():
 
 @pytest.mark.parametrize("value", ["text", None, {1: 2}, np.array(["2020-01-01"], "M8[D]"), np.zeros(2, np.longdouble)])
 def test_no_numbers(value):
-    with pytest.raises(TypeError, match="params has dtype .*; it must be one of bfloat16, bool, "):
+    with pytest.raises(TypeError, match=r"params has dtype .*; it must be one of bfloat16, bool, "):
         ep.ops.gather(value, [0])
 
 
@@ -74,7 +74,7 @@ def test_dlpack():
 def test_dlpack_that_numpy_cannot_read():
     with pytest.raises(TypeError, match=r"x \(Exporter\) cannot be read through DLPack: on another device$"):
         ep.ops.relu(Exporter(np.zeros(2), BufferError("on another device")))
-    with pytest.raises(TypeError, match="no name for bfloat16 there: give the bits, viewed as ml_dtypes.bfloat16"):
+    with pytest.raises(TypeError, match="no name for bfloat16 there: give the bits"):
         ep.ops.relu(Exporter(np.zeros(2), BufferError("unsupported dtype"), "torch.bfloat16"))
 
 
@@ -118,7 +118,7 @@ def test_out(call, expected):
     assert np.array_equal(wide[..., ::2], expected)
     assert not wide[..., 1::2].any()
 
-    with pytest.raises(TypeError, match="out must be a numpy.ndarray, not list"):
+    with pytest.raises(TypeError, match=r"out must be a numpy\.ndarray, not list"):
         call(out.tolist())
     with pytest.raises(TypeError, match=f"out has dtype int16; the result has {expected.dtype}"):
         call(np.zeros(expected.shape, np.int16))

@@ -149,6 +149,6 @@ def test_repeat(example):
 
 
 def test_every_example_is_used():
-    used = "gather gather_shapes gather_simplified batch_gather_walk gather_sharded".split()
-    used += "expand expand_strides expand_physical strides repeat".split()
+    used = ["gather", "gather_shapes", "gather_simplified", "batch_gather_walk", "gather_sharded"]
+    used += ["expand", "expand_strides", "expand_physical", "strides", "repeat"]
     assert set(EXAMPLES) == {"about", *used}

@@ -112,7 +112,9 @@ def test_narrowing_rounds_once(device, rng, destination):
     """From complex128 to a 16-bit type: rounding to float32 on the way would show at these values."""
     digits = 11 if destination is DataType.kFloat16 else 8
     ties = 1 + np.arange(1, 200, 2) * 2.0**-digits
-    reals = np.concatenate([ties, ties + 2.0**-50, ties - 2.0**-50, [65519.999999999, 65520, 1e300, 2.0**-25, 0, np.inf]])
+    reals = np.concatenate(
+        [ties, ties + 2.0**-50, ties - 2.0**-50, [65519.999999999, 65520, 1e300, 2.0**-25, 0, np.inf]]
+    )
     src = np.concatenate([reals, -reals]).astype(np.complex128)
     got = launch(device, (UnaryOp.kReal, DataType.kComplex128, destination), src)
     assert got.tobytes() == convert(src.real, destination.dtype).tobytes()
@@ -162,7 +164,9 @@ class TestRefusals:
         refuses(ValueError, "count is", count=2**70)
 
     def test_dtypes(self, device, refuses):
-        refuses(TypeError, r"src has dtype float64; this primitive takes float32 \(kFloat\)", src=device.buffer(np.ones(8)))
+        refuses(
+            TypeError, r"src has dtype float64; this primitive takes float32 \(kFloat\)", src=device.buffer(np.ones(8))
+        )
         refuses(TypeError, "dst has dtype uint32", dst=device.filled(8, DataType.kUInt32))
 
     def test_overlap(self, device, refuses):

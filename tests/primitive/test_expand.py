@@ -120,7 +120,9 @@ def expansions(draw):
 def test_any_dims(device, dims, data_type):
     src_dims, dst_dims = dims
     count = math.prod(src_dims)
-    src = np.arange(count * data_type.itemsize, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(src_dims)
+    src = (
+        np.arange(count * data_type.itemsize, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(src_dims)
+    )
     assert launch(device, data_type, src, dst_dims).tobytes() == np.broadcast_to(src, dst_dims).tobytes()
 
 

@@ -194,7 +194,9 @@ class TestRefusals:
     def test_overlap(self, device, refuses):
         memory = device.buffer(np.ones(64, np.float32))
         refuses(ValueError, "out overlaps params", params=memory[:24], out=memory[23:63])
-        refuses(ValueError, "out (overlaps|is the memory of) indices", indices=memory[:10].view(np.int64), out=memory[9:49])
+        refuses(
+            ValueError, "out (overlaps|is the memory of) indices", indices=memory[:10].view(np.int64), out=memory[9:49]
+        )
 
     def test_streams(self, refuses):
         refuses(TypeError, "stream must be a stream", stream=None)

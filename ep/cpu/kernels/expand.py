@@ -69,7 +69,7 @@ def task() -> int:
             column = 0
             src_offset, dst_offset = next_row(plan, num_outer, index, src_offset, dst_offset)
 
-    return compile_task("expand", expand)
+    return compile_task("expand.walk", expand)
 
 
 def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]

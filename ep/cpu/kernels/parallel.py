@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word
-from ep.cpu.launch_state import NUM_THREADS, PARALLEL_RANGE, RELEASES_GIL, SETTINGS
+from ep.cpu.launch_state import NUM_THREADS, PARALLEL_RANGE, SETTINGS
 
 _WORD = ir.IntType(64)
 
@@ -74,13 +74,10 @@ def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
     if count <= grain:
         call_task(task, context, 0, count)
         return
-    settings = load_word(state, SETTINGS)
-    num_chunks = min(load_word(settings, NUM_THREADS), (count + grain - 1) // grain)
-    releases_gil = load_word(settings, RELEASES_GIL) != 0
-    thread_state = release_gil() if releases_gil else 0
+    num_chunks = min(load_word(load_word(state, SETTINGS), NUM_THREADS), (count + grain - 1) // grain)
+    thread_state = release_gil()
     if num_chunks == 1:
         call_task(task, context, 0, count)
     else:
         call_task(load_word(state, PARALLEL_RANGE), task, context, count, num_chunks)
-    if releases_gil:
-        acquire_gil(thread_state)
+    acquire_gil(thread_state)

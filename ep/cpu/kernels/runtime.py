@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ep.cpu import threading_layer
 from ep.cpu.kernels.parallel import parallel_range
@@ -15,8 +17,22 @@ def layer() -> tuple[str, str]:
     return threading_layer.select()
 
 
-def start(device: Any) -> int:
-    """Return the address of the parallel range, ready to be called for launches on `device`."""
-    if layer()[0] == "workqueue":
-        device.serialize_launches()
+def start() -> int:
+    """Return the address of the parallel range, ready to be called."""
+    layer()
     return parallel_range()
+
+
+def guarded(entry: Callable[..., int]) -> Callable[..., int]:
+    """Return `entry`, behind the lock of all launches where the threading layer cannot be entered twice."""
+    if layer()[0] != "workqueue":
+        return entry
+
+    def call(*args: Any) -> int:
+        with _one_launch:
+            return entry(*args)
+
+    return call
+
+
+_one_launch: Final = threading.Lock()

@@ -48,10 +48,10 @@ class CpuPrimitive(Primitive):
         with _preparing:
             if self._entry is _not_compiled:
                 device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-                parallel_range = runtime.start(device)
+                parallel_range = runtime.start()
                 entry, task, argument = self._compile()
                 self._state.set_code(device.settings_address, parallel_range, task, argument)  # type: ignore[attr-defined]
-                self._entry = entry
+                self._entry = runtime.guarded(entry)
 
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""

@@ -1,0 +1,79 @@
+"""Prepares registered keys in processes of their own: what `ep cache warm` does, without what it prints."""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import signal
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from typing import Any
+
+from ep.cli import names
+from ep.include.primitive import BlasTransposeType, Entry, NewPrimitive, Primitive, kMaxNumDims
+from ep.include.primitive.attributes import ATTRIBUTES
+
+Failures = list[tuple[str, str]]
+"""Key and error, as text."""
+
+
+def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
+    """Prepare `entries` in `jobs` processes; yield how many more are done, and which of them failed.
+
+    First one key of each primitive, which brings what all of its keys share, then op by op: the keys of one op stay
+    in one process, since some share kernels. A kernel has a file of its own, so that processes are never in each
+    other's way.
+    """
+    first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
+    by_op: dict[Any, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        if entry not in first:
+            by_op[entry.interface, entry.op, entry.device_type].append(entry)
+    chunks = sorted(by_op.values(), key=len, reverse=True)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_die_of_interrupts)
+    try:
+        yield len(first), pool.submit(prepare, first).result()
+        for done in as_completed(futures := {pool.submit(prepare, chunk): len(chunk) for chunk in chunks}):
+            yield futures[done], done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prepare(entries: Sequence[Entry]) -> Failures:
+    """Prepare every key in this process."""
+    failures = []
+    for entry in entries:
+        try:
+            primitive = make(entry)
+            if primitive is None:
+                raise LookupError("NewPrimitive answers None")
+            primitive.Prepare()
+        except Exception as error:  # one key that cannot be compiled must not hide the others
+            failures.append((str(entry), f"{type(error).__name__}: {error}".splitlines()[0]))
+    return failures
+
+
+def make(entry: Entry) -> Primitive | None:
+    """A primitive for a registered key; what the key leaves open takes any value."""
+    factory = names.factory_of(entry.interface)
+    data_types = iter(entry.dtypes)
+    arguments: dict[str, Any] = {}
+    for name in inspect.signature(factory.New).parameters:
+        if name in ("op", "kind"):
+            arguments[name] = entry.op
+        elif name.endswith("_type"):
+            arguments[name] = next(data_types)
+        elif name == "max_num_dims":
+            arguments[name] = kMaxNumDims
+        elif name.startswith("transpose_"):
+            arguments[name] = next(iter(BlasTransposeType))
+    for position, attribute in enumerate(ATTRIBUTES.get(entry.op, ())):
+        if attribute.default is None:
+            arguments[f"attr{position}"] = 1.0
+    return NewPrimitive(factory, entry.device_type, **arguments)
+
+
+def _die_of_interrupts() -> None:
+    """Ctrl-C ends the worker at once, without a traceback; what it has compiled is on disk."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,128 @@
+"""The disk cache of compiled kernels: it hits across processes, and never runs stale code."""
+
+import shutil
+from pathlib import Path
+
+import ep
+from ep.cpu import kernel_cache
+from tests.subprocesses import run
+
+LAUNCH = """
+import numpy as np, sys
+import ep
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.include.primitive import ElementwiseUnaryFactory
+stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, "float32", "float32")
+assert "numba" not in sys.modules
+out = np.zeros(3, np.float32)
+relu.Launch(stream, np.array([-1, 0, 2], np.float32), out, 3)
+from ep.cpu.kernels.compiler import statistics
+print(out.tolist(), statistics.compiled, statistics.loaded)
+"""
+
+
+def test_the_second_process_compiles_nothing(tmp_path):
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+
+
+def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
+    run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
+    assert not (tmp_path / "numba").exists()
+    assert kernel_cache.usage(tmp_path / "ep")[0] == 3
+
+
+def test_an_edited_functor_is_compiled_again(tmp_path):
+    """A copy of the package, whose relu then is changed in a file that no kernel lies in."""
+    sources = tmp_path / "sources"
+    shutil.copytree(Path(ep.__file__).parent, sources / "ep", ignore=shutil.ignore_patterns("__pycache__"))
+    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 3 0"
+    functors = sources / "ep" / "common" / "functor" / "unary"
+    (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
+    text = changed.read_text()
+    edited = text.replace("return zero if x <= zero else x", "return x if x <= zero else zero")
+    assert edited != text
+    changed.write_text(edited)
+    assert run(LAUNCH, str(sources), **cache).strip() == "[-1.0, 0.0, 0.0] 3 0"
+    changed.write_text(text)
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 3"
+
+
+def test_a_damaged_file_is_compiled_again(tmp_path):
+    run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
+    (damaged,) = tmp_path.glob("*/elementwise_unary.kRelu.*")
+    for contents in (b"", b"not a pickle", damaged.read_bytes()[:1000]):
+        damaged.write_bytes(contents)
+        code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
+        assert run(code, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 1 2"
+        assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path):
+    """The launch works; the warning says what is lost."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
+    assert run(code, EP_CACHE_DIR=str(blocked)).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert "compiled kernels cannot be kept" in run(LAUNCH, EP_CACHE_DIR=str(blocked), fails=True)
+
+
+def test_processes_that_share_a_folder(tmp_path):
+    """Many at once, from nothing: each gets the right answer, and the next one finds everything."""
+    code = f"""
+import subprocess, sys
+commands = [subprocess.Popen([sys.executable, "-c", {LAUNCH!r}], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+for command in commands:
+    assert command.communicate()[0].startswith("[0.0, 0.0, 2.0]")
+"""
+    run(code, EP_CACHE_DIR=str(tmp_path))
+    assert not list(tmp_path.rglob("*.partial"))
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+
+
+def test_the_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
+    assert kernel_cache.user_cache_folder() == tmp_path
+    monkeypatch.delenv("EP_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert kernel_cache.user_cache_folder() == tmp_path / "xdg" / "ep"
+
+
+def test_clearing(monkeypatch, tmp_path):
+    monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
+    for version in ("cpu-0123", "cpu-4567"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "x.kernel").write_bytes(b"12345")
+    (tmp_path / "other").mkdir()
+    assert [folder.name for folder in kernel_cache.kernel_folders()] == ["cpu-0123", "cpu-4567"]
+    assert kernel_cache.clear() == 10
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_every_kernel_has_a_name_of_its_own():
+    """Two kernels of one name would share a file: prepare one of each primitive and look."""
+    from ep import BinaryOp, DeviceType, RequirePrimitive, UnaryOp
+    from ep.include import primitive as p
+
+    for interface, arguments in [
+        (p.GatherFactory, ("float32", "int32")),
+        (p.BatchGatherFactory, ("float32", "int64")),
+        (p.ExpandFactory, ("float32", 2)),
+        (p.ElementwiseUnaryFactory, (UnaryOp.kAbs, "int8", "int8")),
+        (p.BroadcastBinaryFactory, (BinaryOp.kAdd, "int8", "int8", 2)),
+    ]:
+        RequirePrimitive(interface, DeviceType.kCPU, *arguments).Prepare()
+    from ep.cpu.kernels import compiler
+
+    names = [kernel._cache._name for kernel in compiler._keep]
+    assert len(names) == len(set(names))
+
+
+def test_repr_shows_the_key():
+    from ep import DeviceType, RequirePrimitive, UnaryOp
+    from ep.include.primitive import ElementwiseUnaryFactory
+
+    relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kElu, "float32", "float32", 0.5)
+    assert "ElementwiseUnary(kElu, kFloat, kFloat, alpha=0.5)" in repr(relu)
