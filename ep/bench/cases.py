@@ -20,7 +20,6 @@ from ep.include.primitive import (
     ElementwiseUnary,
     Expand,
     Gather,
-    Primitive,
     UnaryOp,
 )
 from ep.include.stream import Stream
@@ -47,7 +46,7 @@ class Case:
     """
 
     name: str
-    primitive: type[Primitive]
+    primitive: type[Any]
     key: tuple[Any, ...]
     make: Callable[[np.random.Generator], Arrays]
     out_dims: tuple[int, ...]

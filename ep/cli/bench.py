@@ -81,7 +81,7 @@ def _measure(case: Case, device: Device) -> dict[str, Any]:
 def _print(result: dict[str, Any], count: int) -> None:
     rows = [
         (
-            row["primitive"],
+            names.short_name(names.INTERFACES[row["primitive"]]),
             row["case"],
             f"{row['ep_seconds'] * 1e6:,.1f}",
             f"{row['numpy_seconds'] * 1e6:,.1f}",

@@ -67,7 +67,7 @@ def _run_on(device: Device) -> bool:
         rows.append(
             (
                 case.name,
-                case.primitive.__name__,
+                names.short_name(case.primitive),
                 f"{times['ep'].median * 1e3:.2f}",
                 f"{times['numpy'].median * 1e3:.2f}",
                 f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",

@@ -42,7 +42,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _as_dict(entry: Entry) -> dict[str, object]:
+def _as_dict(entry: Entry) -> dict[str, Any]:
     return {
         "primitive": entry.interface.__name__,
         "op": entry.op and entry.op.name,
@@ -66,6 +66,7 @@ def _print_tables(entries: Sequence[Entry]) -> None:
         output.table(("primitive", "op", "device", "dtypes"), rows)
         return
     for (interface, device), ops in tables.items():
+        print()
         number = output.plural(sum(map(len, ops.values())), "key")
         of_primitive = [(op, dtypes) for name, op, tag, dtypes in rows if (name, tag) == (interface.__name__, device)]
         output.table(("op", "dtypes"), of_primitive, title=f"{interface.__name__} on {device}: {number}")

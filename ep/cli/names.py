@@ -30,6 +30,11 @@ def factory_of(interface: type[Primitive]) -> Any:
     return getattr(contracts, f"{interface.__name__}Factory")
 
 
+def short_name(interface: type[Primitive]) -> str:
+    """The shortest name of an interface, for narrow tables."""
+    return min((name for name, value in INTERFACES.items() if value is interface), key=len)
+
+
 def primitive(text: str) -> type[Primitive]:
     """The interface that `text` names."""
     return _resolve(text, INTERFACES, "primitive")

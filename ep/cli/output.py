@@ -14,8 +14,6 @@ from typing import Any
 
 from ep.cli.parser import Parser
 
-_RIGHT = "right"
-
 
 def is_terminal() -> bool:
     """Whether a person looks at the output."""
@@ -41,12 +39,19 @@ def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     from rich.console import Console
     from rich.table import Table
 
-    grid = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    grid = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+    )
     for position, column in enumerate(columns):
         # the first column gives way where the terminal is narrow; a number is never broken
         grid.add_column(
             column,
-            justify=_RIGHT if column in right else "left",
+            justify="right" if column in right else "left",
             no_wrap=column in right,
             overflow="fold",
             style="cyan" if position == 0 else None,

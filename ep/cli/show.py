@@ -82,6 +82,10 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
 def _print_matrix(entries: Sequence[Entry]) -> None:
     """A row for each op, with what it takes beside the first data type; first data types that agree share a column."""
     interface, tag = entries[0].interface, entries[0].device_type.tag
+    if not entries[0].dtypes:
+        ops = ", ".join(entry.op.name for entry in entries if entry.op)
+        print(f"\n{interface.__name__} on {tag}: {ops or 'supported'}")
+        return
     parameters = [name for name in inspect.signature(names.factory_of(interface).New).parameters if "type" in name]
     supported: dict[str, set[DataType]] = defaultdict(set)
     for op in dict.fromkeys(entry.op for entry in entries):

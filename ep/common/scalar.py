@@ -12,61 +12,90 @@ from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
 from ep.include.data_type import DataType
 
+_NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
+"""NumPy's scalars that hold text, bytes or times; timedelta64 is an integer to NumPy."""
+
 
 def is_scalar(value: Any) -> bool:
     """Whether `value` is a plain number: Python's or NumPy's, not an array."""
-    return isinstance(value, Number | np.generic)
+    return isinstance(value, Number | np.generic) and not isinstance(value, _NO_NUMBERS)
 
 
 def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     """Return a number as a NumPy scalar of `data_type`, converted as Cast converts.
 
-    To bool it is `value != 0`. An integer becomes an integer modulo 2^n; a floating-point number saturates, and NaN
-    becomes 0; a narrower floating type is rounded to once, to nearest even. Raises TypeError for what is no number and
-    for a complex number where `data_type` is real.
+    To bool it is `value != 0`. An integer becomes an integer modulo 2^n; any other number saturates, and NaN becomes
+    0; a floating type is rounded to once, to nearest even, and what is too large becomes infinity. Raises TypeError
+    for what is no number and for a complex number where `data_type` is real.
     """
     if not is_scalar(value):
         raise TypeError(f"{argument} must be a number, not {value!r}")
-    scalar = value.item() if isinstance(value, np.generic) and not isinstance(value, np.longdouble) else value
-    if not isinstance(scalar, complex):
-        # ml_dtypes' scalars come through item() as floats; Decimal, Fraction and longdouble are taken as doubles
-        scalar = scalar if isinstance(scalar, bool | int | float) else float(scalar)
+    number = value.item() if isinstance(value, np.generic) else value
     kind = number_kind(data_type)
-    if kind is not Kind.COMPLEX and isinstance(scalar, complex):
-        raise TypeError(f"{argument} is the complex number {scalar!r}; {data_type.name} is real")
-    scalar_type = data_type.dtype.type
+    is_complex = isinstance(number, complex | np.clongdouble)
+    if kind is Kind.COMPLEX:
+        part = DataType.kFloat if data_type is DataType.kComplex64 else DataType.kDouble
+        parts = (number.real, number.imag) if is_complex else (number, 0)
+        return data_type.dtype.type(complex(*(_to_floating(number, part) for number in parts)))
+    if is_complex:
+        raise TypeError(f"{argument} is the complex number {number!r}; {data_type.name} is real")
     if kind is Kind.BOOL:
-        return np.bool_(scalar != 0)
+        return np.bool_(number != 0)
     if kind is Kind.INTEGER:
-        return scalar_type(_to_integer(scalar, data_type))
-    if kind is Kind.FLOAT and data_type.itemsize == 2:
-        return scalar_type(round_to_odd(scalar))
-    with np.errstate(over="ignore"):
-        return scalar_type(scalar)
+        return data_type.dtype.type(_to_integer(number, data_type))
+    return _to_floating(number, data_type)
 
 
-def round_to_odd(value: int | float) -> np.float32:
-    """Narrow a number to float32 so that rounding the result again equals rounding the number once."""
-    with np.errstate(over="ignore"):
-        nearest = np.float32(value)
-    # compared as Python numbers: NumPy would round `value` to float32 first
-    if not np.isfinite(nearest) or float(nearest) == value:
-        if np.isinf(nearest) and not (isinstance(value, float) and math.isinf(value)):
-            return np.copysign(np.finfo(np.float32).max, nearest)
-        return nearest
-    bits = nearest.view(np.int32)
-    if bits & 1:
-        return nearest
-    away = abs(float(nearest)) > abs(value)
-    return np.int32(bits + (-1 if away else 1)).view(np.float32)
-
-
-def _to_integer(scalar: int | float, data_type: DataType) -> int:
+def _to_integer(number: Any, data_type: DataType) -> int:
     info = np.iinfo(data_type.dtype)
-    if isinstance(scalar, float):
-        if math.isnan(scalar):
-            return 0
-        clipped = min(max(scalar, float(info.min)), float(info.max))
-        return min(max(int(clipped), int(info.min)), int(info.max))
-    wrapped = int(scalar) % 2 ** (8 * data_type.itemsize)
-    return wrapped - 2 ** (8 * data_type.itemsize) if wrapped > info.max else wrapped
+    low, high = int(info.min), int(info.max)
+    if isinstance(number, int):
+        wrapped = number % 2**info.bits
+        return wrapped - 2**info.bits if wrapped > high else wrapped
+    if number != number:
+        return 0
+    return low if number <= low else high if number >= high else int(number)
+
+
+def _to_floating(number: Any, data_type: DataType) -> Any:
+    if data_type is DataType.kDouble:
+        return np.float64(_nearest(number))
+    with np.errstate(all="ignore"):  # overflow to infinity
+        narrow = _to_odd(number)
+        return data_type.dtype.type(narrow if data_type is DataType.kFloat else _float_to_odd(narrow))
+
+
+def _nearest(number: Any) -> float:
+    """The double nearest to a number; infinity beyond the largest one."""
+    try:
+        return float(number)
+    except OverflowError:  # float() refuses integers and fractions that are too large
+        return math.inf if number > 0 else -math.inf
+
+
+def _to_odd(number: Any) -> float:
+    """A number as a double that rounds to any narrower type as the number itself does.
+
+    It is the number, or where that lies between two doubles, the one whose last bit is 1: it is never a tie.
+    """
+    nearest = _nearest(number)
+    if math.isnan(nearest) or nearest == number:
+        return nearest
+    if math.isinf(nearest):
+        return math.copysign(np.finfo(np.float64).max, nearest)
+    if np.float64(nearest).view(np.int64) & 1:
+        return nearest
+    return math.nextafter(nearest, math.inf if nearest < number else -math.inf)
+
+
+def _float_to_odd(number: float) -> np.float32:
+    """As `_to_odd`, one width down: a double as a float."""
+    nearest = np.float32(number)
+    # compared as Python numbers: NumPy would round `number` to float32 first
+    if math.isnan(number) or float(nearest) == number:
+        return nearest
+    if np.isinf(nearest):
+        return np.copysign(np.finfo(np.float32).max, nearest)
+    if nearest.view(np.int32) & 1:
+        return nearest
+    return np.nextafter(nearest, np.float32(math.inf if float(nearest) < number else -math.inf))

@@ -30,7 +30,9 @@ def as_buffer(
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
         raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
     if buffer.dtype != data_type.dtype and not _is_unnamed_bfloat16(buffer, data_type):
-        raise TypeError(f"{argument} has dtype {buffer.dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
+        raise TypeError(
+            f"{argument} has dtype {buffer.dtype}; this primitive takes {data_type.dtype} ({data_type.name})"
+        )
     if not buffer.flags.c_contiguous:
         raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
     if writable and not buffer.flags.writeable:
@@ -68,4 +70,5 @@ def check_overlap(
 
 def _is_unnamed_bfloat16(buffer: np.ndarray[Any, Any], data_type: DataType) -> bool:
     """Whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
-    return data_type is DataType.kBFloat16 and buffer.dtype.kind == "V" and buffer.dtype.itemsize == 2 and not buffer.dtype.names
+    dtype = buffer.dtype
+    return data_type is DataType.kBFloat16 and (dtype.kind, dtype.itemsize, dtype.names) == ("V", 2, None)

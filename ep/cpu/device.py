@@ -83,7 +83,9 @@ class CpuDevice(Device):
         if number < 0:
             raise ValueError(f"size is {number}; it must not be negative")
         if options.HasNumaNodeAffinity():
-            raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; the CPU device cannot place memory on a node")
+            raise ValueError(
+                f"numa_node_affinity is {options.numa_node_affinity}; the CPU device cannot place memory on a node"
+            )
         if options.pinned_device_type not in (None, DeviceType.kCPU):
             device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
             return device.AllocPinned(options, number)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import sys
+import time
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +15,11 @@ from typing import Final
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _KERNEL_SOURCES: Final = ("common", "cpu")
 _TOOLS: Final = ("numba", "llvmlite", "numpy", "ml_dtypes")
+_IMPORTED_AT: Final = time.time()
+
+
+def _kernel_sources() -> list[Path]:
+    return [path for part in _KERNEL_SOURCES for path in sorted((_PACKAGE / part).rglob("*.py"))]
 
 
 def user_cache_folder() -> Path:
@@ -39,15 +45,21 @@ def kernel_folder() -> Path:
     digest = hashlib.sha256()
     versions = [f"{tool} {metadata.version(tool)}" for tool in _TOOLS]
     digest.update(repr((__version__, sys.implementation.cache_tag, versions)).encode())
-    for part in _KERNEL_SOURCES:
-        for path in sorted((_PACKAGE / part).rglob("*.py")):
-            digest.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
+    for path in _kernel_sources():
+        digest.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
     return user_cache_folder() / f"cpu-{digest.hexdigest()[:16]}"
 
 
+def sources_changed() -> bool:
+    """Whether a kernel source was written since this process imported this module, so that its code is of either."""
+    return any(path.stat().st_mtime > _IMPORTED_AT for path in _kernel_sources())
+
+
 def read(name: str) -> bytes | None:
-    """Return the contents of the cached file `name`, or None where there is none that can be read."""
+    """Return the contents of the cached file `name`, or None where there is none that can be read or trusted."""
+    if sources_changed():
+        return None
     try:
         return (kernel_folder() / name).read_bytes()
     except OSError:
@@ -57,8 +69,11 @@ def read(name: str) -> bytes | None:
 def write(name: str, contents: bytes) -> None:
     """Keep `contents` as the cached file `name`; raises OSError where the folder cannot be written.
 
-    The file appears whole or not at all, so that any number of processes may share the folder.
+    The file appears whole or not at all, so that any number of processes may share the folder. Nothing is kept where
+    the sources changed under the process.
     """
+    if sources_changed():
+        return
     folder = kernel_folder()
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f"{name}.{os.getpid()}.{os.urandom(4).hex()}.partial"

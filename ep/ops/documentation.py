@@ -20,11 +20,11 @@ from ep.ops.names import function_name, operand_names, parameter_name
 
 _WIDTH: Final = 116  # what 120 leaves inside a function
 _OUT: Final = "out: where to put the result, an array of its shape and dtype."
-_UNARY: Final = "The result has the shape of x"
+_UNARY: Final = "The result has the shape of x and {dtype}."
 _BINARY: Final = """\
-The result has the shape to which {0} and {1} broadcast, by NumPy's rules. A Python number takes the dtype of the other
-operand. Raises TypeError where the dtypes differ, ValueError for shapes that do not broadcast and for a Python number
-that the dtype does not hold"""
+The result has the shape to which {0} and {1} broadcast, by NumPy's rules, and {dtype}.
+A Python number takes the dtype of the other operand. Raises TypeError where the dtypes differ, ValueError for shapes
+that do not broadcast and for a Python number that the dtype does not hold."""
 
 
 def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: inspect.Signature) -> Callable[..., Any]:
@@ -44,8 +44,9 @@ def docstring(op: UnaryOp | BinaryOp) -> str:
         alias = f"also called attr{position}"
         default = "without a default" if attribute.default is None else f"{attribute.default:g} where left out"
         lines.append(f"{parameter_name(attribute)}: attribute, {default}; {alias}.")
-    rule = _UNARY if isinstance(op, UnaryOp) else _BINARY.format(*operands)
-    return "\n".join([*lines, _OUT, "", f"{rule}. The primitive's op is {op.name}."])
+    rule = _UNARY if isinstance(op, UnaryOp) else _BINARY
+    rule = rule.format(*operands, dtype=_result_dtype(op))
+    return "\n".join([*lines, _OUT, "", rule, f"The primitive's op is {op.name}."])
 
 
 def _meaning(op: UnaryOp | BinaryOp) -> str:
@@ -70,6 +71,15 @@ def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
 def _dtypes(op: UnaryOp | BinaryOp) -> str:
     noun = "array" if isinstance(op, UnaryOp) else "arrays"
     return f"{noun} of any shape, of {', '.join(data_type.dtype.name for data_type in _SOURCES[op])}"
+
+
+def _result_dtype(op: UnaryOp | BinaryOp) -> str:
+    pairs = [(source.dtype.name, result_type(op, source).dtype.name) for source in _SOURCES[op]]
+    if all(source == result for source, result in pairs):
+        return f"the dtype of {operand_names(op)[0]}"
+    if {result for _, result in pairs} == {"bool"}:
+        return "dtype bool"
+    return f"dtype {', '.join(f'{result} for {source}' for source, result in pairs)}"
 
 
 def _sources(keys: Iterable[Key]) -> Mapping[UnaryOp | BinaryOp, list[DataType]]:

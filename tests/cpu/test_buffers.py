@@ -96,4 +96,6 @@ def test_what_is_refused(stream):
 
 
 class FakeCudaArray:
-    __cuda_array_interface__ = {"shape": (8,), "typestr": "<f4", "data": (4096, False), "version": 3}
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (8,), "typestr": "<f4", "data": (4096, False), "version": 3}

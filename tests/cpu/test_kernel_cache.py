@@ -50,6 +50,40 @@ def test_an_edited_functor_is_compiled_again(tmp_path):
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 3"
 
 
+def test_kernels_of_different_processes_do_not_share_symbols(tmp_path):
+    """Each process compiles one kernel, as its first; another process then loads them all, in any order."""
+    code = """
+import numpy as np, sys
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.include.primitive import GatherFactory
+stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+for index_type in {types}:
+    out = np.zeros(3, np.float32)
+    gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, "float32", index_type)
+    gather.Launch(stream, 1, 5, 1, np.arange(5, dtype=np.float32), 3, np.array([4, 0, 3], index_type), out)
+    assert out.tolist() == [4, 0, 3], (index_type, out)
+"""
+    types = ("int8", "uint16", "int32", "int64")
+    for index_type in types:
+        run(code.format(types=(index_type,)), EP_CACHE_DIR=str(tmp_path))
+    for order in (types, types[::-1]):
+        run(code.format(types=order), EP_CACHE_DIR=str(tmp_path))
+
+
+def test_sources_edited_under_a_running_process_are_not_cached(tmp_path):
+    sources = tmp_path / "sources"
+    shutil.copytree(Path(ep.__file__).parent, sources / "ep", ignore=shutil.ignore_patterns("__pycache__"))
+    touch = """
+import os, time
+import ep.common.checks
+import ep.cpu
+future = time.time() + 10
+os.utime(ep.common.checks.__file__, (future, future))
+"""
+    assert run(touch + LAUNCH, str(sources), EP_CACHE_DIR=str(tmp_path / "cache")).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_damaged_file_is_compiled_again(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
     (damaged,) = tmp_path.glob("*/elementwise_unary.kRelu.*")

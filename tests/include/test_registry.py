@@ -27,7 +27,6 @@ from ep.include.primitive import (
     register_primitive_factory,
     registered,
 )
-from tests.subprocesses import run
 from tests.include.toy import (
     SelfMadeFillFactory,
     ToyBinaryFactory,
@@ -39,6 +38,7 @@ from tests.include.toy import (
     ToyManager,
     ToyUnaryFactory,
 )
+from tests.subprocesses import run
 
 F, D, I32, I64 = DataType.kFloat, DataType.kDouble, DataType.kInt32, DataType.kInt64
 

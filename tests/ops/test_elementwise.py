@@ -88,7 +88,7 @@ def test_many_axes(rng):
     x, y = rng.standard_normal(shape_x).astype(np.float32), rng.standard_normal(shape_y).astype(np.float32)
     assert np.array_equal(ep.ops.sub(x, y), x - y)
     assert np.array_equal(ep.ops.sub(y, x), y - x)
-    assert ep.ops.sub(x, np.zeros((0,) + (1,) * 11, np.float32)).shape == (0, 1, 3, 2, 1, 1, 2, 1, 1, 2, 1, 1)
+    assert ep.ops.sub(x, np.zeros((0,) + (1,) * 10, np.float32)).shape == (2, 0, *shape_x[2:])
     assert ep.ops.sub(x, np.float32(1)).shape == shape_x
 
 

@@ -57,7 +57,8 @@ def check(op, src_type, got, src, attributes):
         errors = errors_in_ulps(got_part, want_part.astype(np.longdouble), floor)
         worst = int(np.argmax(errors))
         assert errors[worst] <= bound, (
-            f"op({src[worst]!r}) = {got_part[worst]!r}, exactly {want_part[worst]!r}: {errors[worst]:.3g} ulp of {bound:.3g}"
+            f"op({src[worst]!r}) = {got_part[worst]!r}, exactly {want_part[worst]!r}: "
+            f"{errors[worst]:.3g} ulp of {bound:.3g}"
         )
 
 

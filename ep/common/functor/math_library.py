@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+Scalar = Any
+"""One element, in the type that the functor is compiled for: T of its library, or bool, or an integer of 64 bits."""
 Function = Callable[..., Any]
 Maker = Callable[["MathLibrary"], Function]
 

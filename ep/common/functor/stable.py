@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 
 
 def sigmoid(m: MathLibrary) -> Function:
     """1 / (1 + e^-x), through e^-|x| so that the left tail keeps its relative accuracy."""
     zero, one, exp = m.T(0), m.T(1), m.exp
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         e = exp(-abs(x))
         return (one if x >= zero else e) / (one + e)
 
@@ -20,7 +20,7 @@ def softplus(m: MathLibrary) -> Function:
     """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
     zero, exp, log1p = m.T(0), m.exp, m.log1p
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return (x if x > zero else zero) + log1p(exp(-abs(x)))
 
     return f
@@ -33,7 +33,7 @@ def lifted(m: MathLibrary) -> Function:
     """
     lowest = m.T(np.finfo(m.T).min)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return lowest if x < lowest else x
 
     return f
@@ -47,7 +47,7 @@ def gated(m: MathLibrary) -> Function:
     """
     zero, half, one, exp, lift = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(lifted)
 
-    def f(x, z):
+    def f(x: Scalar, z: Scalar) -> Scalar:
         y = lift(x)
         h = exp(-half * abs(z))
         return (y if z >= zero else (y * h) * h) / (one + h * h)

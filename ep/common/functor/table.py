@@ -32,7 +32,9 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
         for op in ops:
             for kind in kinds:
                 if (op, kind) in _TABLE:
-                    raise ValueError(f"{op} on {kind.value} numbers has a functor already: {_TABLE[op, kind].__qualname__}")
+                    raise ValueError(
+                        f"{op} on {kind.value} numbers has a functor already: {_TABLE[op, kind].__qualname__}"
+                    )
                 _TABLE[op, kind] = maker
         return maker
 

@@ -1,1 +1,1 @@
-"""The compiled side of the CPU device. Only modules of this folder import Numba, and only a first launch imports them."""
+"""The compiled side of the CPU device. Only its modules import Numba, and only a first launch imports them."""

@@ -31,7 +31,6 @@ _PLAN = 4  # of the walk
 _STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
 
 
-
 def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     """The address of the task (context, begin, end): dst[i] = op(src0[i], src1[i]) for begin <= i < end."""
     return _row_kernel(op, storage_type(src_type), storage_type(dst_type))

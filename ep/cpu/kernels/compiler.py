@@ -9,16 +9,20 @@ by all keys of a primitive, and it never finds a closure again.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import logging
 import pickle
+import secrets
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from numba import njit
 from numba.core import types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
@@ -64,7 +68,9 @@ class _KernelCache(NullCache):
         try:
             result = CompileResult._rebuild(target_context, *pickle.loads(contents))
         except Exception as error:  # a damaged file can fail in any way, and compiling again mends it
-            warnings.warn(f"the cached kernel {self._name} cannot be read and is compiled again: {error!r}", stacklevel=2)
+            warnings.warn(
+                f"the cached kernel {self._name} cannot be read and is compiled again: {error!r}", stacklevel=2
+            )
             return None
         statistics.loaded += 1
         return result
@@ -80,6 +86,21 @@ class _KernelCache(NullCache):
             warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
 
 
+@contextmanager
+def _unique_symbols() -> Iterator[None]:
+    """Let functions compiled inside have symbols that no other process gives to its own.
+
+    Numba tells closures of one name apart by a counter that starts anew in every process. Kernels that two processes
+    compiled could have a symbol in common, and one of them would run the other's code once both are loaded.
+    """
+    counter = FunctionIdentity._unique_ids
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+    try:
+        yield
+    finally:
+        FunctionIdentity._unique_ids = counter
+
+
 class _Timed:
     """Adds the time inside to the statistics, and logs one line for what takes long."""
 
@@ -93,7 +114,9 @@ class _Timed:
         seconds = time.perf_counter() - self._start
         statistics.seconds += seconds
         if seconds > _SLOW_SECONDS:
-            _log.info("compiled the CPU kernel %s in %.1f s; later processes load it from the cache", self._name, seconds)
+            _log.info(
+                "compiled the CPU kernel %s in %.1f s; later processes load it from the cache", self._name, seconds
+            )
 
 
 def compile_task(name: str, function: Callable[..., None], num_words: int = 3, **options: Any) -> int:
@@ -102,7 +125,7 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
     name: what the kernel computes, unique among all kernels and fit for a file name.
     options: more options of `numba.njit`.
     """
-    with global_compiler_lock, _Timed(name):
+    with global_compiler_lock, _unique_symbols(), _Timed(name):
         task = CFunc(function, ((types.int64,) * num_words, types.void), {}, {"nopython": True, **OPTIONS, **options})
         task._cache = _KernelCache(name)
         task.compile()
@@ -112,7 +135,7 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
-    with global_compiler_lock, _Timed(name):
+    with global_compiler_lock, _unique_symbols(), _Timed(name):
         dispatcher = njit(**OPTIONS)(function)
         dispatcher._cache = _KernelCache(name)
         entry = dispatcher.compile(types.int64(*argument_types))

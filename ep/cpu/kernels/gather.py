@@ -90,9 +90,7 @@ def _task(indices_type: DataType) -> int:
             if pieces > 1:
                 stop = min(piece + end - begin, pieces)
                 part = (size + pieces - 1) // pieces
-                part_of_row(
-                    context, params, indices, out, first, min(piece * part, size), min(stop * part, size), size
-                )
+                part_of_row(context, params, indices, out, first, min(piece * part, size), min(stop * part, size), size)
                 begin += stop - piece
                 continue
             last = min(first + end - begin, num_indices)

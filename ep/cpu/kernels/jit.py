@@ -6,7 +6,9 @@ from typing import Any, Final
 import numba
 
 if numba.config.DISABLE_JIT:
-    raise RuntimeError("NUMBA_DISABLE_JIT is set: the CPU kernels work on raw memory and cannot run uncompiled; unset it")
+    raise RuntimeError(
+        "NUMBA_DISABLE_JIT is set: the CPU kernels work on raw memory and cannot run uncompiled; unset it"
+    )
 
 OPTIONS: Final[dict[str, Any]] = {
     "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar

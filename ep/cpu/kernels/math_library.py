@@ -4,12 +4,9 @@ import math
 from functools import cache
 
 import numpy as np
-from numba import njit
 
 from ep.common.functor.math_library import Function, MathLibrary
-
-jit = njit(error_model="numpy", fastmath={"contract"})
-"""How every function on the CPU is compiled: division as IEEE has it, fused multiply-add, nothing else relaxed."""
+from ep.cpu.kernels.jit import jit
 
 _REAL_TYPES = {
     np.float32: np.float32,

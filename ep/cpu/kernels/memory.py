@@ -124,7 +124,8 @@ def unit_functions(size: int) -> tuple[Any, Any, Any]:
     @intrinsic
     def copy_unit(typing_context: Any, dst: Any, dst_index: Any, src: Any, src_index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            move(builder, _element(builder, args[2], args[3], llvm_type), _element(builder, args[0], args[1], llvm_type))
+            dst_unit, src_unit = (_element(builder, *args[i : i + 2], llvm_type) for i in (0, 2))
+            move(builder, src_unit, dst_unit)
             return context.get_dummy_value()
 
         return types.void(*[address] * 4), generate
@@ -295,6 +296,4 @@ def _round_to_odd(builder: Any, value: Any) -> Any:
     towards = builder.select(away, ir.Constant(bits32, -1), ir.Constant(bits32, 1))
     inexact = builder.fcmp_ordered("!=", back, value)
     even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
-    return builder.bitcast(
-        builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT
-    )
+    return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)

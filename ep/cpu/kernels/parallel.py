@@ -21,12 +21,14 @@ _WORD = ir.IntType(64)
 @intrinsic
 def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
     """Call the task at `address` with `words`."""
-    count = len(words[0]) if len(words) == 1 and isinstance(words[0], types.BaseTuple) else len(words)
-    arguments = words[0] if len(words) == 1 and isinstance(words[0], types.BaseTuple) else types.StarArgTuple(words)
+    packed = len(words) == 1 and isinstance(words[0], types.BaseTuple)  # Numba types the call in both forms
+    arguments = words[0] if packed else types.StarArgTuple(words)
+    count = len(arguments)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [_WORD] * count)
-        builder.call(builder.inttoptr(args[0], function_type.as_pointer()), cgutils.unpack_tuple(builder, args[1], count))
+        task = builder.inttoptr(args[0], function_type.as_pointer())
+        builder.call(task, cgutils.unpack_tuple(builder, args[1], count))
         return context.get_dummy_value()
 
     return types.void(types.int64, arguments), generate

@@ -17,7 +17,7 @@ from ep.common.functor.binary.gradient import (
     root_of_gaussian,
     square_product,
 )
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE, SELU_ALPHA, SELU_SCALE
 from ep.include.primitive.binary_op import BinaryOp
@@ -31,7 +31,7 @@ def elu_backward(m: MathLibrary) -> Function:
     """dy above 0, dy alpha e^x up to it."""
     zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
 
-    def f(dy, x, alpha):
+    def f(dy: Scalar, x: Scalar, alpha: Scalar) -> Scalar:
         return dy if x > zero else multiply(dy, alpha, exp(half * x))
 
     return f
@@ -43,7 +43,7 @@ def selu_backward(m: MathLibrary) -> Function:
     zero, half, exp, multiply = m.T(0), m.T(0.5), m.exp, m.use(square_product)
     scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy * scale if x > zero else multiply(dy, scale_alpha, exp(half * x))
 
     return f
@@ -54,7 +54,7 @@ def celu_backward(m: MathLibrary) -> Function:
     """dy above 0, dy (y / alpha + 1) up to it."""
     zero, one = m.T(0), m.T(1)
 
-    def f(dy, y, alpha):
+    def f(dy: Scalar, y: Scalar, alpha: Scalar) -> Scalar:
         return dy if y > zero else dy * (y / alpha + one)
 
     return f
@@ -65,7 +65,7 @@ def sigmoid_backward_y(m: MathLibrary) -> Function:
     """dy y (1 - y)."""
     one, multiply = m.T(1), m.use(product)
 
-    def f(dy, y):
+    def f(dy: Scalar, y: Scalar) -> Scalar:
         return multiply(dy, one - y, y)
 
     return f
@@ -76,7 +76,7 @@ def sigmoid_backward_x(m: MathLibrary) -> Function:
     """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
     half, one, exp = m.T(0.5), m.T(1), m.exp
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         h = exp(-half * abs(x))
         r = one / (one + h * h)
         return ((dy * h) * (r * r)) * h
@@ -89,7 +89,7 @@ def tanh_backward(m: MathLibrary) -> Function:
     """dy (1 - y^2), factored."""
     one, multiply = m.T(1), m.use(product)
 
-    def f(dy, y):
+    def f(dy: Scalar, y: Scalar) -> Scalar:
         return multiply(dy, one - y, one + y)
 
     return f
@@ -99,7 +99,7 @@ def logistic_product(m: MathLibrary) -> Function:
     """dy sigmoid(v), given h = e^(-|v|/2) and whether v >= 0."""
     one = m.T(1)
 
-    def f(dy, h, right):
+    def f(dy: Scalar, h: Scalar, right: Scalar) -> Scalar:
         r = one / (one + h * h)
         return dy * r if right else ((dy * h) * r) * h
 
@@ -111,7 +111,7 @@ def log_sigmoid_backward(m: MathLibrary) -> Function:
     """dy / (e^x + 1)."""
     zero, minus_half, exp, times_sigmoid = m.T(0), m.T(-0.5), m.exp, m.use(logistic_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return times_sigmoid(dy, exp(minus_half * abs(x)), x <= zero)
 
     return f
@@ -126,7 +126,7 @@ def softplus_backward(m: MathLibrary) -> Function:
     zero, limit, large = m.T(0), by_precision(m, *_VANISHED), by_precision(m, 2.0**100, 2.0**990)
     multiply, root, times_sigmoid = m.use(exact_product), m.use(root_of_exp), m.use(logistic_product)
 
-    def f(dy, x, beta, threshold):
+    def f(dy: Scalar, x: Scalar, beta: Scalar, threshold: Scalar) -> Scalar:
         z = beta * x
         matters = (abs(z) < limit) & (abs(x) < large) & (abs(beta) < large)
         p, r = multiply(abs(beta), abs(x)) if matters else (abs(z), zero)
@@ -140,7 +140,7 @@ def softsign_backward(m: MathLibrary) -> Function:
     """dy / (1 + |x|)^2."""
     one = m.T(1)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         d = one + abs(x)
         return (dy / d) / d
 
@@ -153,7 +153,7 @@ def silu_backward(m: MathLibrary) -> Function:
     zero, minus_half, limit = m.T(0), m.T(-0.5), by_precision(m, *_VANISHED)
     exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         return gate(dy, exp(minus_half * abs(y)), y, y >= zero)
 
@@ -169,7 +169,7 @@ def quick_gelu_backward(m: MathLibrary) -> Function:
     clamp, gate = m.use(clamped), m.use(logistic_gate)
     multiply, root = m.use(exact_product), m.use(root_of_exp)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         p, r = multiply(slope, abs(y))
         return gate(dy, root(p, r + slope_rest * abs(y)), slope * y, y >= zero)
@@ -187,7 +187,7 @@ def fast_gelu_backward(m: MathLibrary) -> Function:
     two_a, b, three_b = m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.T(3 * FAST_GELU_B)
     exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         square, slope = y * y, two_a * y
         h = exp(minus_half * abs(slope * (one + b * square)))
@@ -203,7 +203,7 @@ def gelu_backward(m: MathLibrary) -> Function:
     density = m.T(1 / math.sqrt(2 * math.pi))
     erfc, clamp, root = m.erfc, m.use(clamped), m.use(root_of_gaussian)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         return dy * (half * erfc(minus_sqrt_half * y) + y * (density * root(y)))
 
@@ -220,7 +220,7 @@ def mish_backward(m: MathLibrary) -> Function:
     zero, minus_half, one, two, four = m.T(0), m.T(-0.5), m.T(1), m.T(2), m.T(4)
     limit, exp, clamp = by_precision(m, *_VANISHED), m.exp, m.use(clamped)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         right = y >= zero
         h = exp(minus_half * abs(y))

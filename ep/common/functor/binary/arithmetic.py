@@ -1,6 +1,6 @@
 """Arithmetic on floating point numbers, complex numbers and bool; that on integers is in `integer`."""
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -9,7 +9,7 @@ from ep.include.primitive.binary_op import BinaryOp
 def add(m: MathLibrary) -> Function:
     """a + b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a + b
 
     return f
@@ -19,7 +19,7 @@ def add(m: MathLibrary) -> Function:
 def sub(m: MathLibrary) -> Function:
     """a - b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a - b
 
     return f
@@ -29,7 +29,7 @@ def sub(m: MathLibrary) -> Function:
 def mul(m: MathLibrary) -> Function:
     """a b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a * b
 
     return f
@@ -39,7 +39,7 @@ def mul(m: MathLibrary) -> Function:
 def complex_mul(m: MathLibrary) -> Function:
     """a b by the textbook formula, as NumPy has it, without C99's recovery of infinities."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
     return f
@@ -49,7 +49,7 @@ def complex_mul(m: MathLibrary) -> Function:
 def div(m: MathLibrary) -> Function:
     """a / b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a / b
 
     return f
@@ -64,7 +64,7 @@ def complex_div(m: MathLibrary) -> Function:
     real_type = type(m.T(0).real)
     zero, one = real_type(0), real_type(1)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         if abs(b.real) >= abs(b.imag):
             if b.real == zero and b.imag == zero:
                 return complex(a.real / abs(b.real), a.imag / abs(b.real))
@@ -82,7 +82,7 @@ def complex_div(m: MathLibrary) -> Function:
 def maximum(m: MathLibrary) -> Function:
     """The larger one, b where they are equal; NaN if either is."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return b if (a <= b) | (b != b) else a
 
     return f
@@ -92,7 +92,7 @@ def maximum(m: MathLibrary) -> Function:
 def minimum(m: MathLibrary) -> Function:
     """The smaller one, b where they are equal; NaN if either is."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return b if (a >= b) | (b != b) else a
 
     return f
@@ -103,7 +103,7 @@ def power(m: MathLibrary) -> Function:
     """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
     power_of = m.pow
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return power_of(a, b)
 
     return f
@@ -114,7 +114,7 @@ def fmod(m: MathLibrary) -> Function:
     """The remainder of the truncated quotient: it has the sign of a."""
     remainder = m.fmod
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return remainder(a, b)
 
     return f
@@ -125,7 +125,7 @@ def floor_mod(m: MathLibrary) -> Function:
     """The remainder of the floored quotient: it has the sign of b."""
     zero, remainder = m.T(0), m.fmod
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         r = remainder(a, b)
         return r + b if (r != zero) & ((r < zero) != (b < zero)) else r
 
@@ -137,7 +137,7 @@ def floor_div(m: MathLibrary) -> Function:
     """The rounded quotient, rounded down."""
     floor = m.floor
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return floor(a / b)
 
     return f
@@ -148,7 +148,7 @@ def trunc_div(m: MathLibrary) -> Function:
     """The rounded quotient, rounded toward zero."""
     trunc = m.trunc
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return trunc(a / b)
 
     return f
@@ -158,7 +158,7 @@ def trunc_div(m: MathLibrary) -> Function:
 def bool_or(m: MathLibrary) -> Function:
     """a or b: what the sum and the maximum are once they are bool again."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a | b
 
     return f
@@ -168,7 +168,7 @@ def bool_or(m: MathLibrary) -> Function:
 def bool_xor(m: MathLibrary) -> Function:
     """a exclusive-or b: what the difference is once it is bool again."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a ^ b
 
     return f
@@ -181,7 +181,7 @@ def bool_xor(m: MathLibrary) -> Function:
 def bool_and(m: MathLibrary) -> Function:
     """a and b: the product, the minimum, and the quotient where a zero divisor gives 0."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a & b
 
     return f
@@ -191,7 +191,7 @@ def bool_and(m: MathLibrary) -> Function:
 def bool_mod(m: MathLibrary) -> Function:
     """False: the remainder by 1, and what a zero divisor gives."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return False
 
     return f
@@ -201,7 +201,7 @@ def bool_mod(m: MathLibrary) -> Function:
 def bool_pow(m: MathLibrary) -> Function:
     """a^b of 0 and 1; 0^0 = 1."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a | (not b)
 
     return f

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -13,7 +13,7 @@ _REAL = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT)
 def equal(m: MathLibrary) -> Function:
     """a = b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a == b
 
     return f
@@ -23,7 +23,7 @@ def equal(m: MathLibrary) -> Function:
 def complex_equal(m: MathLibrary) -> Function:
     """Both parts equal."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return (a.real == b.real) & (a.imag == b.imag)
 
     return f
@@ -33,7 +33,7 @@ def complex_equal(m: MathLibrary) -> Function:
 def not_equal(m: MathLibrary) -> Function:
     """a != b, true with NaN."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a != b
 
     return f
@@ -43,7 +43,7 @@ def not_equal(m: MathLibrary) -> Function:
 def complex_not_equal(m: MathLibrary) -> Function:
     """One of the parts different, true with NaN."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return (a.real != b.real) | (a.imag != b.imag)
 
     return f
@@ -53,7 +53,7 @@ def complex_not_equal(m: MathLibrary) -> Function:
 def less_than(m: MathLibrary) -> Function:
     """a < b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a < b
 
     return f
@@ -63,7 +63,7 @@ def less_than(m: MathLibrary) -> Function:
 def less_equal(m: MathLibrary) -> Function:
     """a <= b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a <= b
 
     return f
@@ -73,7 +73,7 @@ def less_equal(m: MathLibrary) -> Function:
 def greater_than(m: MathLibrary) -> Function:
     """a > b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a > b
 
     return f
@@ -83,7 +83,7 @@ def greater_than(m: MathLibrary) -> Function:
 def greater_equal(m: MathLibrary) -> Function:
     """a >= b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a >= b
 
     return f
@@ -94,7 +94,7 @@ def is_close(m: MathLibrary) -> Function:
     """|a - b| <= atol + rtol |b| for a finite b, or a = b, as `numpy.isclose` has it."""
     infinity = m.T(np.inf)
 
-    def f(a, b, atol, rtol):
+    def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
         return (a == b) | ((abs(b) < infinity) & (abs(a - b) <= atol + rtol * abs(b)))
 
     return f
@@ -105,7 +105,7 @@ def is_close_equal_nan(m: MathLibrary) -> Function:
     """As kIsClose, and NaN is close to NaN."""
     close = m.use(is_close)
 
-    def f(a, b, atol, rtol):
+    def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
         return close(a, b, atol, rtol) | ((a != a) & (b != b))
 
     return f
@@ -115,7 +115,7 @@ def is_close_equal_nan(m: MathLibrary) -> Function:
 def integer_is_close(m: MathLibrary) -> Function:
     """|a - b| <= atol + rtol |b|, or a = b, in float64."""
 
-    def f(a, b, atol, rtol):
+    def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
         p, q = np.float64(a), np.float64(b)
         return (p == q) | (abs(p - q) <= atol + rtol * abs(q))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 
 
 def by_precision(m: MathLibrary, single: float, double: float) -> Any:
@@ -15,7 +15,7 @@ def by_precision(m: MathLibrary, single: float, double: float) -> Any:
 def unless_nan(m: MathLibrary) -> Function:
     """value, or NaN if dy or x is NaN: for formulas with branches that lose one of them."""
 
-    def f(value, dy, x):
+    def f(value: Scalar, dy: Scalar, x: Scalar) -> Scalar:
         return value if (dy == dy) & (x == x) else dy + x
 
     return f
@@ -27,7 +27,7 @@ def clamped(m: MathLibrary) -> Function:
     A product of a polynomial and an e^-|x| has the limit 0 at infinity, where evaluating it would give NaN.
     """
 
-    def f(x, limit):
+    def f(x: Scalar, limit: Scalar) -> Scalar:
         return limit if x > limit else (-limit if x < -limit else x)
 
     return f
@@ -37,7 +37,7 @@ def product(m: MathLibrary) -> Function:
     """dy p q for p and q that are large only together: p q is formed first unless it could overflow."""
     large = by_precision(m, 2.0**60, 2.0**500)
 
-    def f(dy, p, q):
+    def f(dy: Scalar, p: Scalar, q: Scalar) -> Scalar:
         return dy * (p * q) if abs(p) < large else (dy * p) * q
 
     return f
@@ -52,7 +52,7 @@ def square_product(m: MathLibrary) -> Function:
     one, tiny, large = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**60, 2.0**500)
     up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
 
-    def f(dy, c, p):
+    def f(dy: Scalar, c: Scalar, p: Scalar) -> Scalar:
         shrinks, grows = abs(c) <= one, p >= one
         subnormal = (abs(dy) < tiny) & (p < large)
         first = (dy * up if subnormal else dy) * (c * p if shrinks else p)
@@ -70,7 +70,7 @@ def exact_product(m: MathLibrary) -> Function:
     """
     split = by_precision(m, 2.0**12, 2.0**27)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         s, t = a + a * split, b + b * split
         a_head, b_head = s - (s - a), t - (t - b)
         head = a_head * b_head
@@ -85,7 +85,7 @@ def root_of_exp(m: MathLibrary) -> Function:
     """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
     half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
 
-    def f(p, r):
+    def f(p: Scalar, r: Scalar) -> Scalar:
         e = exp(minus_half * p)
         return e - e * (half * r)
 
@@ -97,7 +97,7 @@ def root_of_gaussian(m: MathLibrary) -> Function:
     limit, clamp = by_precision(m, 16, 40), m.use(clamped)
     multiply, root = m.use(exact_product), m.use(root_of_exp)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         y = clamp(x, limit)
         p, r = multiply(y, y)
         return root(p, r)
@@ -113,7 +113,7 @@ def logistic_gate(m: MathLibrary) -> Function:
     """
     one = m.T(1)
 
-    def f(dy, h, w, right):
+    def f(dy: Scalar, h: Scalar, w: Scalar, right: Scalar) -> Scalar:
         e = h * h
         r = one / (one + e)
         g = r * (one + w * (e * r if right else r))

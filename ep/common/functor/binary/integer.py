@@ -7,7 +7,7 @@ negative dividend, on the latter.
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -20,7 +20,7 @@ def _is_signed(m: MathLibrary) -> bool:
 def maximum(m: MathLibrary) -> Function:
     """The larger one."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a if a > b else b
 
     return f
@@ -30,7 +30,7 @@ def maximum(m: MathLibrary) -> Function:
 def minimum(m: MathLibrary) -> Function:
     """The smaller one."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a if a < b else b
 
     return f
@@ -42,14 +42,14 @@ def floor_div(m: MathLibrary) -> Function:
     zero, one = m.T(0), m.T(1)
     if not _is_signed(m):
 
-        def unsigned(a, b):
+        def unsigned(a: Scalar, b: Scalar) -> Scalar:
             return zero if b == zero else a // (one if b == zero else b)
 
         return unsigned
 
     minus_one = m.T(-1)
 
-    def signed(a, b):
+    def signed(a: Scalar, b: Scalar) -> Scalar:
         quotient = a // (one if (b == zero) | (b == minus_one) else b)
         return zero if b == zero else (zero - a if b == minus_one else quotient)
 
@@ -63,7 +63,7 @@ def trunc_div(m: MathLibrary) -> Function:
         return floor_div(m)
     zero, one, minus_one = m.T(0), m.T(1), m.T(-1)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         d = one if (b == zero) | (b == minus_one) else b
         floored = a // d
         # Rounding down and toward zero differ where the quotient is negative and not whole.
@@ -79,14 +79,14 @@ def floor_mod(m: MathLibrary) -> Function:
     zero, one = m.T(0), m.T(1)
     if not _is_signed(m):
 
-        def unsigned(a, b):
+        def unsigned(a: Scalar, b: Scalar) -> Scalar:
             return a % (one if b == zero else b)
 
         return unsigned
 
     minus_one = m.T(-1)
 
-    def signed(a, b):
+    def signed(a: Scalar, b: Scalar) -> Scalar:
         return a % (one if (b == zero) | (b == minus_one) else b)
 
     return signed
@@ -99,7 +99,7 @@ def fmod(m: MathLibrary) -> Function:
         return floor_mod(m)
     zero, one, minus_one = m.T(0), m.T(1), m.T(-1)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         d = one if (b == zero) | (b == minus_one) else b
         r = a % d
         return r - d if (r != zero) & ((a < zero) != (d < zero)) else r
@@ -111,7 +111,7 @@ def power_of_natural(m: MathLibrary) -> Function:
     """a^b modulo 2^n for b >= 0, by squaring."""
     zero, one = m.T(0), m.T(1)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         result, square, rest = one, a, b
         while rest > zero:
             if rest & one != zero:
@@ -129,14 +129,14 @@ def power(m: MathLibrary) -> Function:
     natural = m.use(power_of_natural)
     if not _is_signed(m):
 
-        def unsigned(a, b):
+        def unsigned(a: Scalar, b: Scalar) -> Scalar:
             return natural(a, b)
 
         return unsigned
 
     zero, one, minus_one = m.T(0), m.T(1), m.T(-1)
 
-    def signed(a, b):
+    def signed(a: Scalar, b: Scalar) -> Scalar:
         if b < zero:
             return one if (a == one) | ((a == minus_one) & (b & one == zero)) else (a if a == minus_one else zero)
         return natural(a, b)

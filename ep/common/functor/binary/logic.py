@@ -1,6 +1,6 @@
 """Logic on truth values (a number is true unless it is zero) and on bits."""
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -12,7 +12,7 @@ def logical_and(m: MathLibrary) -> Function:
     """Both true; NaN is true."""
     zero = m.T(0)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return (a != zero) & (b != zero)
 
     return f
@@ -23,7 +23,7 @@ def logical_or(m: MathLibrary) -> Function:
     """One of them true."""
     zero = m.T(0)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return (a != zero) | (b != zero)
 
     return f
@@ -34,7 +34,7 @@ def logical_xor(m: MathLibrary) -> Function:
     """Exactly one of them true."""
     zero = m.T(0)
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return (a != zero) != (b != zero)
 
     return f
@@ -45,7 +45,7 @@ def logical_xor(m: MathLibrary) -> Function:
 def bitwise_and(m: MathLibrary) -> Function:
     """a & b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a & b
 
     return f
@@ -56,7 +56,7 @@ def bitwise_and(m: MathLibrary) -> Function:
 def bitwise_or(m: MathLibrary) -> Function:
     """a | b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a | b
 
     return f
@@ -67,7 +67,7 @@ def bitwise_or(m: MathLibrary) -> Function:
 def bitwise_xor(m: MathLibrary) -> Function:
     """a ^ b."""
 
-    def f(a, b):
+    def f(a: Scalar, b: Scalar) -> Scalar:
         return a ^ b
 
     return f

@@ -6,7 +6,7 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 import math
 
 from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, square_product
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
@@ -20,7 +20,7 @@ def acos_backward(m: MathLibrary) -> Function:
     """-dy / sqrt(1 - x^2)."""
     one, sqrt = m.T(1), m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return -dy / sqrt((one - x) * (one + x))
 
     return f
@@ -31,7 +31,7 @@ def asin_backward(m: MathLibrary) -> Function:
     """dy / sqrt(1 - x^2)."""
     one, sqrt = m.T(1), m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy / sqrt((one - x) * (one + x))
 
     return f
@@ -42,7 +42,7 @@ def acosh_backward(m: MathLibrary) -> Function:
     """dy / sqrt(x^2 - 1)."""
     one, large, sqrt = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         a = abs(x)
         return dy / (sqrt((a - one) * (a + one)) if a < large else a)
 
@@ -54,7 +54,7 @@ def asinh_backward(m: MathLibrary) -> Function:
     """dy / sqrt(1 + x^2)."""
     one, large, sqrt = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         a = abs(x)
         return dy / (sqrt(one + a * a) if a < large else a)
 
@@ -66,7 +66,7 @@ def atan_backward(m: MathLibrary) -> Function:
     """dy / (1 + x^2)."""
     one, large = m.T(1), by_precision(m, *_SQUARES_TO)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy / (one + x * x) if abs(x) < large else (dy / x) / x
 
     return f
@@ -77,7 +77,7 @@ def atanh_backward(m: MathLibrary) -> Function:
     """dy / (1 - x^2)."""
     one, large = m.T(1), by_precision(m, *_SQUARES_TO)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         p, q = one - x, one + x
         return dy / (p * q) if abs(x) < large else (dy / p) / q
 
@@ -89,7 +89,7 @@ def sin_backward(m: MathLibrary) -> Function:
     """dy cos x."""
     cos = m.cos
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy * cos(x)
 
     return f
@@ -100,7 +100,7 @@ def cos_backward(m: MathLibrary) -> Function:
     """-dy sin x."""
     sin = m.sin
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return -dy * sin(x)
 
     return f
@@ -111,7 +111,7 @@ def tan_backward(m: MathLibrary) -> Function:
     """dy / cos^2 x."""
     cos = m.cos
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         c = cos(x)
         return dy / (c * c)
 
@@ -122,7 +122,7 @@ def half_of_exp_product(m: MathLibrary) -> Function:
     """dy e^a / 2."""
     half, exp, multiply = m.T(0.5), m.exp, m.use(square_product)
 
-    def f(dy, a):
+    def f(dy: Scalar, a: Scalar) -> Scalar:
         return multiply(dy, half, exp(half * a))
 
     return f
@@ -133,7 +133,7 @@ def cosh_backward(m: MathLibrary) -> Function:
     """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
     zero, far, sinh, times_half_exp = m.T(0), by_precision(m, 80, 700), m.sinh, m.use(half_of_exp_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy * sinh(x) if abs(x) < far else times_half_exp(dy if x > zero else -dy, abs(x))
 
     return f
@@ -144,7 +144,7 @@ def sinh_backward(m: MathLibrary) -> Function:
     """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
     far, cosh, times_half_exp = by_precision(m, 80, 700), m.cosh, m.use(half_of_exp_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy * cosh(x) if abs(x) < far else times_half_exp(dy, abs(x))
 
     return f
@@ -155,7 +155,7 @@ def erf_backward(m: MathLibrary) -> Function:
     """dy 2 / sqrt(pi) e^(-x^2)."""
     factor, root, multiply = m.T(2 / math.sqrt(math.pi)), m.use(root_of_gaussian), m.use(square_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return multiply(dy, factor, root(x))
 
     return f
@@ -166,7 +166,7 @@ def erfc_backward(m: MathLibrary) -> Function:
     """-dy 2 / sqrt(pi) e^(-x^2)."""
     erf_gradient = m.use(erf_backward)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return -erf_gradient(dy, x)
 
     return f
@@ -177,7 +177,7 @@ def exp_backward(m: MathLibrary) -> Function:
     """dy e^x."""
     half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return multiply(dy, one, exp(half * x))
 
     return f
@@ -188,7 +188,7 @@ def exp2_backward(m: MathLibrary) -> Function:
     """dy 2^x ln 2."""
     half, ln2, exp2, multiply = m.T(0.5), m.T(math.log(2)), m.exp2, m.use(square_product)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return multiply(dy, ln2, exp2(half * x))
 
     return f
@@ -198,7 +198,7 @@ def exp2_backward(m: MathLibrary) -> Function:
 def log_backward(m: MathLibrary) -> Function:
     """dy / x."""
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy / x
 
     return f
@@ -209,7 +209,7 @@ def log2_backward(m: MathLibrary) -> Function:
     """dy / (x ln 2)."""
     factor = m.T(1 / math.log(2))
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return (dy / x) * factor
 
     return f
@@ -223,7 +223,7 @@ def log10_backward(m: MathLibrary) -> Function:
     """
     one, factor, small = m.T(1), m.T(1 / math.log(10)), m.T(2.0**-60)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         first = abs(dy) > small
         return (dy * (factor if first else one)) / x * (one if first else factor)
 
@@ -235,7 +235,7 @@ def log1p_backward(m: MathLibrary) -> Function:
     """dy / (1 + x)."""
     one = m.T(1)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return dy / (one + x)
 
     return f
@@ -246,7 +246,7 @@ def lgamma_backward(m: MathLibrary) -> Function:
     """dy psi(x), which is -dy / x near 0."""
     small, psi = m.T(2.0**-60), m.use(digamma)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return -dy / x if abs(x) < small else dy * psi(x)
 
     return f
@@ -257,7 +257,7 @@ def digamma_backward(m: MathLibrary) -> Function:
     """dy psi'(x), which is dy / x^2 near 0."""
     small, psi1 = m.T(2.0**-60), m.use(trigamma)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return (dy / x) / x if abs(x) < small else dy * psi1(x)
 
     return f

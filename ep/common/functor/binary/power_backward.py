@@ -5,7 +5,7 @@ dy is divided by one factor after the other: their product could overflow, or va
 
 from ep.common.functor.binary.arithmetic import complex_div
 from ep.common.functor.binary.gradient import unless_nan
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.common.functor.unary.complex import sqrt as complex_sqrt
 from ep.include.primitive.binary_op import BinaryOp
@@ -15,7 +15,7 @@ from ep.include.primitive.binary_op import BinaryOp
 def reciprocal_backward(m: MathLibrary) -> Function:
     """-dy / x^2."""
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return (-dy / x) / x
 
     return f
@@ -26,7 +26,7 @@ def reciprocal_no_nan_backward(m: MathLibrary) -> Function:
     """-dy / x^2, 0 where x is 0."""
     zero, result = m.T(0), m.use(unless_nan)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         return result(zero if x == zero else (-dy / x) / x, dy, x)
 
     return f
@@ -37,7 +37,7 @@ def sqrt_backward(m: MathLibrary) -> Function:
     """dy / (2 sqrt x)."""
     sqrt = m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         s = sqrt(x)
         return dy / (s + s)
 
@@ -49,7 +49,7 @@ def complex_sqrt_backward(m: MathLibrary) -> Function:
     """dy / (2 conj(sqrt x))."""
     sqrt, divide = m.use(complex_sqrt), m.use(complex_div)
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         s = sqrt(x)
         return divide(dy, complex(s.real + s.real, -(s.imag + s.imag)))
 
@@ -61,7 +61,7 @@ def rsqrt_backward(m: MathLibrary) -> Function:
     """-dy / (2 sqrt(x^3))."""
     sqrt = m.sqrt
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         s = sqrt(x)
         # |x|: sqrt is -0 for -0 already, and NaN for all other negative numbers.
         return (-dy / (s + s)) / abs(x)
@@ -73,7 +73,7 @@ def rsqrt_backward(m: MathLibrary) -> Function:
 def square_backward(m: MathLibrary) -> Function:
     """2 x dy."""
 
-    def f(dy, x):
+    def f(dy: Scalar, x: Scalar) -> Scalar:
         p = x * dy
         return p + p
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ep.common.functor.binary.gradient import square_product, unless_nan
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -20,7 +20,7 @@ def base_power_grad(m: MathLibrary) -> Function:
     power, sqrt, floor, copysign = m.pow, m.sqrt, m.floor, m.copysign
     multiply, result = m.use(square_product), m.use(unless_nan)
 
-    def f(x, dy, c):
+    def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
         a = abs(x)
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
@@ -45,7 +45,7 @@ def exp_power_grad(m: MathLibrary) -> Function:
     zero, half, power, log = m.T(0), m.T(0.5), m.pow, m.log
     multiply, result = m.use(square_product), m.use(unless_nan)
 
-    def f(x, dy, c):
+    def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
         exponent = half * x
         # Half of the smallest number is 0, and 0^0 is not 0^x.
         p = power(c, x if exponent == zero else exponent)
@@ -59,7 +59,7 @@ def integer_base_power_grad(m: MathLibrary) -> Function:
     """c x^(c - 1) dy in float64."""
     one = np.float64(1)
 
-    def f(x, dy, c):
+    def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
         return c * np.float64(x) ** (c - one) * np.float64(dy)
 
     return f
@@ -69,7 +69,7 @@ def integer_base_power_grad(m: MathLibrary) -> Function:
 def integer_exp_power_grad(m: MathLibrary) -> Function:
     """c^x ln(c) dy in float64."""
 
-    def f(x, dy, c):
+    def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
         return c ** np.float64(x) * np.log(c) * np.float64(dy)
 
     return f

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -27,7 +27,7 @@ def zeta_of_positive(m: MathLibrary) -> Function:
     terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
     coefficients, power = tuple(m.T(c) for c in _EULER_MACLAURIN), m.pow
 
-    def f(infinite_x, q):
+    def f(infinite_x: Scalar, q: Scalar) -> Scalar:
         # q^-x is already 0, 1 or infinite at the largest number, where the corrections below still are numbers.
         x = largest if infinite_x > largest else infinite_x
         n, total = zero, zero
@@ -66,7 +66,7 @@ def zeta(m: MathLibrary) -> Function:
     infinity, nan = m.T(np.inf), m.T(np.nan)
     floor, positive = m.floor, m.use(zeta_of_positive)
 
-    def f(x, q):
+    def f(x: Scalar, q: Scalar) -> Scalar:
         if (x != x) | (q != q):
             return x + q
         if x == one:

@@ -3,7 +3,7 @@
 import math
 
 from ep.common.functor import stable
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -19,7 +19,7 @@ def elu(m: MathLibrary) -> Function:
     """alpha (e^x - 1) up to 0, x above."""
     zero, expm1 = m.T(0), m.expm1
 
-    def f(x, alpha):
+    def f(x: Scalar, alpha: Scalar) -> Scalar:
         return x if x > zero else alpha * expm1(x)
 
     return f
@@ -30,7 +30,7 @@ def celu(m: MathLibrary) -> Function:
     """alpha (e^(x / alpha) - 1) up to 0, x above."""
     zero, expm1 = m.T(0), m.expm1
 
-    def f(x, alpha):
+    def f(x: Scalar, alpha: Scalar) -> Scalar:
         return x if x > zero else alpha * expm1(x / alpha)
 
     return f
@@ -42,7 +42,7 @@ def selu(m: MathLibrary) -> Function:
     zero, expm1 = m.T(0), m.expm1
     scale, scale_alpha = m.T(SELU_SCALE), m.T(SELU_SCALE * SELU_ALPHA)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return scale * x if x > zero else scale_alpha * expm1(x)
 
     return f
@@ -53,7 +53,7 @@ def sigmoid(m: MathLibrary) -> Function:
     """1 / (1 + e^-x)."""
     sigma = m.use(stable.sigmoid)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return sigma(x)
 
     return f
@@ -64,7 +64,7 @@ def log_sigmoid(m: MathLibrary) -> Function:
     """-ln(1 + e^-x)."""
     softplus = m.use(stable.softplus)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return -softplus(-x)
 
     return f
@@ -75,7 +75,7 @@ def soft_plus(m: MathLibrary) -> Function:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
     softplus = m.use(stable.softplus)
 
-    def f(x, beta, threshold):
+    def f(x: Scalar, beta: Scalar, threshold: Scalar) -> Scalar:
         z = beta * x
         return x if z > threshold else softplus(z) / beta
 
@@ -87,7 +87,7 @@ def soft_sign(m: MathLibrary) -> Function:
     """x / (1 + |x|); +-1 at +-inf."""
     one, infinity, copysign = m.T(1), m.T(math.inf), m.copysign
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return copysign(one, x) if abs(x) == infinity else x / (one + abs(x))
 
     return f
@@ -98,7 +98,7 @@ def silu(m: MathLibrary) -> Function:
     """x sigmoid(x)."""
     gated = m.use(stable.gated)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return gated(x, x)
 
     return f
@@ -109,7 +109,7 @@ def quick_gelu(m: MathLibrary) -> Function:
     """x sigmoid(1.702 x)."""
     slope, gated = m.T(QUICK_GELU_SLOPE), m.use(stable.gated)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return gated(x, slope * x)
 
     return f
@@ -120,7 +120,7 @@ def fast_gelu(m: MathLibrary) -> Function:
     """x / 2 (1 + tanh(A (x + B x^3))), as x sigmoid(2 A (x + B x^3))."""
     one, two_a, b, gated = m.T(1), m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.use(stable.gated)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return gated(x, two_a * (x * (one + b * (x * x))))
 
     return f
@@ -131,7 +131,7 @@ def gelu(m: MathLibrary) -> Function:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
     half, minus_sqrt_half, erfc, lift = m.T(0.5), m.T(-math.sqrt(0.5)), m.erfc, m.use(stable.lifted)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return half * lift(x) * erfc(minus_sqrt_half * x)
 
     return f
@@ -147,7 +147,7 @@ def mish(m: MathLibrary) -> Function:
     zero, half, one, two = m.T(0), m.T(0.5), m.T(1), m.T(2)
     exp, lift = m.exp, m.use(stable.lifted)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         y = lift(x)
         h = exp(-half * abs(x))
         e = h * h

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -13,7 +13,7 @@ from ep.include.primitive.unary_op import UnaryOp
 def conj(m: MathLibrary) -> Function:
     """The imaginary part negated."""
 
-    def f(z):
+    def f(z: Scalar) -> Scalar:
         return complex(z.real, -z.imag)
 
     return f
@@ -23,7 +23,7 @@ def conj(m: MathLibrary) -> Function:
 def real(m: MathLibrary) -> Function:
     """The real part."""
 
-    def f(z):
+    def f(z: Scalar) -> Scalar:
         return z.real
 
     return f
@@ -33,7 +33,7 @@ def real(m: MathLibrary) -> Function:
 def imag(m: MathLibrary) -> Function:
     """The imaginary part."""
 
-    def f(z):
+    def f(z: Scalar) -> Scalar:
         return z.imag
 
     return f
@@ -44,7 +44,7 @@ def real_grad(m: MathLibrary) -> Function:
     """The complex number dy + 0i."""
     zero = m.T(0)
 
-    def f(dy):
+    def f(dy: Scalar) -> Scalar:
         return complex(dy, zero)
 
     return f
@@ -55,7 +55,7 @@ def imag_grad(m: MathLibrary) -> Function:
     """The complex number 0 + dy i."""
     zero = m.T(0)
 
-    def f(dy):
+    def f(dy: Scalar) -> Scalar:
         return complex(zero, dy)
 
     return f
@@ -76,7 +76,7 @@ def sqrt(m: MathLibrary) -> Function:
     up, up_root = real_type(4.0**digits), real_type(2.0**-digits)
     real_sqrt, copysign = m.sqrt, m.copysign
 
-    def f(z):
+    def f(z: Scalar) -> Scalar:
         a, b = z.real, z.imag
         if abs(b) == infinity:
             return complex(infinity, b)

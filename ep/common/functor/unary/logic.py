@@ -2,7 +2,7 @@
 
 import math
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -12,7 +12,7 @@ def logical_not(m: MathLibrary) -> Function:
     """x == 0: true for -0, false for a NaN."""
     zero = m.T(0)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return x == zero
 
     return f
@@ -23,7 +23,7 @@ def not_equal_zero(m: MathLibrary) -> Function:
     """1 where x != 0 (so for a NaN), else 0."""
     zero, one = m.T(0), m.T(1)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return one if x != zero else zero
 
     return f
@@ -34,7 +34,7 @@ def nan_assign(m: MathLibrary) -> Function:
     """0 for a NaN, else x."""
     zero = m.T(0)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x != x else x
 
     return f
@@ -44,7 +44,7 @@ def nan_assign(m: MathLibrary) -> Function:
 def is_nan(m: MathLibrary) -> Function:
     """Whether x is a NaN."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return x != x
 
     return f
@@ -55,7 +55,7 @@ def is_inf(m: MathLibrary) -> Function:
     """Whether x is +-inf."""
     infinity = m.T(math.inf)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return abs(x) == infinity
 
     return f
@@ -66,7 +66,7 @@ def is_finite(m: MathLibrary) -> Function:
     """Whether x is neither +-inf nor a NaN."""
     infinity = m.T(math.inf)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return abs(x) < infinity
 
     return f
@@ -76,7 +76,7 @@ def is_finite(m: MathLibrary) -> Function:
 def never(m: MathLibrary) -> Function:
     """False: an integer is always finite."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return False
 
     return f
@@ -86,7 +86,7 @@ def never(m: MathLibrary) -> Function:
 def always(m: MathLibrary) -> Function:
     """True: an integer is always finite."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return True
 
     return f
@@ -96,7 +96,7 @@ def always(m: MathLibrary) -> Function:
 def bitwise_not(m: MathLibrary) -> Function:
     """Every bit inverted."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return ~x
 
     return f
@@ -106,7 +106,7 @@ def bitwise_not(m: MathLibrary) -> Function:
 def bool_not(m: MathLibrary) -> Function:
     """The only bit inverted."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return not x
 
     return f

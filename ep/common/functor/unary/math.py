@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, Maker, MathLibrary
+from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -44,7 +44,7 @@ def _elementary(name: str) -> Maker:
     def maker(m: MathLibrary) -> Function:
         function = getattr(m, name)
 
-        def f(x):
+        def f(x: Scalar) -> Scalar:
             return function(x)
 
         return f
@@ -60,7 +60,7 @@ for _op, _name in _ELEMENTARY.items():
 def identity(m: MathLibrary) -> Function:
     """x; where the result is of another type, what stores it converts."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return x
 
     return f
@@ -71,13 +71,13 @@ def absolute(m: MathLibrary) -> Function:
     """|x|; the most negative integer stays as it is."""
     zero = m.T(0)
 
-    def real(x):
+    def real(x: Scalar) -> Scalar:
         return abs(x)
 
-    def signed(x):
+    def signed(x: Scalar) -> Scalar:
         return -x if x < zero else x
 
-    def unsigned(x):
+    def unsigned(x: Scalar) -> Scalar:
         return x
 
     if issubclass(m.T, np.floating):
@@ -89,7 +89,7 @@ def absolute(m: MathLibrary) -> Function:
 def negative(m: MathLibrary) -> Function:
     """-x."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return -x
 
     return f
@@ -100,7 +100,7 @@ def sign(m: MathLibrary) -> Function:
     """1, 0 or -1; 0 for a NaN."""
     zero, one = m.T(0), m.T(1)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return one if x > zero else (-one if x < zero else zero)
 
     return f
@@ -110,7 +110,7 @@ def sign(m: MathLibrary) -> Function:
 def square(m: MathLibrary) -> Function:
     """x^2."""
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return x * x
 
     return f
@@ -121,7 +121,7 @@ def reciprocal(m: MathLibrary) -> Function:
     """1 / x."""
     one = m.T(1)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return one / x
 
     return f
@@ -132,7 +132,7 @@ def reciprocal_no_nan(m: MathLibrary) -> Function:
     """1 / x, 0 where x is 0."""
     zero, one = m.T(0), m.T(1)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x == zero else one / x
 
     return f

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import Kind, functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -12,10 +12,10 @@ def relu(m: MathLibrary) -> Function:
     """Zero up to 0 (-0 becomes +0), x above; x itself where the type has no negative numbers."""
     zero = m.T(0)
 
-    def keep(x):
+    def keep(x: Scalar) -> Scalar:
         return x
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x <= zero else x
 
     return keep if issubclass(m.T, np.unsignedinteger | np.bool_) else f
@@ -26,7 +26,7 @@ def square_relu(m: MathLibrary) -> Function:
     """Zero up to 0, x^2 above."""
     zero = m.T(0)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x <= zero else x * x
 
     return f
@@ -37,7 +37,7 @@ def leaky_relu(m: MathLibrary) -> Function:
     """alpha x up to 0, x above."""
     zero = m.T(0)
 
-    def f(x, alpha):
+    def f(x: Scalar, alpha: Scalar) -> Scalar:
         return x if x > zero else alpha * x
 
     return f
@@ -47,7 +47,7 @@ def leaky_relu(m: MathLibrary) -> Function:
 def threshold(m: MathLibrary) -> Function:
     """`value` up to the limit, x above."""
 
-    def f(x, limit, value):
+    def f(x: Scalar, limit: Scalar, value: Scalar) -> Scalar:
         return value if x <= limit else x
 
     return f
@@ -57,7 +57,7 @@ def threshold(m: MathLibrary) -> Function:
 def hard_tanh(m: MathLibrary) -> Function:
     """x clamped to low ... high; low is tested first."""
 
-    def f(x, low, high):
+    def f(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
         return low if x <= low else (high if x >= high else x)
 
     return f
@@ -68,7 +68,7 @@ def hard_sigmoid(m: MathLibrary) -> Function:
     """x / 6 + 1/2 clamped to 0 ... 1, as (x + 3) / 6, which does not cancel near -3."""
     zero, one, three, six = m.T(0), m.T(1), m.T(3), m.T(6)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x <= -three else (one if x >= three else (x + three) / six)
 
     return f
@@ -79,7 +79,7 @@ def hard_swish(m: MathLibrary) -> Function:
     """0 up to -3, x from 3 on, x (x + 3) / 6 between."""
     zero, three, six = m.T(0), m.T(3), m.T(6)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return zero if x <= -three else (x if x >= three else x * (x + three) / six)
 
     return f
@@ -90,7 +90,7 @@ def hard_shrink(m: MathLibrary) -> Function:
     """0 where -bound <= x <= bound, x elsewhere."""
     zero = m.T(0)
 
-    def f(x, bound):
+    def f(x: Scalar, bound: Scalar) -> Scalar:
         return zero if abs(x) <= bound else x
 
     return f
@@ -101,7 +101,7 @@ def soft_shrink(m: MathLibrary) -> Function:
     """0 where -alpha <= x <= alpha, x - alpha above, x + alpha below."""
     zero = m.T(0)
 
-    def f(x, alpha):
+    def f(x: Scalar, alpha: Scalar) -> Scalar:
         return zero if abs(x) <= alpha else (x - alpha if x > alpha else x + alpha)
 
     return f

@@ -2,7 +2,7 @@
 
 import math
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -38,7 +38,7 @@ def digamma_on_1_to_2(m: MathLibrary) -> Function:
     r0, r1, r2 = (m.T(part) for part in _ROOT)
     p, q = tuple(m.T(c) for c in _P), tuple(m.T(c) for c in _Q)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         t = x - one
         above = p[0] + t * (p[1] + t * (p[2] + t * (p[3] + t * (p[4] + t * p[5]))))
         below = q[0] + t * (q[1] + t * (q[2] + t * (q[3] + t * (q[4] + t * (q[5] + t * q[6])))))
@@ -53,7 +53,7 @@ def digamma_of_positive(m: MathLibrary) -> Function:
     central = m.use(digamma_on_1_to_2)
     c = tuple(m.T(b / (2 * (k + 1))) for k, b in enumerate(_BERNOULLI))
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         if x >= large:
             r = one / x
             t = r * r
@@ -80,7 +80,7 @@ def digamma(m: MathLibrary) -> Function:
     zero, quarter, half, one, pi, nan = m.T(0), m.T(0.25), m.T(0.5), m.T(1), m.T(math.pi), m.T(math.nan)
     tan, rint, copysign, positive = m.tan, m.rint, m.copysign, m.use(digamma_of_positive)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         if x > zero:
             return positive(x)
         if x == zero:
@@ -100,7 +100,7 @@ def trigamma_of_positive(m: MathLibrary) -> Function:
     zero, half, one, large = m.T(0), m.T(0.5), m.T(1), m.T(_ASYMPTOTIC_FROM)
     c = tuple(m.T(b) for b in _BERNOULLI)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         rest = zero
         while x < large:
             r = one / x
@@ -123,7 +123,7 @@ def trigamma(m: MathLibrary) -> Function:
     zero, one, pi, infinity = m.T(0), m.T(1), m.T(math.pi), m.T(math.inf)
     sin, rint, positive = m.sin, m.rint, m.use(trigamma_of_positive)
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         if x > zero:
             return positive(x)
         r = x - rint(x)

@@ -1,0 +1,108 @@
+"""`ep bench` and `ep demo`: what is timed is right; how long it takes is not asserted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ep.bench.cases import bench_cases, copy
+from ep.bench.timing import interleaved
+from ep.bench.trial import set_up
+from ep.cli import bench, demo
+from ep.cli.names import factory_of
+from ep.cli.present import devices
+from ep.include.primitive import registered
+
+CASES = [*bench_cases(2**12), copy(2**12)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.primitive.__name__}: {case.name}")
+def test_case(case):
+    made, again = (case.make(np.random.default_rng(1)) for _ in range(2))
+    for one, other in zip(made, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+    out = np.empty(case.out_dims, case.out_type)
+    case.numpy(made, out)
+    assert case.is_right(out.copy(), out)
+    wrong = out.copy()
+    wrong.flat[-1] = not wrong.flat[-1] if out.dtype == bool else wrong.flat[-1] + 1
+    assert not case.is_right(wrong, out)
+    assert out.nbytes <= case.bytes_moved <= 2 * out.nbytes + sum(array.nbytes for array in made)
+    for device in devices():
+        trial = set_up(case, device, factory_of(case.primitive))
+        assert trial.is_right
+        trial.launch()
+
+
+def test_wrong_results_are_found():
+    case = dataclasses.replace(CASES[0], launch=lambda primitive, stream, inputs, out: out.fill(0))
+    assert not set_up(case, devices()[0], factory_of(case.primitive)).is_right
+
+
+def test_every_implemented_primitive_has_cases():
+    implemented = {entry.interface for entry in registered()}
+    assert {case.primitive for case in CASES} >= implemented
+    assert {case.primitive for case in demo.demo_cases()} >= implemented
+
+
+def test_timing():
+    calls = []
+    times = interleaved({"a": lambda: calls.append("a"), "b": lambda: sum(range(100_000))}, seconds=0.01)
+    assert set(times) == {"a", "b"}
+    assert 0 < times["a"].lower <= times["a"].median <= times["a"].upper < times["b"].median
+    assert len(calls) > 100
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Few and small cases, timed for a moment."""
+    monkeypatch.setattr(bench, "_SECONDS", 0.0)
+    monkeypatch.setattr(demo, "_SECONDS", 0.0)
+    monkeypatch.setattr(demo, "demo_cases", lambda: bench_cases(2**12)[:9:4])
+
+
+def test_bench_json(ep, quick):
+    done = ep("bench", "--size", "small", "--primitive", "gather", "--primitive", "expand", "--format", "json")
+    assert done.code == 0
+    report = done.json()
+    assert (report["size"], report["elements"]) == ("small", 4096)
+    (device,) = (device for device in report["devices"] if device["device"] == "cpu:0")
+    assert {row["primitive"] for row in device["cases"]} == {"Gather", "Expand"}
+    for row in device["cases"]:
+        assert row["right"] is True
+        assert row["ep_quartiles"][0] <= row["ep_seconds"] <= row["ep_quartiles"][1]
+        assert row["numpy_seconds"] > 0
+        assert row["share_of_copy"] == pytest.approx(row["gb_per_s"] / device["copy_gb_per_s"])
+
+
+def test_bench_table(ep, quick):
+    done = ep("bench", "--size", "small", "--primitive", "BatchGather", "--device", "cpu")
+    assert done.code == 0
+    title, heading, row = done.out.splitlines()
+    assert title.startswith("cpu:0: results of about 4,096 elements; a copy runs at ")
+    assert heading.split()[:3] == ["primitive", "case", "ep"]
+    assert row.startswith("BatchGather ")
+    assert row.endswith(" ok")
+
+
+def test_bench_without_cases(ep):
+    done = ep("bench", "--primitive", "Softmax")
+    assert done.code == 1
+    assert done.err.startswith("ep bench: error: only Gather, BatchGather, Expand,")
+
+
+def test_demo(ep, quick):
+    done = ep("demo")
+    assert done.code == 0
+    assert "The first run compiles" in done.out
+    assert "cpu:0: compiled or loaded the kernels in " in done.out
+    assert sum(line.endswith("  ok") for line in done.out.splitlines()) == 3 * len(devices())
+    assert done.out.splitlines()[-1].startswith("All results agree with NumPy's.")
+
+
+def test_wrong_results_fail(ep, quick, monkeypatch):
+    monkeypatch.setattr("ep.bench.cases.Case.is_right", lambda self, result, expected: False)
+    for command in (["demo"], ["bench", "--size", "small", "--primitive", "Expand"]):
+        done = ep(*command)
+        assert done.code == 1
+        assert " fail\n" in done.out

@@ -1,0 +1,106 @@
+"""`ep cache`: information, warming, clearing."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ep.cli import cache, cpu, warm
+from ep.cpu import kernel_cache
+from ep.include.device_type import DeviceType
+from ep.include.primitive import BinaryOp, Entry, UnaryOp, registered
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
+    kernel_cache.kernel_folder.cache_clear()
+    yield tmp_path
+    kernel_cache.kernel_folder.cache_clear()
+
+
+def test_info_of_an_empty_cache(ep, folder):
+    done = ep("cache", "info")
+    assert done.code == 0
+    assert f"{folder}/cpu-" in done.out
+    assert "0 files, 0 bytes" in done.out
+    assert done.out.splitlines()[-1].split() == ["other", "versions", "none"]
+
+
+def test_info_and_clear(ep, folder):
+    kernel_cache.write("a.kernel", bytes(1500))
+    (folder / "cpu-other").mkdir()
+    (folder / "cpu-other" / "b.kernel").write_bytes(bytes(70))
+    (folder / "mine.txt").write_text("not a kernel")
+    out = ep("cache", "info").out
+    assert "1 file, 1.5 kB" in out
+    assert "1 folder, 70 bytes" in out
+    done = ep("cache", "clear")
+    assert done == (0, f"removed 1 file and 1 folder of other versions from {folder}: 1.6 kB freed\n", "")
+    assert os.listdir(folder) == ["mine.txt"]
+    assert ep("cache", "clear") == (0, f"removed 0 files from {folder}: 0 bytes freed\n", "")
+
+
+def test_clear_that_fails(ep, folder, monkeypatch):
+    def refuse():
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cpu, "clear_cache", refuse)
+    done = ep("cache", "clear")
+    assert done.code == 1
+    assert done.err == "ep cache clear: error: the cache cannot be cleared: [Errno 13] Permission denied\n"
+
+
+def test_warm_in_processes(folder):
+    # in a process of its own, as a user has it: spawned processes import what that process ran
+    command = [sys.executable, "-W", "error", "-m", "ep", "cache", "warm", "--jobs", "2", "--dtype", "float32"]
+    command += ["--op", "square", "--op", "relu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "preparing 2 keys with 2 processes"
+    assert lines[-1].startswith("2 ready, 0 failed, in ")
+    names = {name.split("-")[0] for name in os.listdir(kernel_cache.kernel_folder())}
+    assert names >= {f"elementwise_unary.{op}.kFloat.kFloat" for op in ("kRelu", "kSquare")}
+
+
+def test_warm_reports_failures(ep, folder, monkeypatch):
+    def warm_all_but_one(entries, jobs):
+        yield len(entries), [("this key", "RuntimeError: it cannot be compiled")]
+
+    monkeypatch.setattr(cache, "warm", warm_all_but_one)
+    done = ep("cache", "warm", "--primitive", "Expand")
+    assert done.code == 1
+    assert done.err == "ep cache warm: this key: RuntimeError: it cannot be compiled\n"
+    assert "15 ready, 1 failed" in done.out
+
+
+def test_warm_of_nothing(ep, folder):
+    done = ep("cache", "warm", "--primitive", "Expand", "--op", "relu")
+    assert done == (0, "", "ep cache warm: nothing is registered that fits\n")
+
+
+def test_every_key_makes_a_primitive():
+    for entry in registered():
+        primitive = warm.make(entry)
+        assert primitive is not None
+        assert primitive.request.interface is entry.interface
+        assert primitive.request.op is entry.op
+        assert primitive.request.dtypes in (None, entry.dtypes)
+
+
+def test_failures_name_the_key(monkeypatch):
+    relu, add = (next(entry for entry in registered() if entry.op is op) for op in (UnaryOp.kRelu, BinaryOp.kAdd))
+    unknown = Entry(relu.interface, relu.op, relu.dtypes, DeviceType.kCUDA)
+
+    class Broken:
+        def Prepare(self):
+            raise RuntimeError("no\ncompiler")
+
+    monkeypatch.setattr(warm, "make", lambda entry: None if entry is unknown else Broken())
+    assert warm.prepare([add, unknown]) == [
+        (str(add), "RuntimeError: no"),
+        (str(unknown), "LookupError: NewPrimitive answers None"),
+    ]

@@ -1,0 +1,169 @@
+"""What all commands have in common: dispatch, exit codes, and how they end."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import ep as package
+from ep.cli import demo
+from ep.cli.main import COMMANDS, main
+
+EP = (sys.executable, "-W", "error", "-m", "ep")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+
+
+def test_help(ep):
+    assert ep() == ep("--help") == ep("-h")
+    done = ep()
+    assert done.code == 0
+    assert done.err == ""
+    assert all(f"\n  {name}" in done.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_commands(ep, command):
+    done = ep(command, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"usage: ep {command}")
+
+
+def test_version(ep):
+    assert ep("--version") == (0, f"ep {package.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lst"], "ep: error: there is no command 'lst'; did you mean 'list'?"),
+        (["zzz"], "ep: error: there is no command 'zzz'; the commands are demo, list,"),
+        (["--verbose"], "ep: error: there is no option '--verbose'"),
+        (["list", "--pimitive", "Gather"], "ep list: error: there is no argument --pimitive Gather; did you mean '--p"),
+        (["list", "--op", "rellu"], "ep list: error: argument --op: 'rellu' is no op; did you mean 'kRelu'"),
+        (["list", "--primitive", "gathr"], "'gathr' is no primitive; did you mean 'Gather'"),
+        (["list", "--dtype", "flaot32"], "'flaot32' is no data type; did you mean 'float32'"),
+        (["list", "--device", "cppu"], "'cppu' is no device type; did you mean 'cpu'"),
+        (["list", "--device", "zzz"], "'zzz' is no device type; it is one of cpu, cuda"),
+        (["list", "--format", "jsn"], "argument --format: 'jsn' is unknown; did you mean 'json'"),
+        (["show"], "ep show: error: the following arguments are required: primitive"),
+        (["run"], "ep run: error: the following arguments are required: OPERATOR"),
+        (["run", "gathr"], "ep run: error: argument OPERATOR: 'gathr' is unknown; did you mean 'gather'"),
+        (["run", "expand", "--inptu", "x"], "ep run expand: error: "),
+        (
+            ["run", "expand", "--size", "1,x"],
+            "ep run expand: error: argument --size: '1,x' must be integers with commas",
+        ),
+        (["cache", "wram"], "ep cache: error: argument ACTION: 'wram' is unknown; did you mean 'warm'"),
+        (["cache", "warm", "--jobs", "0"], "argument --jobs: '0' must be a number of processes, at least 1"),
+        (["bench", "--size", "huge"], "argument --size: 'huge' is unknown; it is one of small, medium, large"),
+    ],
+)
+def test_wrong_usage(ep, arguments, message):
+    done = ep(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert len(done.err.splitlines()) <= 2
+
+
+def test_absent_device(ep):
+    for command in ("bench", "demo"):
+        done = ep(command, "--device", "cuda")
+        assert done.code == 1
+        assert f"ep {command}: error: no installed package provides devices of type 'cuda'" in done.err
+
+
+def test_interrupt(capsys, monkeypatch):
+    def interrupted(arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", interrupted)
+    assert main(["demo"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_interrupt_from_outside():
+    code = (
+        "import sys, time\nfrom ep.cli import demo\nfrom ep.cli.main import main\n"
+        "demo.run = lambda arguments: (print('running', flush=True), time.sleep(60))\nsys.exit(main(['demo']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate() == ("", "interrupted\n")
+    assert process.returncode == 130
+
+
+def test_reader_that_goes_away():
+    process = subprocess.Popen([*EP, "list"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() in (0, 141)  # 0 where the pipe held all of it
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux has it")
+def test_full_disk():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*EP, "list"], env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "ep: error: [Errno 28] No space left on device\n"
+
+
+def test_warnings_are_one_line(ep, monkeypatch):
+    def warns(arguments: object) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("the disk is slow", stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(demo, "run", warns)
+    assert ep("demo") == (0, "", "ep: warning: the disk is slow\n")
+
+
+def terminal(*arguments: str, **environment: str) -> str:
+    """What `ep` prints on a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*EP, *arguments], env={**ENVIRONMENT, "TERM": "xterm-256color", **environment}, stdin=theirs, stdout=theirs
+    )
+    os.close(theirs)
+    printed = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            printed += chunk
+    except OSError:  # how Linux reports that the other end was closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return printed.decode()
+
+
+def test_terminal_has_colours():
+    printed = terminal("devices", COLUMNS="80")
+    assert "\x1b[36mcpu:0" in printed
+    lines = re.sub("\x1b\\[[0-9;]*m", "", printed).splitlines()
+    assert max(map(len, lines)) == 80
+
+
+def test_no_color():
+    assert "\x1b[3" not in terminal("devices", NO_COLOR="1")
+
+
+def test_pipe_is_plain_and_whole():
+    done = subprocess.run([*EP, "list"], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert done.stdout.isascii()
+    assert "\x1b" not in done.stdout
+    gather = next(line for line in done.stdout.splitlines() if line.startswith("Gather "))
+    assert gather.endswith("kUInt64")
+    assert len(gather) > 80

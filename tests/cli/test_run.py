@@ -1,0 +1,209 @@
+"""`ep run`: each operator against NumPy, and errors that leave nothing behind."""
+
+import os
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with some arrays, which is the current one."""
+    rng = np.random.default_rng(3)
+    monkeypatch.chdir(tmp_path)
+    np.save("params.npy", rng.random((3, 11, 5), np.float32))
+    np.save("indices.npy", rng.integers(0, 11, (3, 7), np.int32))
+    np.save("wrong.npy", np.array([[0, 1], [-1, 2], [11, 3]]))
+    np.save("x.npy", rng.standard_normal((4, 1, 5, 1), np.float32))
+    np.save("f.npy", np.asfortranarray(rng.standard_normal((5, 4)).astype(np.float32)))
+    np.save("bf16.npy", rng.standard_normal((4, 5)).astype(BF16))
+    np.save("empty.npy", np.zeros((0, 3), np.float32))
+    np.save("scalar.npy", np.float64(-2))
+    np.save("objects.npy", np.array([1, "a"], object))
+    (tmp_path / "garbled.npy").write_bytes(b"not an array at all")
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "params.npy").read_bytes()[:200])
+    return tmp_path
+
+
+def test_gather(ep, folder):
+    done = ep("run", "gather", "--params", "params.npy", "--indices", "indices.npy", "--axis", 1, "--out", "out.npy")
+    assert (done.code, done.err) == (0, "")
+    expected = np.take(np.load("params.npy"), np.load("indices.npy"), axis=1)
+    np.testing.assert_array_equal(np.load("out.npy"), expected)
+    assert done.out.startswith("out.npy: float32, 3 x 3 x 7 x 5 (1.3 kB), computed in 0.0")
+    assert len(done.out.splitlines()) == 1
+
+
+def test_gather_of_batches(ep, folder):
+    options = ["--params", "params.npy", "--indices", "indices.npy", "--batch-dims", 1, "--out", "out.npy", "--quiet"]
+    assert ep("run", "gather", *options) == (0, "", "")
+    expected = np.take_along_axis(np.load("params.npy"), np.load("indices.npy")[:, :, None], axis=1)
+    np.testing.assert_array_equal(np.load("out.npy"), expected)
+
+
+@pytest.mark.parametrize("mode", ["clip", "zero"])
+def test_gather_modes(ep, folder, mode):
+    options = ["--params", "params.npy", "--indices", "wrong.npy", "--axis", -2, "--mode", mode, "--out", "out.npy"]
+    assert ep("run", "gather", *options).code == 0
+    params, indices = np.load("params.npy"), np.load("wrong.npy")
+    expected = np.take(params, indices, axis=1, mode="clip")
+    if mode == "zero":
+        expected[:, (indices < 0) | (indices >= 11)] = 0
+    np.testing.assert_array_equal(np.load("out.npy"), expected)
+
+
+def test_gather_wraps(ep, folder):
+    np.save("negative.npy", np.array([-1, 0, -11], np.int8))
+    options = ["--params", "params.npy", "--indices", "negative.npy", "--axis", 1, "--mode", "wrap_negative"]
+    assert ep("run", "gather", *options, "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.load("params.npy")[:, [-1, 0, -11]])
+
+
+@pytest.mark.parametrize("size", [["--size=-1,3,5,2"], ["--size", "-1,3,5,2"], ["--size", "4,3,5,2"]])
+def test_expand(ep, folder, size):
+    assert ep("run", "expand", "--input", "x.npy", *size, "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.broadcast_to(np.load("x.npy"), (4, 3, 5, 2)))
+
+
+def test_repeat(ep, folder):
+    assert ep("run", "repeat", "--input", "x.npy", "--size", "2,1,3,2", "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.tile(np.load("x.npy"), (2, 1, 3, 2)))
+
+
+def test_unary(ep, folder):
+    assert ep("run", "unary", "--op", "relu", "--input", "x.npy", "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.maximum(np.load("x.npy"), 0))
+
+
+def test_unary_with_attributes(ep, folder):
+    options = ["--attr0", 0.25, "--attr1", 9, "--input", "x.npy", "--out", "out.npy"]
+    assert ep("run", "unary", "--op", "kThreshold", *options).code == 0
+    x = np.load("x.npy")
+    np.testing.assert_array_equal(np.load("out.npy"), np.where(x > 0.25, x, np.float32(9)))
+
+
+@pytest.mark.parametrize("name", ["f.npy", "empty.npy", "scalar.npy"])
+def test_unusual_arrays(ep, folder, name):
+    assert ep("run", "unary", "--op", "abs", "--input", name, "--out", "out.npy").code == 0
+    out, expected = np.load("out.npy"), np.abs(np.load(name))
+    np.testing.assert_array_equal(out, expected)
+    assert out.dtype == expected.dtype
+    assert out.shape == expected.shape
+
+
+def test_binary(ep, folder):
+    assert ep("run", "binary", "--op", "add", "--lhs", "x.npy", "--rhs", "f.npy", "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.load("x.npy") + np.load("f.npy"))
+
+
+def test_binary_with_a_number(ep, folder):
+    done = ep("run", "binary", "--op", "less_than", "--lhs", "-0.5", "--rhs", "f.npy", "--out", "out.npy")
+    assert done.code == 0
+    assert done.out.startswith("out.npy: bool, 5 x 4 (20 bytes)")
+    np.testing.assert_array_equal(np.load("out.npy"), np.load("f.npy") > -0.5)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["unary", "--op", "relu", "--input", "bf16.npy"],
+        ["binary", "--op", "max", "--lhs", "bf16.npy", "--rhs", "0"],
+        ["expand", "--input", "bf16.npy", "--size", "2,4,5"],
+    ],
+)
+def test_bfloat16(ep, folder, command):
+    done = ep("run", *command, "--dtype", "bfloat16", "--out", "out.npy")
+    assert done.code == 0
+    assert "bfloat16" in done.out
+    x = np.load("bf16.npy").view(BF16)
+    expected = np.broadcast_to(x, (2, 4, 5)) if command[0] == "expand" else np.where(x > 0, x, BF16.type(0))
+    raw = np.load("out.npy")
+    assert raw.dtype == np.dtype("V2")
+    np.testing.assert_array_equal(raw.view(BF16), expected)
+
+
+def test_bfloat16_table(ep, folder):
+    options = ["--params", "bf16.npy", "--indices", "indices.npy", "--mode", "clip", "--dtype", "kBFloat16"]
+    assert ep("run", "gather", *options, "--out", "out.npy").code == 0
+    expected = np.take(np.load("bf16.npy").view(np.uint16), np.load("indices.npy"), axis=0, mode="clip")
+    np.testing.assert_array_equal(np.load("out.npy").view(np.uint16), expected)
+
+
+GATHER = ["gather", "--params", "params.npy", "--indices", "indices.npy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gather", "--params", "no.npy", "--indices", "indices.npy"], "no.npy cannot be read: No such file or direct"),
+        (["gather", "--params", ".", "--indices", "indices.npy"], ". cannot be read: Is a directory"),
+        (["gather", "--params", "garbled.npy", "--indices", "indices.npy"], "garbled.npy is no .npy file that can be"),
+        (["gather", "--params", "cut.npy", "--indices", "indices.npy"], "cut.npy is no .npy file that can be read"),
+        (["gather", "--params", "objects.npy", "--indices", "indices.npy"], "objects.npy is no .npy file that can be"),
+        (["gather", "--params", "params.npy", "--indices", "x.npy"], "indices has dtype float32"),
+        (["gather", "--params", "params.npy", "--indices", "wrong.npy", "--axis", "1"], "indices[1, 0] is -1"),
+        ([*GATHER, "--axis", "3"], "axis is 3"),
+        ([*GATHER, "--mode", "clp"], "did you mean 'clip'"),
+        ([*GATHER, "--dtype", "float64"], "params.npy holds float32, not float64"),
+        ([*GATHER, "--device", "cuda"], "operators run on cpu only, not on cuda"),
+        (["expand", "--input", "x.npy", "--size", "4,3,6,2"], "x of shape (4, 1, 5, 1) has 5 there"),
+        (["repeat", "--input", "x.npy", "--size", "4"], "sizes (4,) has fewer axes than x"),
+        (["unary", "--op", "relu", "--input", "bf16.npy"], "2 bytes; if they are bfloat16, add --dtype bfloat16"),
+        (["unary", "--op", "threshold", "--input", "x.npy"], "attr0 (threshold) of kThreshold is missing"),
+        (["unary", "--op", "relu", "--attr0", "1", "--input", "x.npy"], "attr0"),
+        (["unary", "--op", "cast", "--input", "x.npy"], "kCast has no operator of its own"),
+        (["unary", "--op", "bitwise_not", "--input", "x.npy"], "kBitwiseNot"),
+        (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "scalar.npy"], "float64"),
+        (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "params.npy"], "(3, 11, 5)"),
+    ],
+)
+def test_errors_leave_no_output(ep, folder, arguments, message):
+    before = set(os.listdir())
+    done = ep("run", *arguments, "--out", "out.npy")
+    assert done.code == 1
+    assert done.out == ""
+    assert done.err.startswith(f"ep run {arguments[0]}: error: ")
+    assert message in done.err
+    assert len(done.err.splitlines()) == 1
+    assert set(os.listdir()) == before
+
+
+def test_an_error_keeps_the_old_output(ep, folder):
+    np.save("out.npy", np.arange(3))
+    assert ep("run", *GATHER, "--axis", 9, "--out", "out.npy").code == 1
+    np.testing.assert_array_equal(np.load("out.npy"), np.arange(3))
+
+
+def test_a_failed_write_leaves_nothing(ep, folder, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    before = set(os.listdir())
+    monkeypatch.setattr(np, "save", full)
+    done = ep("run", *GATHER, "--axis", 1, "--out", "out.npy")
+    assert done.code == 1
+    assert done.err.endswith("out.npy cannot be written: No space left on device\n")
+    assert set(os.listdir()) == before
+
+
+@pytest.mark.parametrize(("out", "message"), [("no/out.npy", "there is no folder"), (".", "not a regular file")])
+def test_places_that_take_no_output(ep, folder, out, message):
+    done = ep("run", *GATHER, "--out", out)
+    assert done.code == 1
+    assert message in done.err
+
+
+def test_output_may_replace_the_input(ep, folder):
+    x = np.load("x.npy")
+    assert ep("run", "unary", "--op", "relu", "--input", "x.npy", "--out", "x.npy").code == 0
+    np.testing.assert_array_equal(np.load("x.npy"), np.maximum(x, 0))
+
+
+def test_output_through_a_link(ep, folder):
+    os.symlink("target.npy", "link.npy")
+    assert ep("run", "unary", "--op", "relu", "--input", "x.npy", "--out", "link.npy").code == 0
+    assert os.path.islink("link.npy")
+    assert np.load("target.npy").shape == (4, 1, 5, 1)
