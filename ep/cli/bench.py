@@ -19,7 +19,7 @@ from ep.include.device import Device
 
 SIZES: Final = {"small": 2**12, "medium": 2**20, "large": 2**24}
 _SECONDS: Final = 0.4
-_COLUMNS: Final = ("primitive", "case", "ep us", "NumPy us", "speed-up", "GB/s", "of copy", "check")
+_COLUMNS: Final = ("primitive", "case", "ep us", "NumPy us", "faster", "GB/s", "of copy", "check")
 
 
 def add_arguments(parser: Parser) -> None:

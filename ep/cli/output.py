@@ -10,9 +10,11 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from ep.cli.parser import Parser
+
+_LONGEST_NAME: Final = 32  # what is longer, such as a path, may be broken on a narrow terminal
 
 
 def is_terminal() -> bool:
@@ -47,12 +49,12 @@ def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         title_justify="left",
         title_style="bold",
     )
-    for position, column in enumerate(columns):
-        # the first column gives way where the terminal is narrow; a number is never broken
+    for position, (column, *cells) in enumerate(zip(columns, *rows, strict=True)):
+        longest_word = max(len(word) for cell in (column, *cells) for word in cell.split() or [""])
         grid.add_column(
             column,
             justify="right" if column in right else "left",
-            no_wrap=column in right,
+            min_width=min(longest_word, _LONGEST_NAME),
             overflow="fold",
             style="cyan" if position == 0 else None,
         )

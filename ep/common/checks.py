@@ -29,9 +29,7 @@ def as_size(value: Any, argument: str) -> int:
 
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
-    if isinstance(dims, str | bytes) or not (isinstance(dims, Sequence) or hasattr(dims, "tolist")):
-        raise TypeError(f"{argument} must be a sequence of integers, not {dims!r}")
-    sizes = tuple(as_size(size, f"{argument}[{axis}]") for axis, size in enumerate(dims))
+    sizes = _as_sizes(dims, argument)
     if len(sizes) > max_num_dims:
         raise ValueError(f"{argument} has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
     return sizes
@@ -39,7 +37,15 @@ def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
 
 def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
-    steps = as_dims(strides, argument, max(len(dims), 1))
+    steps = _as_sizes(strides, argument)
     if len(steps) != len(dims):
         raise ValueError(f"{argument} has {len(steps)} strides for {len(dims)} dims")
     return steps
+
+
+def _as_sizes(values: Any, argument: str) -> tuple[int, ...]:
+    # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
+    is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
+    if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
+        raise TypeError(f"{argument} must be a sequence of integers, not {values!r}")
+    return tuple(as_size(value, f"{argument}[{axis}]") for axis, value in enumerate(values))

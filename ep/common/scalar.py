@@ -50,11 +50,13 @@ def _to_integer(number: Any, data_type: DataType) -> int:
     info = np.iinfo(data_type.dtype)
     low, high = int(info.min), int(info.max)
     if isinstance(number, int):
-        wrapped = number % 2**info.bits
-        return wrapped - 2**info.bits if wrapped > high else wrapped
+        wrapped = number % (1 << info.bits)
+        return wrapped - (1 << info.bits) if wrapped > high else wrapped
     if number != number:
         return 0
-    return low if number <= low else high if number >= high else int(number)
+    if number <= low:
+        return low
+    return high if number >= high else int(number)
 
 
 def _to_floating(number: Any, data_type: DataType) -> Any:
@@ -95,7 +97,7 @@ def _float_to_odd(number: float) -> np.float32:
     if math.isnan(number) or float(nearest) == number:
         return nearest
     if np.isinf(nearest):
-        return np.copysign(np.finfo(np.float32).max, nearest)
+        return np.float32(math.copysign(np.finfo(np.float32).max, number))
     if nearest.view(np.int32) & 1:
         return nearest
-    return np.nextafter(nearest, np.float32(math.inf if float(nearest) < number else -math.inf))
+    return np.float32(np.nextafter(nearest, np.float32(math.inf if float(nearest) < number else -math.inf)))

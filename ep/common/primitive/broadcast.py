@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,12 +30,6 @@ def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]
     """
     num_dims = max(map(len, operands))
     padded = [(1,) * (num_dims - len(dims)) + tuple(dims) for dims in operands]
-    if any(math.prod(dims) == 1 for dims in padded):
-        # one element fits anywhere: where that leaves a single shape, it is one axis
-        larger = {dims for dims in padded if math.prod(dims) > 1}
-        if len(larger) <= 1:
-            sizes = [math.prod(dims) for dims in padded]
-            return [(size,) for size in sizes], (max(sizes),)
     kept: list[list[int]] = []  # per axis, the operands' sizes
     flags: list[tuple[bool, ...]] = []
     for sizes in zip(*padded, strict=True):

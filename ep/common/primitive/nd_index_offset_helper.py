@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import MutableSequence, Sequence
 
 from ep.common.primitive.strides import contiguous_strides
@@ -28,21 +29,22 @@ class NdIndexOffsetHelper:
 
     def __init__(self, dims: Sequence[int]) -> None:
         """Help with arrays of `dims`, each at least 1."""
-        self.dims = tuple(dims)
+        self.dims = tuple(map(operator.index, dims))
         self.strides = contiguous_strides(self.dims)
         if min(self.dims, default=1) < 1:
             raise ValueError(f"dims are {self.dims}; each must be at least 1")
 
     def NdIndexToOffset(self, index: Sequence[int]) -> int:
         """The offset of the element at `index`; a shorter index means the leading axes, as upstream has it."""
-        if len(index) > len(self.dims):
-            raise ValueError(f"index has {len(index)} places for {len(self.dims)} dims")
-        return nd_index_to_offset(index, self.strides or (1,), len(index))
+        places = [operator.index(place) for place in index]
+        if len(places) > len(self.dims):
+            raise ValueError(f"index has {len(places)} places for {len(self.dims)} dims")
+        return nd_index_to_offset(places, self.strides or (1,), len(places))
 
     def OffsetToNdIndex(self, offset: int) -> tuple[int, ...]:
         """The index of the element at `offset`; ValueError outside the array."""
         if not 0 <= offset < math.prod(self.dims):
             raise ValueError(f"offset is {offset}; the array has {math.prod(self.dims)} elements")
         index = [0] * len(self.dims)
-        offset_to_nd_index(offset, self.dims, len(self.dims), index)
+        offset_to_nd_index(operator.index(offset), self.dims, len(self.dims), index)
         return tuple(index)
