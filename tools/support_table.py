@@ -39,16 +39,16 @@ def table() -> str:
 
 
 def _types(entries: list[Entry]) -> str:
-    """The data types of entries in words: `8 integer types → bool`, `all 16 types × 8 integer types`."""
+    """The data types of entries in words: `8 integer types → bool`, `all 16 types by 8 integer types`."""
     combinations = {entry.dtypes for entry in entries}
     if not combinations:
-        return "–"
+        return "-"
     firsts, lasts = ({types[end] for types in combinations} for end in (0, -1))
     if all(types[0] is types[-1] for types in combinations):
         return _in_words(firsts)
     if len(combinations) != len(firsts) * len(lasts):
         raise ValueError(f"the data types of {entries[0]} have no short form yet")
-    return f"{_in_words(firsts)} {'→' if entries[0].op else '×'} {_in_words(lasts)}"
+    return f"{_in_words(firsts)} {'→' if entries[0].op else 'by'} {_in_words(lasts)}"
 
 
 def _in_words(types: Iterable[DataType]) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ep.cpu.threading_layer import find_tbb
+from ep.cpu.kernels.threading_layer import find_tbb
 from tests.subprocesses import run
 
 PRELUDE = """
@@ -78,7 +78,7 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
     assert run(PRELUDE + fork + THREADS + LAYER).strip() == "tbb"
 
 
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+@pytest.mark.parametrize("layer", ["tbb", "omp", "workqueue"] if find_tbb() else ["omp", "workqueue"])
 def test_a_layer_that_the_user_asks_for_is_used_from_many_threads(layer):
     """workqueue aborts when it is entered twice: launches take turns there."""
     assert run(PRELUDE + THREADS + LAYER, NUMBA_THREADING_LAYER=layer).strip() == layer

@@ -1,4 +1,4 @@
-"""Conversion between the index of an element and its offset (`nd_index_offset_helper.h`), on the host and in kernels."""
+"""From the index of an element to its offset and back (`nd_index_offset_helper.h`), on the host and in kernels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ep.common.primitive.strides import contiguous_strides
 
 
 def nd_index_to_offset(index: Sequence[int], strides: Sequence[int], num_dims: int) -> int:
-    """The offset of `index`: the sum of index times stride. In kernels, the sequences are arrays of one integer type."""
-    offset = strides[0] * 0  # an integer of the type of the sequences
+    """The offset of `index`: the sum of index times stride. In kernels, the sequences are arrays of integers."""
+    offset = strides[0] * 0  # an integer of the type of their products
     for axis in range(num_dims):
         offset += index[axis] * strides[axis]
     return offset

@@ -14,7 +14,7 @@ def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_dims: int) -> tuple[int, ...]:
-    """The strides with which a walk over `num_dims` broadcast dims reads the source: 0 where an axis is new or was 1."""
+    """The strides by which a walk over `num_dims` broadcast dims reads the source: 0 where an axis is new or was 1."""
     kept = (0 if size == 1 else stride for size, stride in zip(src_dims, src_strides, strict=True))
     return (0,) * (num_dims - len(src_dims)) + tuple(kept)
 
@@ -27,7 +27,7 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether no two elements share a place, for strides that nest: each axis steps over all that the finer ones reach."""
+    """Whether no two elements share a place; strides must nest: each one steps over all that the finer ones reach."""
     if 0 in dims:
         return True
     reached = 0

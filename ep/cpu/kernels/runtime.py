@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.cpu import threading_layer
+from ep.cpu.kernels import threading_layer
 from ep.cpu.kernels.parallel import parallel_range
 
 

@@ -80,8 +80,8 @@ def moved_bytes(walk, unit):
 def test_wider_units_move_the_same_bytes(data):
     dims = data.draw(st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=1, max_size=4), "dims")
     src_dims = [data.draw(st.sampled_from([size, 1])) for size in dims]
-    rows = dims[:-1] + [dims[-1] + data.draw(st.integers(0, 2), "gap of dst")]
-    src_rows = src_dims[:-1] + [src_dims[-1] + data.draw(st.integers(0, 2), "gap of src")]
+    rows = [*dims[:-1], dims[-1] + data.draw(st.integers(0, 2), "gap of dst")]
+    src_rows = [*src_dims[:-1], src_dims[-1] + data.draw(st.integers(0, 2), "gap of src")]
     src = expanded_strides(src_dims, contiguous_strides(src_rows), len(dims))
     walk = simplify_strided(dims, src, contiguous_strides(rows))
     itemsize = data.draw(st.sampled_from([1, 2, 4, 8, 16]), "itemsize")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Final
+
+import numba
+from numba.np.ufunc import parallel
 
 _TBB_LIBRARIES: Final = ("libtbb.so.12", "libtbb.12.dylib", "tbb12.dll")
 
@@ -33,23 +35,22 @@ def select() -> tuple[str, str]:
     `NUMBA_THREADING_LAYER` and `NUMBA_THREADING_LAYER_PRIORITY`, which belong to the user, and a layer that already
     runs are left as they are.
     """
-    import numba
-    from numba.np.ufunc import parallel
-
     if parallel._is_initialized:
         return numba.threading_layer(), "it ran before the first launch"
-    for variable in ("NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"):
-        if variable in os.environ:
-            return _start(parallel), f"{variable} asks for {os.environ[variable]!r}"
-    if numba.config.THREADING_LAYER != "default":
-        return _start(parallel), f"numba.config.THREADING_LAYER asks for {numba.config.THREADING_LAYER!r}"
+    asked = str(numba.config.THREADING_LAYER)
+    if asked in ("omp", "workqueue"):
+        return _start(), f"NUMBA_THREADING_LAYER asks for {asked!r}"
     library = find_tbb()
     if library is not None:
         try:
             ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         except OSError as error:
-            return _start(parallel), f"tbb cannot be loaded: {error}"
-    layer = _start(parallel)
+            return _start(), f"tbb cannot be loaded: {error}"
+    if asked != "default":
+        return _start(), f"NUMBA_THREADING_LAYER asks for {asked!r}"
+    if "NUMBA_THREADING_LAYER_PRIORITY" in os.environ:
+        return _start(), f"NUMBA_THREADING_LAYER_PRIORITY is {os.environ['NUMBA_THREADING_LAYER_PRIORITY']!r}"
+    layer = _start()
     if layer == "tbb":
         return layer, "concurrent launches and os.fork() work"
     missing = "no usable tbb library was found" if library is None else f"Numba does not accept {library}"
@@ -60,14 +61,8 @@ def select() -> tuple[str, str]:
     return layer, f"{missing}; {caveat[layer]}"
 
 
-def _start(parallel: object) -> str:
+def _start() -> str:
     """Start the layer that Numba's settings lead to, and return its name."""
-    import numba
-
-    parallel._launch_threads()  # type: ignore[attr-defined]
+    parallel._launch_threads()
     return numba.threading_layer()
 
-
-def has_numba() -> bool:
-    """Whether Numba is installed, found out without importing it."""
-    return importlib.util.find_spec("numba") is not None

@@ -1,0 +1,70 @@
+"""The repository keeps its own promises: README, generated table, layers, self-containment."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ep.version import __version__
+from tools import support_table
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_first_two_sh_blocks_are_the_whole_set_up():
+    demo, tests = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[:2]
+    assert demo.strip() == "pip install -e . && ep demo"
+    assert tests.strip() == 'pip install -e ".[test]" && python -m pytest -n auto'
+
+
+def test_the_ci_runs_the_readmes_test_command(tmp_path):
+    """The line of `.ci/run` that reads the command finds it."""
+    (line,) = re.findall(r"^tests=\$\((.*)\)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == 'pip install -e ".[test]" && python -m pytest -n auto\n'
+
+
+def test_the_readmes_example_runs():
+    example = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0]
+    exec(compile(example, "README.md", "exec"), {})
+    assert sum(1 for line in example.splitlines() if line.strip()) <= 22
+
+
+def test_the_support_table_is_up_to_date():
+    assert f"{support_table.BEGIN}\n{support_table.table()}\n{support_table.END}" in README
+
+
+def test_the_changelog_knows_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
+
+
+LAYERS = {
+    "include": ("include",),
+    "common": ("include", "common"),
+    "cpu": ("include", "common", "cpu"),
+    "ops": ("include", "common", "ops"),
+    "bench": ("include", "common", "ops", "bench"),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_import_only_what_lies_below(layer):
+    for path in (ROOT / "ep" / layer).rglob("*.py"):
+        for name in re.findall(r"^\s*(?:from|import) ep\.(\w+)", path.read_text(), re.MULTILINE):
+            assert name in (*LAYERS[layer], "version"), f"{path.relative_to(ROOT)} imports ep.{name}"
+
+
+def test_links_of_the_documents_lead_somewhere():
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_python_m_ep_is_the_command():
+    command = [sys.executable, "-m", "ep", "--version"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert __version__ in done.stdout
