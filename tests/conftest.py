@@ -3,11 +3,16 @@
 import hashlib
 import os
 
+import hypothesis
 import numpy as np
 import pytest
 
 from ep import DeviceType
 from tests.device import DeviceUnderTest
+
+# no deadline: the first example of a kernel compiles it
+hypothesis.settings.register_profile("ep", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("ep")
 
 BASE_SEED = int(os.environ.get("EP_TEST_SEED", "20260101"))
 

@@ -27,6 +27,13 @@ def test_the_second_process_compiles_nothing(tmp_path):
     assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
 
 
+def test_a_long_first_launch_logs_one_line(tmp_path):
+    loud = "import logging, sys\nlogging.basicConfig(level=logging.INFO, stream=sys.stdout, format='%(message)s')\n"
+    lines = run(loud + LAUNCH, EP_CACHE_DIR=str(tmp_path)).splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("ElementwiseUnary(kRelu, kFloat, kFloat) on cpu took ")
+
+
 def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert not (tmp_path / "numba").exists()

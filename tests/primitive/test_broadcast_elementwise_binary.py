@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep import BinaryOp, DeviceType
+from ep import BinaryOp, DeviceType, UnaryOp
+from ep.common.number_kind import FLOATS
 from ep.include import DataType
-from ep.include.primitive import BroadcastElementwiseBinary, BroadcastElementwiseBinaryFactory, registered
+from ep.include.primitive import (
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+    ElementwiseUnaryFactory,
+    registered,
+)
 from ep.include.primitive.attributes import ATTRIBUTES
 from tests import tolerances
 from tests.references.binary import exact, largest_term
@@ -160,6 +166,18 @@ def test_any_dims(device, dims):
     np.testing.assert_array_equal(launch(device, ADD_FLOAT, a, b), a + b)
 
 
+@given(
+    op=st.sampled_from([BinaryOp.kAdd, BinaryOp.kMul, BinaryOp.kFloorDiv, BinaryOp.kFloorMod, BinaryOp.kPow]),
+    data_type=st.sampled_from([DataType.kInt8, DataType.kUInt8, DataType.kInt64, DataType.kUInt64]),
+    data=st.data(),
+)
+def test_any_integers(device, op, data_type, data):
+    info = np.iinfo(data_type.dtype)
+    numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
+    a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
+    check(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
+
+
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("shape", [(7,), (331, 101)])
 def test_in_place_of_either_operand(device, rng, side, shape):
@@ -203,6 +221,22 @@ def test_plain_numbers_convert_as_cast_does(device, data_type, number, element, 
     other[0] = element
     operands = (number, other) if side == 0 else (other, number)
     assert launch(device, key, *operands).tolist() == [True, element == 0]
+
+
+@pytest.mark.parametrize("bounds", [(), (-0.3, 0.7), (-1e9, 1.0 + 2**-8 + 2**-40)], ids=str)
+@pytest.mark.parametrize("data_type", FLOATS, ids=lambda t: t.name)
+def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bounds):
+    """The forward op stores its bounds rounded to the data type; the backward op finds them there."""
+    low, high = bounds or (-1.0, 1.0)
+    x = convert(np.array([-np.inf, -4, low, -0.25, 0.0, 0.5, high, 4, np.inf]), data_type.dtype)
+    y = device.filled(x.size, data_type)
+    forward = device.require(ElementwiseUnaryFactory, UnaryOp.kHardTanh, data_type, data_type, *bounds)
+    forward.Launch(device.stream, device.buffer(x), y, x.size)
+    key = (BinaryOp.kHardtanhBackwardWithDyY, data_type, data_type)
+    dy = np.arange(1, x.size + 1).astype(data_type.dtype)
+    dx = launch(device, key, dy, device.array(y), *bounds)
+    clamped = np.array([True, low > -4, True, False, False, False, True, True, True])
+    np.testing.assert_array_equal(dx.astype(np.float64), np.where(clamped, 0, dy.astype(np.float64)))
 
 
 class TestRefusals:

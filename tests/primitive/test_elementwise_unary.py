@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ep import DeviceType, UnaryOp
 from ep.include import DataType
@@ -131,6 +133,24 @@ def test_all_16_bit_values_survive(device, data_type):
     np.testing.assert_array_equal(got.astype(np.float32), convert(want, data_type.dtype).astype(np.float32))
     nans = np.isnan(src.astype(np.float32))
     assert np.isnan(got[nans].astype(np.float32)).all()
+
+
+REAL = st.floats(-8, 8, width=32)
+
+
+@given(
+    op=st.sampled_from([UnaryOp.kLeakyRelu, UnaryOp.kHardTanh, UnaryOp.kThreshold, UnaryOp.kRelu]),
+    data_type=st.sampled_from([DataType.kFloat16, DataType.kBFloat16, DataType.kFloat, DataType.kDouble]),
+    values=st.lists(st.floats(width=32), max_size=40),
+    attributes=st.tuples(REAL, REAL),
+)
+def test_any_values_and_attributes(device, op, data_type, values, attributes):
+    with np.errstate(over="ignore"):
+        src = np.array(values, np.float32).astype(data_type.dtype)
+    attributes = attributes[: len(ATTRIBUTES.get(op, ()))]
+    got = launch(device, (op, data_type, data_type), src, *attributes)
+    if src.size:
+        check(op, data_type, got, src, attributes)
 
 
 class TestRefusals:

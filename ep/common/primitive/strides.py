@@ -27,7 +27,10 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether no two elements share a place; strides must nest: each one steps over all that the finer ones reach."""
+    """Whether no two elements share a place, by the rule that each stride steps past all that the finer ones reach.
+
+    Strides that keep elements apart in another way, as dims (3, 2) with strides (2, 3) do, are refused.
+    """
     if 0 in dims:
         return True
     reached = 0

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import logging
 import pickle
 import secrets
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,17 +30,13 @@ from numba.core.serialize import dumps
 from ep.cpu import kernel_cache
 from ep.cpu.kernels.jit import OPTIONS
 
-_log: Final = logging.getLogger("ep")
-_SLOW_SECONDS: Final = 1.0
-
 
 @dataclass(slots=True)
 class Statistics:
-    """What this process has done so far: kernels loaded from the cache, kernels compiled, and the seconds it took."""
+    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
 
     loaded: int = 0
     compiled: int = 0
-    seconds: float = 0.0
 
 
 statistics: Final = Statistics()
@@ -101,31 +95,13 @@ def _unique_symbols() -> Iterator[None]:
         FunctionIdentity._unique_ids = counter
 
 
-class _Timed:
-    """Adds the time inside to the statistics, and logs one line for what takes long."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __exit__(self, *exception: object) -> None:
-        seconds = time.perf_counter() - self._start
-        statistics.seconds += seconds
-        if seconds > _SLOW_SECONDS:
-            _log.info(
-                "compiled the CPU kernel %s in %.1f s; later processes load it from the cache", self._name, seconds
-            )
-
-
 def compile_task(name: str, function: Callable[..., None], num_words: int = 3, **options: Any) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
 
     name: what the kernel computes, unique among all kernels and fit for a file name.
     options: more options of `numba.njit`.
     """
-    with global_compiler_lock, _unique_symbols(), _Timed(name):
+    with global_compiler_lock, _unique_symbols():
         task = CFunc(function, ((types.int64,) * num_words, types.void), {}, {"nopython": True, **OPTIONS, **options})
         task._cache = _KernelCache(name)
         task.compile()
@@ -135,7 +111,7 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
-    with global_compiler_lock, _unique_symbols(), _Timed(name):
+    with global_compiler_lock, _unique_symbols():
         dispatcher = njit(**OPTIONS)(function)
         dispatcher._cache = _KernelCache(name)
         entry = dispatcher.compile(types.int64(*argument_types))

@@ -65,4 +65,3 @@ def _start() -> str:
     """Start the layer that Numba's settings lead to, and return its name."""
     parallel._launch_threads()
     return numba.threading_layer()
-

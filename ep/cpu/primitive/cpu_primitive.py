@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from ep.common.attributes import attribute_values
 from ep.cpu.launch_state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
 
+_log: Final = logging.getLogger("ep")
+_LONG_SECONDS: Final = 0.5
 _preparing: Final = threading.Lock()
 
 
@@ -32,7 +37,7 @@ class CpuPrimitive(Primitive):
     def __init__(self, request: Request, operands: Sequence[DataType]) -> None:
         """Make the launch state for `operands`, the data types of the buffers in the order of Launch."""
         super().__init__(request)
-        self._state = LaunchState(operands, request.attributes)
+        self._state = LaunchState(operands, attribute_values(request))
         self._address = self._state.address
         self._entry: Callable[..., int] = _not_compiled
 
@@ -47,11 +52,15 @@ class CpuPrimitive(Primitive):
 
         with _preparing:
             if self._entry is _not_compiled:
+                begin = time.perf_counter()
                 device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
                 parallel_range = runtime.start()
                 entry, task, argument = self._compile()
                 self._state.set_code(device.settings_address, parallel_range, task, argument)  # type: ignore[attr-defined]
                 self._entry = runtime.guarded(entry)
+                seconds = time.perf_counter() - begin
+                if seconds > _LONG_SECONDS:
+                    _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
 
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""

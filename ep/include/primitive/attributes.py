@@ -10,10 +10,15 @@ from ep.include.primitive.unary_op import UnaryOp
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of an op. `default` is upstream's user-level one; None where a value must be given."""
+    """One attribute of an op.
+
+    default: upstream's user-level one; None where a value must be given.
+    stored: whether the value is looked for among elements that another op has stored, rounded to their data type.
+    """
 
     name: str
     default: float | None
+    stored: bool = False
 
 
 _ALPHA_1 = (Attribute("alpha", 1.0),)
@@ -21,6 +26,7 @@ _LEAKY = (Attribute("alpha", 0.01),)
 _SHRINK = (Attribute("lambda", 0.5),)
 _SOFT_SHRINK = (Attribute("alpha", 0.5),)
 _CLAMP = (Attribute("min", -1.0), Attribute("max", 1.0))
+_CLAMPED = (Attribute("min", -1.0, stored=True), Attribute("max", 1.0, stored=True))
 _SOFT_PLUS = (Attribute("beta", 1.0), Attribute("threshold", 20.0))
 _CLOSE = (Attribute("atol", 1e-8), Attribute("rtol", 1e-5))
 
@@ -42,7 +48,7 @@ ATTRIBUTES: Mapping[Enum | None, tuple[Attribute, ...]] = {
     # The two shrinks' gradients follow from y alone; upstream's callers pass the attribute all the same.
     BinaryOp.kHardshrinkBackwardWithDyY: _SHRINK,
     BinaryOp.kSoftshrinkBackwardWithDyY: _SOFT_SHRINK,
-    BinaryOp.kHardtanhBackwardWithDyY: _CLAMP,
+    BinaryOp.kHardtanhBackwardWithDyY: _CLAMPED,
     BinaryOp.kLeakyReluBackwardWithDyX: _LEAKY,
     BinaryOp.kSoftplusBackwardWithDyX: _SOFT_PLUS,
     BinaryOp.kThresholdBackwardWithDyX: (Attribute("threshold", None),),

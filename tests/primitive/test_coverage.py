@@ -1,0 +1,117 @@
+"""Every key that upstream registers, and its like in data types beyond upstream's, is registered and can be made."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+import ep
+from ep import BinaryOp, NewPrimitive, UnaryOp
+from ep.common.number_kind import ALL, INTEGERS
+from ep.include import DataType
+from ep.include import primitive as p
+from ep.include.primitive import registered
+from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.primitive import Key
+
+UPSTREAM = json.loads((Path(__file__).parents[1] / "data" / "upstream_keys.json").read_text())
+OPS = {"ElementwiseUnary": UnaryOp, "BroadcastElementwiseBinary": BinaryOp}
+PRIMITIVES = ("Gather", "BatchGather", "Expand", *OPS)
+each_primitive = pytest.mark.parametrize("primitive", PRIMITIVES)
+
+
+def upstream_keys(primitive):
+    """The keys that upstream registers on any device."""
+    groups = UPSTREAM[primitive] if primitive in OPS else {None: UPSTREAM[primitive]}
+    return {
+        Key(op and OPS[primitive][op], tuple(DataType[name] for name in dtypes.split()))
+        for op, keys in groups.items()
+        for dtypes in keys
+    }
+
+
+def own_keys(device, primitive):
+    """The keys that the device registers."""
+    interface = getattr(p, primitive)
+    return {Key(entry.op, entry.dtypes) for entry in registered(device.type) if entry.interface is interface}
+
+
+def missing(device, primitive, keys):
+    """Those of `keys` that the device does not register, as text."""
+    absent = keys - own_keys(device, primitive)
+    return sorted(f"{key.op and key.op.name} {[t.name for t in key.dtypes]}" for key in absent)
+
+
+def like(keys, data_type, others):
+    """`keys` with each of `others` wherever `data_type` stands."""
+    with_it = [key for key in keys if data_type in key.dtypes]
+    return {
+        Key(key.op, tuple(other if dtype is data_type else dtype for dtype in key.dtypes))
+        for key, other in itertools.product(with_it, others)
+    }
+
+
+def test_the_list_of_upstreams_keys_is_whole():
+    assert [len(upstream_keys(primitive)) for primitive in PRIMITIVES] == [16, 4, 14, 343, 485]
+
+
+@each_primitive
+def test_upstreams_keys(device, primitive):
+    assert not missing(device, primitive, upstream_keys(primitive))
+
+
+@each_primitive
+def test_16_bit_floats_wherever_float_is(device, primitive):
+    keys = upstream_keys(primitive) | own_keys(device, primitive)
+    keys = like(keys, DataType.kFloat, (DataType.kFloat16, DataType.kBFloat16))
+    assert keys
+    assert not missing(device, primitive, keys)
+
+
+@each_primitive
+def test_every_integer_type_wherever_int32_is(device, primitive):
+    keys = like(upstream_keys(primitive) | own_keys(device, primitive), DataType.kInt32, INTEGERS)
+    assert keys
+    assert not missing(device, primitive, keys)
+
+
+@pytest.mark.parametrize("primitive", ["Gather", "BatchGather"])
+def test_gathers_take_every_data_type_by_every_integer_type(device, primitive):
+    assert len(ALL) == 16
+    assert not missing(device, primitive, {Key(None, pair) for pair in itertools.product(ALL, INTEGERS)})
+
+
+def test_expand_takes_every_data_type(device):
+    assert not missing(device, "Expand", {Key(None, (data_type,)) for data_type in ALL})
+
+
+@each_primitive
+def test_each_registered_key_can_be_made(device, primitive):
+    factory = getattr(p, f"{primitive}Factory")
+    entries = [entry for entry in registered(device.type) if entry.interface is getattr(p, primitive)]
+    assert entries
+    for entry in entries:
+        op = () if entry.op is None else (entry.op,)
+        max_num_dims = (8,) if primitive in ("Expand", "BroadcastElementwiseBinary") else ()
+        required = [0.5 for attribute in ATTRIBUTES.get(entry.op, ()) if attribute.default is None]
+        made = NewPrimitive(factory, device.type, *op, *entry.dtypes, *max_num_dims, *required)
+        assert isinstance(made, getattr(p, primitive)), entry
+        assert made.request.dtypes == entry.dtypes
+        assert made.request.op is entry.op
+
+
+@each_primitive
+def test_a_key_beyond_the_table_is_none(device, primitive):
+    """More than 8 dims, or data types that no such op has."""
+    factory = getattr(p, f"{primitive}Factory")
+    arguments = {
+        "Gather": (DataType.kFloat, DataType.kFloat),
+        "BatchGather": (DataType.kFloat, DataType.kBool),
+        "Expand": (DataType.kFloat, 9),
+        "ElementwiseUnary": (UnaryOp.kTanh, DataType.kInt32, DataType.kInt32),
+        "BroadcastElementwiseBinary": (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat, 9),
+    }[primitive]
+    assert NewPrimitive(factory, device.type, *arguments) is None
+    with pytest.raises(ep.UnsupportedPrimitiveError):
+        ep.RequirePrimitive(factory, device.type, *arguments)
