@@ -80,7 +80,7 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
 
 
 def _print_matrix(entries: Sequence[Entry]) -> None:
-    """A row for each op, with what it takes beside the first data type; first data types that agree share a column."""
+    """A row for each op, with what it takes beside the first data type; a column for each first data type."""
     interface, tag = entries[0].interface, entries[0].device_type.tag
     if not entries[0].dtypes:
         ops = ", ".join(entry.op.name for entry in entries if entry.op)
@@ -93,12 +93,9 @@ def _print_matrix(entries: Sequence[Entry]) -> None:
         same_type = all(len(set(key)) == 1 for key in keys)
         for first, *rest in sorted(keys, key=lambda key: [*map(names.kind_order, key[1:])]):
             supported[_row_name(op, [] if same_type else rest, parameters[1:])].add(first)
-    columns: dict[tuple[bool, ...], list[DataType]] = defaultdict(list)
-    for data_type in sorted(set().union(*supported.values()), key=names.kind_order):
-        columns[tuple(data_type in marked for marked in supported.values())].append(data_type)
-    headings = [" ".join(map(_short, data_types)) for data_types in columns.values()]
-    cells = (["x" if marked else "." for marked in row] for row in zip(*columns, strict=True))
-    rows = [(name, *row) for name, row in zip(supported, cells, strict=True)]
+    columns = sorted(set().union(*supported.values()), key=names.kind_order)
+    headings = [_short(data_type) for data_type in columns]
+    rows = [(name, *("x" if column in marked else "." for column in columns)) for name, marked in supported.items()]
     print()
     output.table(("", *headings), rows, title=f"{interface.__name__} on {tag}, by {parameters[0]}")
 

@@ -1,0 +1,126 @@
+"""The machine code of row kernels: packed instructions in the loops, no calls, no arithmetic in a wider type."""
+
+import json
+import platform
+import re
+
+import pytest
+from llvmlite import binding as llvm
+
+from ep import BinaryOp, UnaryOp
+from ep.include import DataType
+from tests.subprocesses import run
+
+pytestmark = pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64"
+)
+
+# Compiled in an empty cache: a kernel that was loaded from one has no assembly.
+COMPILE = """
+import json
+from ep import BinaryOp, UnaryOp
+from ep.cpu.kernels import broadcast_elementwise_binary, compiler, elementwise_unary
+from ep.include import DataType
+
+kernels = {{"UnaryOp": elementwise_unary, "BinaryOp": broadcast_elementwise_binary}}
+texts = {{}}
+for kind, op, src, dst in {keys}:
+    kernels[kind].row_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
+    library = compiler._keep[-1]._library
+    texts[f"{{op}} {{src}} {{dst}}"] = library.get_asm_str(), library.get_llvm_str()
+print(json.dumps(texts))
+"""
+
+T = DataType
+PACKED = [
+    # the key, and what must be found in one packed loop; AT&T syntax, AVX or not
+    (UnaryOp.kRelu, T.kFloat, T.kFloat, [r"v?(cmp\w*|max)ps"]),
+    (UnaryOp.kRelu, T.kDouble, T.kDouble, [r"v?(cmp\w*|max)pd"]),
+    # x itself or 0 is stored: nothing is converted back
+    (UnaryOp.kRelu, T.kFloat16, T.kFloat16, [r"vcvtph2ps", r"v?(cmp\w*|max)ps"]),
+    (UnaryOp.kSquare, T.kFloat16, T.kFloat16, [r"vcvtph2ps", r"v?mulps", r"vcvtps2ph"]),
+    (UnaryOp.kRelu, T.kBFloat16, T.kBFloat16, [r"v?pslld", r"v?(cmp\w*|max)ps", r"v?psrld"]),
+    (BinaryOp.kAdd, T.kFloat, T.kFloat, [r"v?addps"]),
+    (BinaryOp.kAdd, T.kDouble, T.kDouble, [r"v?addpd"]),
+    (BinaryOp.kAdd, T.kInt8, T.kInt8, [r"v?paddb"]),
+    (BinaryOp.kAdd, T.kFloat16, T.kFloat16, [r"vcvtph2ps", r"v?addps", r"vcvtps2ph"]),
+    (BinaryOp.kLessThan, T.kInt32, T.kBool, [r"v?pcmp\w*d"]),
+]
+IN_FLOAT = [
+    *(UnaryOp.kElu, UnaryOp.kCelu, UnaryOp.kSelu, UnaryOp.kGelu, UnaryOp.kFastGelu, UnaryOp.kQuickGelu, UnaryOp.kSilu),
+    *(UnaryOp.kMish, UnaryOp.kSoftPlus, UnaryOp.kSoftSign, UnaryOp.kLogSigmoid, UnaryOp.kSigmoid, UnaryOp.kHardSwish),
+    *(UnaryOp.kLeakyRelu, UnaryOp.kReciprocal, UnaryOp.kRsqrt, UnaryOp.kDigamma, UnaryOp.kTrigamma),
+    *(BinaryOp.kDiv, BinaryOp.kFloorMod, BinaryOp.kPow, BinaryOp.kIsClose, BinaryOp.kGeluBackwardWithDyX),
+    *(BinaryOp.kSoftplusBackwardWithDyX, BinaryOp.kTanhBackwardWithDyY, BinaryOp.kScalarExpPowerGrad),
+]
+DOUBLE_ARITHMETIC = r"\tv?(?:add|sub|mul|div|sqrt|max|min|rndscale|round|rcp\d*|rsqrt\d*|fn?m(?:add|sub)\d*)[sp]d\t"
+
+
+def dst_type(op):
+    return T.kBool if op is BinaryOp.kIsClose else T.kFloat
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """The assembly and the optimised LLVM code of the kernels, by key."""
+    keys = [(op, src, dst) for op, src, dst, _ in PACKED] + [(op, T.kFloat, dst_type(op)) for op in IN_FLOAT]
+    spelled = [[type(op).__name__, op.name, src.name, dst.name] for op, src, dst in keys]
+    return json.loads(run(COMPILE.format(keys=spelled), EP_CACHE_DIR=str(tmp_path_factory.mktemp("cache"))))
+
+
+def kernel(texts, op, src, dst):
+    return texts[f"{op.name} {src.name} {dst.name}"]
+
+
+def innermost_loops(assembly):
+    """The instructions of each loop without another one inside: from a label to a jump back to it."""
+    lines = assembly.splitlines()
+    labels = {line[:-1]: place for place, line in enumerate(lines) if re.fullmatch(r"\.LBB\w+:", line)}
+    loops = []
+    for place, line in enumerate(lines):
+        jump = re.fullmatch(r"\tj\w+\t(\.LBB\w+)", line)
+        if jump and labels[jump[1]] < place:
+            loops.append((labels[jump[1]], place))
+    inner = [
+        one
+        for one in loops
+        if not any(one[0] <= start and end <= one[1] for start, end in loops if (start, end) != one)
+    ]
+    return ["\n".join(lines[start : end + 1]) + "\n" for start, end in inner]
+
+
+@pytest.mark.parametrize(
+    ("op", "src", "dst", "instructions"), PACKED, ids=[f"{op.name}-{src.name}" for op, src, *_ in PACKED]
+)
+def test_loops_are_packed(texts, op, src, dst, instructions):
+    if "vcvtph2ps" in instructions and not llvm.get_host_cpu_features().get("f16c"):
+        pytest.skip("this processor cannot convert float16")
+    assembly, code = kernel(texts, op, src, dst)
+    packed = [
+        loop for loop in innermost_loops(assembly) if all(re.search(rf"\t{i}\t.*[xyz]mm", loop) for i in instructions)
+    ]
+    assert packed
+    assert not any("call" in loop for loop in packed)
+    # one for both operands along the row; two more where one of them is a single element
+    ways = 3 if isinstance(op, BinaryOp) else 1
+    assert len(re.findall(r"^vector\.body\d*:", code, re.MULTILINE)) >= ways
+
+
+@pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble, T.kFloat16, T.kBFloat16], ids=lambda t: t.name)
+def test_relu_calls_nothing(texts, data_type):
+    """But for the wrapper's handling of Python exceptions, which comes after the kernel."""
+    body, _, _ = kernel(texts, UnaryOp.kRelu, data_type, data_type)[0].partition("cfunc.")
+    assert "retq" in body
+    assert "call" not in body
+
+
+@pytest.mark.parametrize("op", IN_FLOAT, ids=lambda op: op.name)
+def test_float_is_computed_in_float(texts, op):
+    """Apart from the attributes, which are narrowed once for all elements."""
+    assembly, _ = kernel(texts, op, T.kFloat, dst_type(op))
+    assert not re.findall(DOUBLE_ARITHMETIC, assembly)
+
+
+def test_double_arithmetic_would_be_found(texts):
+    assembly, _ = kernel(texts, BinaryOp.kAdd, T.kDouble, T.kDouble)
+    assert re.findall(DOUBLE_ARITHMETIC, assembly)
