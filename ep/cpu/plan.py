@@ -49,17 +49,17 @@ class Plan:
         self.address: int = words.ctypes.data
 
 
-P = TypeVar("P")
+V = TypeVar("V")
 
 
-class PlanCache(OrderedDict[Hashable, Any]):
-    """The plans of a primitive by dims; the oldest goes where there would be more than a fixed number."""
+class BoundedCache(OrderedDict[Hashable, Any]):
+    """What a primitive keeps for later launches, by dims or by number; the oldest goes where it would be too much."""
 
-    def keep(self, key: Hashable, make: Callable[[], P]) -> P:
-        """Return the plan of `key`, made with `make` where there is none."""
-        plan = self.get(key)
-        if plan is None:
-            plan = self[key] = make()
+    def keep(self, key: Hashable, make: Callable[[], V]) -> V:
+        """Return the value of `key`, made with `make` where there is none."""
+        value = self.get(key)
+        if value is None:
+            value = self[key] = make()
             while len(self) > _KEPT:
                 self.popitem(last=False)
-        return plan  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]

@@ -53,7 +53,9 @@ def test_no_dims():
         assert as_dims(dims, "src_dims", 0) == ()
 
 
-@pytest.mark.parametrize("dims", [6, None, "23", b"23", {2: 3}, {2, 3}, np.int64(6), np.array(6), iter([2])], ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize(
+    "dims", [6, None, "23", b"23", {2: 3}, {2, 3}, np.int64(6), np.array(6), iter([2])], ids=lambda d: type(d).__name__
+)
 def test_what_is_no_sequence(dims):
     with pytest.raises(TypeError, match=r"^src_dims must be a sequence of integers, not "):
         as_dims(dims, "src_dims", 8)

@@ -209,8 +209,8 @@ def _narrow_digamma(x: np.ndarray) -> np.ndarray:
 
 def _narrow_trigamma(x: np.ndarray) -> np.ndarray:
     sine = np.sin(np.pi * (x - np.rint(x)))
-    reflected = (np.pi / sine) ** 2 - scipy.special.zeta(2, 1 - x)
-    return _choose(x > 0, scipy.special.zeta(2, x), x == np.floor(x), np.inf, reflected)
+    above_0 = scipy.special.zeta(2, np.where(x > 0, x, 1 - x))  # below 0 it would add up term by term
+    return _choose(x > 0, above_0, x == np.floor(x), np.inf, (np.pi / sine) ** 2 - above_0)
 
 
 def _narrow_lgamma(x: np.ndarray) -> np.ndarray:

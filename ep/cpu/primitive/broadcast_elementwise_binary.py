@@ -14,7 +14,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.common.scalar import convert_scalar, is_scalar
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import Plan, PlanCache
+from ep.cpu.plan import BoundedCache, Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -30,7 +30,7 @@ from ep.include.stream import Stream
 class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def __init__(self, request: Request) -> None:
         self.src_type, self.dst_type = request.dtypes or ()
-        self._plans = PlanCache()
+        self._plans, self._numbers = BoundedCache(), BoundedCache()
         super().__init__(request, (self.src_type, self.src_type, self.dst_type))
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
@@ -52,13 +52,18 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def _launch_checked(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
+        if is_scalar(src0) and src0_dims == ():
+            return self.Launch(stream, src0_dims, self._number(src0, "src0"), src1_dims, src1, dst)
+        if is_scalar(src1) and src1_dims == ():
+            return self.Launch(stream, src0_dims, src0, src1_dims, self._number(src1, "src1"), dst)
         check_stream(stream)
         max_num_dims = self.request.max_num_dims or 0
         dims0 = as_dims(src0_dims, "src0_dims", max_num_dims)
         dims1 = as_dims(src1_dims, "src1_dims", max_num_dims)
         count = math.prod(broadcast_dims(dims0, dims1, names=("src0_dims", "src1_dims")))
-        src0, count0 = self._operand(src0, "src0", dims0)
-        src1, count1 = self._operand(src1, "src1", dims1)
+        count0, count1 = math.prod(dims0), math.prod(dims1)
+        src0 = as_buffer(src0, "src0", self.src_type, count0)
+        src1 = as_buffer(src1, "src1", self.src_type, count1)
         dst = as_buffer(dst, "dst", self.dst_type, count, writable=True)
         check_overlap(dst, count, "dst", src0, count0, "src0", in_place=count0 == count)
         check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
@@ -66,12 +71,15 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
             plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1))
             self._run(plan.address, src0, src1, dst)
 
-    def _operand(self, operand: Any, argument: str, dims: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], int]:
-        """The buffer of an operand, where it may be a plain number, and its element count."""
-        if dims == () and is_scalar(operand):
-            operand = np.array(convert_scalar(operand, self.src_type, argument), self.src_type.dtype)
-        count = math.prod(dims)
-        return as_buffer(operand, argument, self.src_type, count), count
+    def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
+        """A plain number as an operand: an array without dims, kept for the next launch with that number."""
+        # True, 1 and 1.0 are equal, and so are the two zeros: type and sign tell them apart
+        key = (type(number), number, number == 0 and str(number))
+        array = self._numbers.get(key)
+        if array is None:
+            array = np.array(convert_scalar(number, self.src_type, argument), self.src_type.dtype)
+            self._numbers.keep(key, lambda: array)
+        return array
 
 
 def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...]) -> Plan:

@@ -11,7 +11,7 @@ from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import widen
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import Plan, PlanCache
+from ep.cpu.plan import BoundedCache, Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -24,7 +24,7 @@ from ep.include.stream import Stream
 class ExpandImpl(CpuPrimitive, Expand):
     def __init__(self, request: Request) -> None:
         (self.data_type,) = request.dtypes or ()
-        self._plans = PlanCache()
+        self._plans = BoundedCache()
         super().__init__(request, (self.data_type, self.data_type))
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
