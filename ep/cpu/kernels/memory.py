@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
@@ -158,6 +159,7 @@ def unit_functions(size: int) -> tuple[Any, Any, Any]:
 @cache
 def loader(data_type: DataType) -> Any:
     """Return `load(address, index)`: element `index` of a buffer of `data_type`, in its type of arithmetic."""
+    _check_processor(data_type)
     numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
 
     @intrinsic
@@ -186,6 +188,7 @@ def storer(data_type: DataType) -> Any:
     Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
     rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
     """
+    _check_processor(data_type)
 
     @intrinsic
     def store(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
@@ -201,6 +204,13 @@ def storer(data_type: DataType) -> Any:
         return types.void(types.int64, types.int64, value), generate
 
     return store
+
+
+def _check_processor(data_type: DataType) -> None:
+    """Raise RuntimeError for a type that the processor cannot convert: LLVM would end the process."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if data_type is DataType.kFloat16 and triple.startswith("x86") and "+f16c" not in features:
+        raise RuntimeError("float16 needs a processor with the F16C instructions (every x86 since 2013 has them)")
 
 
 def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:
