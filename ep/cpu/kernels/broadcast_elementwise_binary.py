@@ -13,9 +13,9 @@ from typing import Any
 from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import attribute_reader, functor, storage_type
+from ep.cpu.kernels.functors import row_functions, storage_type
 from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
@@ -38,8 +38,7 @@ def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    apply, read_attributes = functor(op, src_type), attribute_reader(op, src_type)
-    load, store = loader(src_type), storer(dst_type)
+    load, apply, store, read_attributes = row_functions(op, src_type, dst_type)
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
         src0, src1, dst = load_word(context, _SRC0), load_word(context, _SRC1), load_word(context, _DST)

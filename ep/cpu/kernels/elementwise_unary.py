@@ -9,8 +9,8 @@ from typing import Any
 from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import attribute_reader, functor, storage_type
-from ep.cpu.kernels.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.kernels.functors import row_functions, storage_type
+from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
 from ep.cpu.kernels.parallel import run
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
@@ -28,8 +28,7 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
-    apply, read_attributes = functor(op, src_type), attribute_reader(op, src_type)
-    load, store = loader(src_type), storer(dst_type)
+    load, apply, store, read_attributes = row_functions(op, src_type, dst_type)
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
         src, dst = load_word(context, _SRC), load_word(context, _DST)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary
+from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.cpu.kernels.jit import jit
 
 _REAL_TYPES = {
@@ -34,6 +34,27 @@ def _rsqrt(real_type: type[np.floating]) -> Function:
         return one / sqrt(x)
 
     return jit(f)
+
+
+class _Names(dict[str, Function]):
+    """Stands in for elementary functions, and notes whether one that is not a single instruction is asked for."""
+
+    asked = False
+
+    def __missing__(self, name: str) -> Function:
+        self.asked |= name not in _INSTRUCTIONS
+        return max  # not called
+
+
+_INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
+
+
+@cache
+def calls_elementary_functions(maker: Maker) -> bool:
+    """Whether the functor of `maker` calls exp, log, sin and their like; sqrt or floor, single instructions, are not."""
+    names = _Names()
+    maker(MathLibrary(np.float64, names, jit=lambda function: function))
+    return names.asked
 
 
 @cache

@@ -157,10 +157,13 @@ def unit_functions(size: int) -> tuple[Any, Any, Any]:
 
 
 @cache
-def loader(data_type: DataType) -> Any:
-    """Return `load(address, index)`: element `index` of a buffer of `data_type`, in its type of arithmetic."""
+def loader(data_type: DataType, wide: bool = False) -> Any:
+    """Return `load(address, index)`: element `index` of a buffer of `data_type`, in its type of arithmetic.
+
+    wide: in float64, where that type is float32.
+    """
     _check_processor(data_type)
-    numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
+    numba_type = types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
 
     @intrinsic
     def load(typing_context: Any, address: Any, index: Any) -> Any:
@@ -171,10 +174,10 @@ def loader(data_type: DataType) -> Any:
             if data_type is DataType.kBool:
                 return builder.icmp_unsigned("!=", value, ir.Constant(storage, 0))
             if data_type is DataType.kFloat16:
-                return builder.fpext(builder.bitcast(value, _HALF), _FLOAT)
+                value = builder.fpext(builder.bitcast(value, _HALF), _FLOAT)
             if data_type is DataType.kBFloat16:
-                return builder.bitcast(builder.shl(builder.zext(value, _BITS[4]), ir.Constant(_BITS[4], 16)), _FLOAT)
-            return value
+                value = builder.bitcast(builder.shl(builder.zext(value, _BITS[4]), ir.Constant(_BITS[4], 16)), _FLOAT)
+            return builder.fpext(value, _DOUBLE) if wide else value
 
         return numba_type(types.int64, types.int64), generate
 
@@ -182,11 +185,13 @@ def loader(data_type: DataType) -> Any:
 
 
 @cache
-def storer(data_type: DataType) -> Any:
+def storer(data_type: DataType, wide: bool = False) -> Any:
     """Return `store(address, index, value)`: converts `value` to `data_type` and writes it as element `index`.
 
     Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
     rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
+
+    wide: `value` is a float64 that stands for a float32, and is rounded to that first.
     """
     _check_processor(data_type)
 
@@ -196,7 +201,10 @@ def storer(data_type: DataType) -> Any:
             return None  # dropping an imaginary part is the business of kReal
 
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            converted = _convert(context, builder, args[2], signature.args[2], data_type)
+            number, numba_type = args[2], signature.args[2]
+            if wide:
+                number, numba_type = builder.fptrunc(number, _FLOAT), types.float32
+            converted = _convert(context, builder, number, numba_type, data_type)
             target = _element(builder, args[0], args[1], _storage_type(data_type))
             _mark(builder, builder.store(converted, target, align=1), "noalias")
             return context.get_dummy_value()
