@@ -19,7 +19,7 @@ _LONGEST_NAME: Final = 32  # what is longer, such as a path, may be broken on a 
 
 def is_terminal() -> bool:
     """Whether a person looks at the output."""
-    return sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def add_format(parser: Parser, *formats: str) -> None:

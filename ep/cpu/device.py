@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from ep.include.device_manager import DeviceManager
 
 
+MAX_THREADS: Final = 999_999
+"""The largest number of threads that can be set."""
+
+
 class CpuDevice(Device):
     """The CPU, with the number of threads that its launches use."""
 
@@ -30,19 +35,19 @@ class CpuDevice(Device):
         # compiled entries read this word at every launch
         self._settings = np.zeros(1, np.int64)
         self.settings_address: int = self._settings.ctypes.data
-        asked = os.environ.get("EP_CPU_NUM_THREADS")
-        if asked is None:
+        asked = os.environ.get("EP_CPU_NUM_THREADS", "")
+        if not asked:
             self.SetNumThreads(available_threads())
-        elif asked.isdecimal() and int(asked) > 0:
+        elif re.fullmatch("0*[1-9][0-9]{0,5}", asked):
             self.SetNumThreads(int(asked))
         else:
-            raise ValueError(f"EP_CPU_NUM_THREADS is {asked!r}; it must be a number of threads, at least 1")
+            raise ValueError(f"EP_CPU_NUM_THREADS is {asked!r}; it must be a number of threads from 1 to {MAX_THREADS}")
 
     def SetNumThreads(self, num_threads: int) -> None:
         """Let launches from now on use at most `num_threads` threads, of those that Numba started."""
         number = operator.index(num_threads)
-        if number < 1:
-            raise ValueError(f"num_threads is {number}; it must be at least 1")
+        if not 1 <= number <= MAX_THREADS:
+            raise ValueError(f"num_threads is {number}; it must be from 1 to {MAX_THREADS}")
         self._settings[NUM_THREADS] = number
 
     def GetNumThreads(self) -> int:

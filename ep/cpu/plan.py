@@ -45,6 +45,7 @@ class Plan:
         for operand, steps in enumerate(strides):
             first = STRIDES + kMaxNumDims * operand
             words[first : first + len(dims)] = steps
+        self.in_place = in_place
         self._words = words
         self.address: int = words.ctypes.data
 

@@ -6,6 +6,7 @@ Everything an operator needs to know of a device is here; the operators themselv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
+from ep.ops.dlpack import bfloat16_from_dlpack
 
 Array = np.ndarray[Any, Any]
 ArrayLike = Any
@@ -78,6 +80,6 @@ def _imported(value: ArrayLike, argument: str) -> Array:
     try:
         return np.from_dlpack(value)
     except Exception as error:  # each library has its own for what it does not export
-        hint = "; NumPy has no name for bfloat16 there: give the bits, viewed as ml_dtypes.bfloat16"
-        why = f"{error}{hint if 'bfloat16' in str(getattr(value, 'dtype', '')) else ''}"
-        raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {why}") from error
+        with suppress(Exception):
+            return bfloat16_from_dlpack(value)
+        raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {error}") from error

@@ -63,7 +63,7 @@ def _zero(indices: Array, size: int) -> Array:
 def _clip(indices: Array, size: int) -> Array:
     if size == 0:
         _refuse(indices, np.ones(indices.shape, bool), "nothing")
-    return np.clip(indices, 0, min(size - 1, np.iinfo(indices.dtype).max))
+    return np.asarray(np.clip(indices, 0, min(size - 1, np.iinfo(indices.dtype).max)))
 
 
 _MODES: Final[dict[str, Callable[[Array, int], Array]]] = {

@@ -1,10 +1,13 @@
 """What operators take as arrays, and `out`."""
 
+import ctypes
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 import ep.ops
+from ep.ops import dlpack
 from ep.ops.arrays import as_buffer, default_stream
 
 
@@ -74,8 +77,36 @@ def test_dlpack():
 def test_dlpack_that_numpy_cannot_read():
     with pytest.raises(TypeError, match=r"x \(Exporter\) cannot be read through DLPack: on another device$"):
         ep.ops.relu(Exporter(np.zeros(2), BufferError("on another device")))
-    with pytest.raises(TypeError, match="no name for bfloat16 there: give the bits"):
-        ep.ops.relu(Exporter(np.zeros(2), BufferError("unsupported dtype"), "torch.bfloat16"))
+
+
+class BFloat16Exporter:
+    """Exports bfloat16 as frameworks do, through a capsule made by hand: shape (2, 3), or its transpose."""
+
+    def __init__(self, values, device_type=1, transposed=False):
+        self.bits = np.array(values, ml_dtypes.bfloat16).view(np.uint16)
+        self.sizes = (ctypes.c_int64 * 4)(*((3, 2, 1, 3) if transposed else (2, 3, 3, 1)))
+        strides = ctypes.cast(ctypes.byref(self.sizes, 16), ctypes.POINTER(ctypes.c_int64))
+        address, code, bits = self.bits.ctypes.data, 4, 16
+        self.tensor = dlpack._Tensor(address, device_type, 0, 2, code, bits, 1, self.sizes, strides, 0)
+
+    def __dlpack_device__(self):
+        return self.tensor.device_type, 0
+
+    def __dlpack__(self, **options):
+        if options:
+            raise BufferError("unsupported dtype")
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+def test_dlpack_of_bfloat16():
+    x = np.array([[-1, 2, 3], [4, -5, 6]])
+    result = ep.ops.relu(BFloat16Exporter(x))
+    assert (result.dtype, result.tolist()) == (np.dtype(ml_dtypes.bfloat16), [[0, 2, 3], [4, 0, 6]])
+    assert ep.ops.identity(BFloat16Exporter(x, transposed=True)).tolist() == x.T.tolist()
+    with pytest.raises(TypeError, match="cannot be read through DLPack"):
+        ep.ops.relu(BFloat16Exporter(x, device_type=2))
 
 
 def test_torch():
@@ -84,10 +115,7 @@ def test_torch():
     assert ep.ops.relu(x).tolist() == [[0, 2], [3, 0]]
     assert ep.ops.sub(x.T, x).tolist() == (x.T - x).tolist()
     assert ep.ops.gather(x, torch.tensor([1, 0]), axis=1).tolist() == [[2, -1], [-4, 3]]
-    with pytest.raises(TypeError, match="bfloat16"):
-        ep.ops.relu(x.bfloat16())
-    bits = x.bfloat16().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    assert ep.ops.relu(bits).tolist() == [[0, 2], [3, 0]]
+    assert ep.ops.relu(x.bfloat16()).tolist() == [[0, 2], [3, 0]]
 
 
 def calls():

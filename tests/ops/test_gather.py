@@ -197,3 +197,10 @@ def test_params_without_axes():
 def test_overlap(params):
     with pytest.raises(ValueError, match="out is the memory of params"):
         ep.ops.gather(params, [0, 1, 2], out=params)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap_negative", "zero", "clip"])
+@pytest.mark.parametrize("index", [3, np.int8(3), np.array(3), np.array(3, np.uint64)], ids=repr)
+def test_an_index_without_dims(mode, index):
+    result = ep.ops.gather(np.arange(5.0), index, mode=mode)
+    assert (result.shape, result.tolist()) == ((), 3.0)

@@ -239,6 +239,30 @@ def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bound
     np.testing.assert_array_equal(dx.astype(np.float64), np.where(clamped, 0, dy.astype(np.float64)))
 
 
+def test_numbers_that_are_equal_but_not_the_same(device):
+    """One primitive, one number after the other: zeros of either sign, alone or as a part of a complex number."""
+    divide = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, "float64", "float64", 1)
+    dst, one = device.buffer(np.zeros(1)), device.buffer(np.ones(1))
+    for number in (0.0, -0.0, 0, np.float32(-0.0), False):
+        divide.Launch(device.stream, (1,), one, (), number, dst)
+        assert device.array(dst)[0] == np.copysign(np.inf, number)
+    add = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "complex128", "complex128", 1)
+    dst, zero = device.buffer(np.zeros(1, complex)), device.buffer(np.array([complex(0, -0.0)]))
+    for number in (complex(1, 0.0), complex(1, -0.0)):
+        add.Launch(device.stream, (1,), zero, (), number, dst)
+        assert str(device.array(dst)[0].imag) == str(number.imag)
+
+
+@pytest.mark.parametrize("none", [(), [], range(0), np.array([], int)], ids=lambda dims: type(dims).__name__)
+def test_no_dims_in_any_sequence(device, none):
+    add = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 1)
+    dst, one = device.buffer(np.zeros(2, np.float32)), device.buffer(np.ones(2, np.float32))
+    add.Launch(device.stream, (2,), one, none, 3, dst)
+    assert device.array(dst).tolist() == [4, 4]
+    add.Launch(device.stream, none, 5, [2], one, dst)
+    assert device.array(dst).tolist() == [6, 6]
+
+
 class TestRefusals:
     """Each is an error that names the argument, and leaves dst as it was."""
 

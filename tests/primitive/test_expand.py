@@ -101,10 +101,22 @@ def test_rows_that_no_wide_unit_divides(device, data_type):
     assert set(np.ascontiguousarray(result[:, 4]).view(np.uint8)) == {0xA5}, "gaps were written"
 
 
-def test_the_same_dims_in_place(device):
+@pytest.mark.parametrize(
+    ("src_dims", "dst_dims", "src_strides"),
+    [((2, 3), (2, 3), None), ((6,), (1, 6), None), ((1, 6), (1, 6), (9, 1)), ((), (1, 1), None)],
+)
+def test_the_same_places_in_place(device, src_dims, dst_dims, src_strides):
     memory = device.buffer(np.arange(6.0))
     primitive = device.require(ExpandFactory, "float64", 2)
-    primitive.Launch(device.stream, (2, 3), memory, (2, 3), memory)
+    primitive.Launch(device.stream, src_dims, memory, dst_dims, memory, src_strides)
+    np.testing.assert_array_equal(device.array(memory), np.arange(6.0))
+
+
+def test_other_places_in_place(device):
+    memory = device.buffer(np.arange(6.0))
+    primitive = device.require(ExpandFactory, "float64", 2)
+    with pytest.raises(ValueError, match="dst is the memory of src"):
+        primitive.Launch(device.stream, (3, 2), memory, (3, 2), memory, (1, 3))
     np.testing.assert_array_equal(device.array(memory), np.arange(6.0))
 
 

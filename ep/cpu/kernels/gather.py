@@ -32,6 +32,27 @@ _PIECES = 11  # into how many pieces a row is cut; the task's range counts piece
 _NUM_WORDS = 12
 
 
+_UNITS = (1, 2, 4, 8, 16)
+
+
+def _move_unit(unit: int) -> Any:
+    copy_unit_or_zero = unit_functions(unit)[1]
+
+    @jit
+    def move(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
+        copy_unit_or_zero(out, i, params, row, valid)
+
+    return move
+
+
+@jit
+def _move_bytes(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
+    if valid:
+        copy_bytes(out + i * size, params + row * size, size)
+    else:
+        zero_bytes(out + i * size, size)
+
+
 def task(indices_type: DataType) -> int:
     """The address of the task (context, begin, end) that gathers pieces of rows of `out`, by indices of one type."""
     return _task(indices_type)
@@ -42,71 +63,82 @@ def _task(indices_type: DataType) -> int:
     load = loader(indices_type)
 
     @jit
-    def valid_row(context, indices, i):  # type: ignore[no-untyped-def]
+    def find(indices, i, low, num_valid, first_row):  # type: ignore[no-untyped-def]
         """The row that index `i` names, and whether there is one; one unsigned comparison tests both ends."""
-        row = np.uint64(load(indices, i)) - np.uint64(load_word(context, _LOW))
-        return np.int64(row) + load_word(context, _FIRST_ROW), row < np.uint64(load_word(context, _NUM_VALID))
+        row = np.uint64(load(indices, i)) - np.uint64(low)
+        return np.int64(row) + first_row, row < np.uint64(num_valid)
 
-    def unit_rows(size):  # type: ignore[no-untyped-def]
-        copy_unit_or_zero = unit_functions(size)[1]
-
+    def whole_rows(move):  # type: ignore[no-untyped-def]
         @jit
-        def rows(context, params, indices, out, begin, end):  # type: ignore[no-untyped-def]
-            for i in range(begin, end):
-                row, valid = valid_row(context, indices, i)
-                copy_unit_or_zero(out, i, params, row, valid)
+        def rows(context, begin, end, size):  # type: ignore[no-untyped-def]
+            # all that the loop needs: it writes memory, so LLVM would read the context again each time
+            low, num_valid = load_word(context, _LOW), load_word(context, _NUM_VALID)
+            first_row = load_word(context, _FIRST_ROW)
+            num_indices, outer = load_word(context, _NUM_INDICES), load_word(context, _OUTER)
+            params_bytes = load_word(context, _GATHER) * size
+            indices_bytes = num_indices * load_word(context, _INDEX_SIZE)
+            group, first = begin // num_indices, begin % num_indices
+            batch, group_of_batch = group // outer, group % outer
+            params = load_word(context, _PARAMS) + group * params_bytes
+            indices = load_word(context, _INDICES) + batch * indices_bytes
+            out = load_word(context, _OUT) + begin * size
+            while begin < end:
+                count = min(num_indices - first, end - begin)
+                for i in range(count):
+                    row, valid = find(indices, first + i, low, num_valid, first_row)
+                    move(out, i, params, row, valid, size)
+                begin += count
+                first = 0
+                out += count * size
+                params += params_bytes
+                group_of_batch += 1
+                if group_of_batch == outer:
+                    group_of_batch = 0
+                    indices += indices_bytes
 
         return rows
 
-    rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (unit_rows(size) for size in (1, 2, 4, 8, 16))
+    rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (whole_rows(_move_unit(size)) for size in _UNITS)
+    rows_of_bytes = whole_rows(_move_bytes)
 
     @jit
-    def byte_rows(context, params, indices, out, begin, end, size):  # type: ignore[no-untyped-def]
-        for i in range(begin, end):
-            row, valid = valid_row(context, indices, i)
-            if valid:
-                copy_bytes(out + i * size, params + row * size, size)
-            else:
-                zero_bytes(out + i * size, size)
-
-    @jit
-    def part_of_row(context, params, indices, out, i, begin, end, size):  # type: ignore[no-untyped-def]
-        row, valid = valid_row(context, indices, i)
-        if valid:
-            copy_bytes(out + i * size + begin, params + row * size + begin, end - begin)
-        else:
-            zero_bytes(out + i * size + begin, end - begin)
-
-    def gather(context, begin, end):  # type: ignore[no-untyped-def]
-        size, pieces = load_word(context, _ROW_BYTES), load_word(context, _PIECES)
+    def parts_of_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
+        pieces = load_word(context, _PIECES)
+        part = (size + pieces - 1) // pieces
         num_indices = load_word(context, _NUM_INDICES)
         while begin < end:
-            row, piece = begin // pieces, begin % pieces
-            group, first = row // num_indices, row % num_indices
-            params = load_word(context, _PARAMS) + group * load_word(context, _GATHER) * size
+            row_of_out, piece = begin // pieces, begin % pieces
+            stop = min(piece + end - begin, pieces)
+            group = row_of_out // num_indices
             batch = group // load_word(context, _OUTER)
-            indices = load_word(context, _INDICES) + batch * num_indices * load_word(context, _INDEX_SIZE)
-            out = load_word(context, _OUT) + group * num_indices * size
-            if pieces > 1:
-                stop = min(piece + end - begin, pieces)
-                part = (size + pieces - 1) // pieces
-                part_of_row(context, params, indices, out, first, min(piece * part, size), min(stop * part, size), size)
-                begin += stop - piece
-                continue
-            last = min(first + end - begin, num_indices)
-            if size == 4:
-                rows_of_4(context, params, indices, out, first, last)
-            elif size == 8:
-                rows_of_8(context, params, indices, out, first, last)
-            elif size == 2:
-                rows_of_2(context, params, indices, out, first, last)
-            elif size == 1:
-                rows_of_1(context, params, indices, out, first, last)
-            elif size == 16:
-                rows_of_16(context, params, indices, out, first, last)
+            index = batch * num_indices + row_of_out % num_indices
+            low, num_valid = load_word(context, _LOW), load_word(context, _NUM_VALID)
+            row, valid = find(load_word(context, _INDICES), index, low, num_valid, load_word(context, _FIRST_ROW))
+            first, count = min(piece * part, size), min(stop * part, size) - min(piece * part, size)
+            params = load_word(context, _PARAMS) + (group * load_word(context, _GATHER) + row) * size
+            out = load_word(context, _OUT) + row_of_out * size
+            if valid:
+                copy_bytes(out + first, params + first, count)
             else:
-                byte_rows(context, params, indices, out, first, last, size)
-            begin += last - first
+                zero_bytes(out + first, count)
+            begin += stop - piece
+
+    def gather(context, begin, end):  # type: ignore[no-untyped-def]
+        size = load_word(context, _ROW_BYTES)
+        if load_word(context, _PIECES) > 1:
+            parts_of_rows(context, begin, end, size)
+        elif size == 4:
+            rows_of_4(context, begin, end, size)
+        elif size == 8:
+            rows_of_8(context, begin, end, size)
+        elif size == 2:
+            rows_of_2(context, begin, end, size)
+        elif size == 1:
+            rows_of_1(context, begin, end, size)
+        elif size == 16:
+            rows_of_16(context, begin, end, size)
+        else:
+            rows_of_bytes(context, begin, end, size)
 
     return compile_task(f"gather.{indices_type.name}", gather)
 

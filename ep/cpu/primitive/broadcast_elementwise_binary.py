@@ -52,14 +52,14 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def _launch_checked(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
-        if is_scalar(src0) and src0_dims == ():
-            return self.Launch(stream, src0_dims, self._number(src0, "src0"), src1_dims, src1, dst)
-        if is_scalar(src1) and src1_dims == ():
-            return self.Launch(stream, src0_dims, src0, src1_dims, self._number(src1, "src1"), dst)
-        check_stream(stream)
         max_num_dims = self.request.max_num_dims or 0
         dims0 = as_dims(src0_dims, "src0_dims", max_num_dims)
         dims1 = as_dims(src1_dims, "src1_dims", max_num_dims)
+        if dims0 == () and is_scalar(src0):
+            return self.Launch(stream, dims0, self._number(src0, "src0"), src1_dims, src1, dst)
+        if dims1 == () and is_scalar(src1):
+            return self.Launch(stream, src0_dims, src0, dims1, self._number(src1, "src1"), dst)
+        check_stream(stream)
         count = math.prod(broadcast_dims(dims0, dims1, names=("src0_dims", "src1_dims")))
         count0, count1 = math.prod(dims0), math.prod(dims1)
         src0 = as_buffer(src0, "src0", self.src_type, count0)
@@ -73,8 +73,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
         """A plain number as an operand: an array without dims, kept for the next launch with that number."""
-        # True, 1 and 1.0 are equal, and so are the two zeros: type and sign tell them apart
-        key = (type(number), number, number == 0 and str(number))
+        key = (type(number), repr(number))  # equal numbers may differ: True, 1 and 1.0, or the two zeros
         array = self._numbers.get(key)
         if array is None:
             array = np.array(convert_scalar(number, self.src_type, argument), self.src_type.dtype)

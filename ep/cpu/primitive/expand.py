@@ -75,12 +75,11 @@ class ExpandImpl(CpuPrimitive, Expand):
         src_count, dst_count = (0, 0) if nothing else (extent(sdims, sstrides), extent(ddims, dstrides))
         src = as_buffer(src, "src", self.data_type, src_count)
         dst = as_buffer(dst, "dst", self.data_type, dst_count, writable=True)
-        in_place = (sdims, sstrides) == (ddims, dstrides)
-        check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=in_place)
         if nothing:
             return
         key = (sdims, ddims, *given)
         plan = self._plans.keep(key, lambda: _plan(sdims, sstrides, ddims, dstrides, self.data_type.itemsize))
+        check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
         self._run(plan.address, src, dst)
 
 

@@ -171,7 +171,8 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
         argument = f"attr{position}"
         if position >= len(declared):
             if given is not None:
-                raise ValueError(f"{argument} is {given!r}, but {op.name} has {len(declared) or 'no'} attribute(s)")
+                takes = "only attr0" if declared else "no attributes"
+                raise ValueError(f"{argument} is {given!r}, but {op.name} takes {takes}")
             continue
         attribute = declared[position]
         if given is None:
@@ -181,5 +182,8 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
         # float() would take text, drop an imaginary part, and unpack an array
         if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
             raise TypeError(f"{argument} ({attribute.name}) of {op.name} must be a real number, not {given!r}")
-        values.append(float(given))
+        try:
+            values.append(float(given))
+        except OverflowError:
+            raise ValueError(f"{argument} ({attribute.name}) of {op.name} is beyond the range of float64") from None
     return tuple(values)

@@ -3,6 +3,7 @@
 import itertools
 from functools import cache
 
+import mpmath
 import numpy as np
 import pytest
 from numba import njit
@@ -484,3 +485,18 @@ def test_complex_is_what_numpy_does(op, scalar_type):
 def test_complex_comparisons(op, scalar_type):
     a, b = crossed(complex_numbers(scalar_type))
     check_same(op, a, b, evaluate(op, a, b), exact(op, a, b))
+
+
+@pytest.mark.parametrize(
+    ("scalar_type", "dy", "points"),
+    [(np.float32, 1e37, [-8.9, -9.1, -14, -15, -17.55]), (np.float64, 1e300, [-29.9, -30.1, -37, -39, -45])],
+    ids=["float32", "float64"],
+)
+def test_gelu_gradient_far_on_the_left(scalar_type, dy, points):
+    """e^(-x^2 / 2) vanishes there, and dy times it does not; neither does the relative accuracy."""
+    for point in points:
+        x = mpmath.mpf(float(scalar_type(point)))
+        slope = mpmath.ncdf(x) + x * mpmath.npdf(x)
+        want = float(mpmath.mpf(float(scalar_type(dy))) * slope)
+        (got,) = evaluate(BinaryOp.kGeluBackwardWithDyX, np.array([dy], scalar_type), np.array([point], scalar_type))
+        assert abs(float(got) - want) <= 16 * np.finfo(scalar_type).eps * abs(want), (point, got, want)

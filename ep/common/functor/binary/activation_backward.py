@@ -14,7 +14,6 @@ from ep.common.functor.binary.gradient import (
     logistic_gate,
     product,
     root_of_exp,
-    root_of_gaussian,
     square_product,
 )
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
@@ -198,14 +197,25 @@ def fast_gelu_backward(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kGeluBackwardWithDyX)
 def gelu_backward(m: MathLibrary) -> Function:
-    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel."""
-    half, minus_sqrt_half, limit = m.T(0.5), m.T(-math.sqrt(0.5)), by_precision(m, 16, 40)
-    density = m.T(1 / math.sqrt(2 * math.pi))
-    erfc, clamp, root = m.erfc, m.use(clamped), m.use(root_of_gaussian)
+    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel.
+
+    Far on the left both terms have the factor e^(-x^2 / 2), which vanishes before dy times it does. There erfc is its
+    asymptotic series in 1 / x^2, and the two roots of the factor meet dy one by one.
+    """
+    half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 55)
+    density, far = m.T(1 / math.sqrt(2 * math.pi)), by_precision(m, -9, -30)
+    c1, c2, c3, c4, c5, c6 = (m.T(c) for c in (-1, 3, -15, 105, -945, 10395))
+    erfc, clamp, multiply, root = m.erfc, m.use(clamped), m.use(exact_product), m.use(root_of_exp)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
-        return dy * (half * erfc(minus_sqrt_half * y) + y * (density * root(y)))
+        p, r = multiply(y, y)
+        h = root(half * p, half * r)  # e^(-y^2 / 4)
+        left = y if y < far else far
+        w = one / (left * left)
+        tail = one + w * (c1 + w * (c2 + w * (c3 + w * (c4 + w * (c5 + w * c6)))))
+        beyond = ((dy * h) * (density * (left - tail / left))) * h
+        return beyond if y < far else dy * (half * erfc(minus_sqrt_half * y) + y * (density * (h * h)))
 
     return f
 
