@@ -52,6 +52,10 @@ class MathLibrary:
         except KeyError:
             raise AttributeError(f"no elementary function {name!r} in the arithmetic of {self.T.__name__}") from None
 
+    def replaced(self, elementary: Mapping[str, Function]) -> "MathLibrary":
+        """Return a library like this one but for some elementary functions."""
+        return MathLibrary(self.T, {**self._elementary, **elementary}, self._jit, self._overrides)
+
     def use(self, maker: Maker) -> Function:
         """Return the function that `maker` makes for this library, ready to be called from a functor body."""
         made = self._made.get(maker)

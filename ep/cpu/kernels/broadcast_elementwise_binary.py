@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
@@ -38,24 +38,50 @@ def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any = row_functions(op, src_type, dst_type)
+
+    def loops(functor):  # type: ignore[no-untyped-def]
+        @jit
+        def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+            if step0 == step1:
+                for i in range(begin, end):
+                    store(dst, i, functor(load(src0, i), load(src1, i), *attributes))
+            elif step0 == 0:
+                a = load(src0, 0)
+                for i in range(begin, end):
+                    store(dst, i, functor(a, load(src1, i), *attributes))
+            else:
+                b = load(src1, 0)
+                for i in range(begin, end):
+                    store(dst, i, functor(load(src0, i), b, *attributes))
+
+        return apply_to
+
+    apply_to = loops(apply) if apply_any is None else checked(loops(apply), loops(apply_any), exceeds_limit(load))
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
-        src0, src1, dst = load_word(context, _SRC0), load_word(context, _SRC1), load_word(context, _DST)
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
-        if load_word(context, _STEP0) == load_word(context, _STEP1):
-            for i in range(begin, end):
-                store(dst, i, apply(load(src0, i), load(src1, i), *attributes))
-        elif load_word(context, _STEP0) == 0:
-            a = load(src0, 0)
-            for i in range(begin, end):
-                store(dst, i, apply(a, load(src1, i), *attributes))
-        else:
-            b = load(src1, 0)
-            for i in range(begin, end):
-                store(dst, i, apply(load(src0, i), b, *attributes))
+        src0, src1, dst = load_word(context, _SRC0), load_word(context, _SRC1), load_word(context, _DST)
+        apply_to(src0, load_word(context, _STEP0), src1, load_word(context, _STEP1), dst, begin, end, attributes)
 
     return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", row)
+
+
+def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
+    """As the unary op's `checked`; it is x or y, the second operand, that has a limit."""
+
+    @jit
+    def blocks(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+        while begin < end:
+            stop = min(begin + BLOCK, end)
+            beyond = exceeds(src1, begin, stop) if step1 != 0 or step0 == step1 else exceeds(src1, 0, 1)
+            if beyond:
+                apply_any_to(src0, step0, src1, step1, dst, begin, stop, attributes)
+            else:
+                apply_to(src0, step0, src1, step1, dst, begin, stop, attributes)
+            begin = stop
+
+    return blocks
 
 
 @cache

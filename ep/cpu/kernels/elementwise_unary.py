@@ -9,7 +9,8 @@ from typing import Any
 from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
+from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
 from ep.cpu.kernels.parallel import run
@@ -28,15 +29,42 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any = row_functions(op, src_type, dst_type)
+
+    def loop(functor):  # type: ignore[no-untyped-def]
+        @jit
+        def apply_to(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+            for i in range(begin, end):
+                store(dst, i, functor(load(src, i), *attributes))
+
+        return apply_to
+
+    apply_to = loop(apply) if apply_any is None else checked(loop(apply), loop(apply_any), exceeds_limit(load))
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
-        src, dst = load_word(context, _SRC), load_word(context, _DST)
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
-        for i in range(begin, end):
-            store(dst, i, apply(load(src, i), *attributes))
+        apply_to(load_word(context, _SRC), load_word(context, _DST), begin, end, attributes)
 
     return compile_task(f"elementwise_unary.{op.name}.{src_type.name}.{dst_type.name}", row)
+
+
+def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
+    """A loop that takes the slow functor for blocks of elements in which one is beyond the limit of the fast one.
+
+    It is the element that decides: both functors give the same bits within the limit.
+    """
+
+    @jit
+    def blocks(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+        while begin < end:
+            stop = min(begin + BLOCK, end)
+            if exceeds(src, begin, stop):
+                apply_any_to(src, dst, begin, stop, attributes)
+            else:
+                apply_to(src, dst, begin, stop, attributes)
+            begin = stop
+
+    return blocks
 
 
 def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]

@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.functor import functor_maker
+from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
 from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.math_library import calls_elementary_functions, cpu_math_library
+from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
+from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
+from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
@@ -24,13 +27,21 @@ def storage_type(data_type: DataType) -> DataType:
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
+BLOCK = 1024
+"""Elements that are looked at together for one beyond the limit of a vectorised function."""
+
+
 class RowFunctions(NamedTuple):
-    """What a row kernel is made of: compiled functions, in the type of arithmetic of its key."""
+    """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
+
+    apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time.
+    """
 
     load: Any
     apply: Any
     store: Any
     read_attributes: Any
+    apply_any: Any
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> RowFunctions:
@@ -40,18 +51,45 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     floating types too, and rounded to float32 where it would have been computed there.
     """
     kind = number_kind(src_type)
-    maker = functor_maker(op, kind)
-    scalar_type = arithmetic_type(src_type)
-    wide = scalar_type is np.float32 and calls_elementary_functions(maker)
-    if wide:
-        scalar_type = np.float64
-    attribute_type = scalar_type if kind is Kind.FLOAT else np.float64
+    maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
+    names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
+    narrow = scalar_type is np.float32 and bool(names)
+    library, libm = cpu_math_library(scalar_type), True
+    if names:
+        precision = Precision.NARROW if narrow else Precision.FULL
+        # a loop inside the functor is not vectorised: there libm's functions are as good
+        libm = op in _LOOPS or not has_fused_multiply_add()
+        library = cpu_math_library(np.float64, Precision.LIBM if libm else precision)
+    attribute_type = library.T if kind is Kind.FLOAT else np.float64
     return RowFunctions(
-        loader(src_type, wide),
-        cpu_math_library(scalar_type).use(maker),
-        storer(dst_type, wide),
+        loader(src_type, narrow),
+        library.use(maker),
+        storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
+        _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
     )
+
+
+_LOOPS = frozenset(
+    (
+        *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma, BinaryOp.kZeta),
+        *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
+    )
+)
+
+
+@cache
+def _unlimited(library: MathLibrary) -> MathLibrary:
+    """The same library with functions that are good beyond their limits, and give the same bits within."""
+    return library.replaced({name: _beyond(getattr(library, name), ANY[name], limit) for name, limit in LIMITS.items()})
+
+
+def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:
+    @jit
+    def either(x):  # type: ignore[no-untyped-def]
+        return function(x) if abs(x) <= limit else function_of_any(x)
+
+    return either
 
 
 @cache
@@ -66,3 +104,16 @@ def _attribute_reader(count: int, scalar_type: Any) -> Any:
         return scalar_type(load_float64(address, 0)), scalar_type(load_float64(address, 1))
 
     return jit((none, one, two)[count])
+
+
+def exceeds_limit(load: Any) -> Any:
+    """A compiled function (address, begin, end): whether an element is beyond the limit of the vectorised functions."""
+    limit = max(LIMITS.values())
+
+    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+        found = False
+        for i in range(begin, end):
+            found |= abs(load(address, i)) > limit
+        return found
+
+    return jit(exceeds)

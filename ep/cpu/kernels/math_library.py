@@ -1,12 +1,30 @@
-"""The elementary functions of the CPU: libm's, through Numba."""
+"""The elementary functions of the CPU: libm's, which are called one by one, and our own, which LLVM vectorises."""
 
 import math
+from enum import Enum
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from ep.common.functor import stable
 from ep.common.functor.math_library import Function, Maker, MathLibrary
+from ep.common.functor.unary import activation
 from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
+from ep.cpu.kernels.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
+
+
+class Precision(Enum):
+    """Which elementary functions a library has."""
+
+    LIBM = "libm's"
+    FULL = "vectorised, for float64 values"
+    NARROW = "vectorised, in float64, for float32 values and results that are rounded to float32"
+
+
+_INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
 
 _REAL_TYPES = {
     np.float32: np.float32,
@@ -27,6 +45,24 @@ _LIBM: dict[str, Function] = {
 }
 
 
+def _constant(function: Function) -> Maker:
+    """A maker that gives `function` to every library."""
+    return lambda m: function
+
+
+def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
+    """The overrides and the elementary functions among vectorised functions."""
+    overrides = {maker: _constant(functions[name]) for name, maker in _MAKERS.items()}
+    return overrides, {name: function for name, function in functions.items() if name not in _MAKERS}
+
+
+_MAKERS = {"sigmoid": stable.sigmoid, "softplus": stable.softplus, "gelu": activation.gelu}
+_VECTORISED = {
+    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF),
+    Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW),
+}
+
+
 def _rsqrt(real_type: type[np.floating]) -> Function:
     one, sqrt = real_type(1), math.sqrt
 
@@ -37,32 +73,36 @@ def _rsqrt(real_type: type[np.floating]) -> Function:
 
 
 class _Names(dict[str, Function]):
-    """Stands in for elementary functions, and notes whether one that is not a single instruction is asked for."""
+    """Stands in for elementary functions, and notes which are asked for."""
 
-    asked = False
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
 
     def __missing__(self, name: str) -> Function:
-        self.asked |= name not in _INSTRUCTIONS
+        self.asked.add(name)
         return max  # not called
 
 
-_INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
-
-
 @cache
-def calls_elementary_functions(maker: Maker) -> bool:
-    """Whether the functor of `maker` calls exp, log, sin and their like; sqrt or floor, single instructions, are not."""
+def elementary_functions_of(maker: Maker) -> frozenset[str]:
+    """The elementary functions that the functor of `maker` calls, other than those that are single instructions."""
     names = _Names()
     maker(MathLibrary(np.float64, names, jit=lambda function: function))
-    return names.asked
+    return frozenset(names.asked - _INSTRUCTIONS)
 
 
 @cache
-def cpu_math_library(scalar_type: type[np.generic]) -> MathLibrary:
+def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Precision.LIBM) -> MathLibrary:
     """Return the library for arithmetic in `scalar_type`, one and the same at every call.
 
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
     real_type = _REAL_TYPES.get(scalar_type)
-    elementary = {} if real_type is None else {**_LIBM, "rsqrt": _rsqrt(real_type)}
-    return MathLibrary(scalar_type, elementary, jit)
+    if real_type is None:
+        return MathLibrary(scalar_type, {}, jit)
+    elementary = {**_LIBM, "rsqrt": _rsqrt(real_type)}
+    if precision is Precision.LIBM:
+        return MathLibrary(scalar_type, elementary, jit)
+    overrides, functions = _VECTORISED[precision]
+    return MathLibrary(scalar_type, elementary | functions, inlined, overrides)

@@ -1,0 +1,144 @@
+"""sin, cos, tan, erf, erfc and gelu for float32 arguments and results that will be rounded to float32.
+
+Computed in float64, where rounding errors do not count, with polynomials by Remez' exchange that are good to 2^-28.
+"""
+
+from typing import Any
+
+from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.narrow import exp_unbounded
+from ep.cpu.kernels.vector_math.polynomial import polynomial
+from ep.cpu.kernels.vector_math.trigonometric import HALF_PI, ROUND, TWO_OVER_PI
+
+# sin(sqrt z) / sqrt z and cos(sqrt z) on 0 <= z <= (pi/4)^2
+_sine = polynomial(
+    1.0,
+    -0.16666654910319667,
+    0.008332175850079872,
+    -0.00019516972699206808,
+)
+_cosine = polynomial(
+    1.0,
+    -0.5,
+    0.041666646821536715,
+    -0.0013887364874179814,
+    2.443811412924183e-05,
+)
+
+
+@inlined
+def _reduced_sin_cos(x: float) -> Any:
+    """(sin r, cos r, k) for x = k pi/2 + r, |r| <= pi/4; of k only the low bits are good."""
+    shifted = fma(x, TWO_OVER_PI, ROUND)
+    k = shifted - ROUND
+    r = fma(-k, HALF_PI[1], fma(-k, HALF_PI[0], x))
+    z = r * r
+    return r * _sine(z), _cosine(z), to_bits(shifted)
+
+
+@inlined
+def sin(x: float) -> float:
+    """The sine of x, |x| <= LIMIT of `trigonometric`."""
+    s, c, k = _reduced_sin_cos(x)
+    return from_bits(to_bits(select((k & 1) != 0, c, s)) ^ ((k & 2) << 62))
+
+
+@inlined
+def cos(x: float) -> float:
+    """The cosine of x, |x| <= LIMIT of `trigonometric`."""
+    s, c, k = _reduced_sin_cos(x)
+    return from_bits(to_bits(select((k & 1) != 0, s, c)) ^ (((k + 1) & 2) << 62))
+
+
+@inlined
+def tan(x: float) -> float:
+    """The tangent of x, |x| <= LIMIT of `trigonometric`."""
+    s, c, k = _reduced_sin_cos(x)
+    odd = (k & 1) != 0
+    return from_bits(to_bits(select(odd, c, s) / select(odd, s, c)) ^ (k << 63))
+
+
+# erf(x) / x in x^2 / 8 - 1 on 0 <= x <= 4
+_erf_fraction = polynomial(
+    0.3535309961890418,
+    -0.17657623115868779,
+    0.1316750249515191,
+    -0.10771052958975433,
+    0.09021152357916777,
+    -0.07472700047690263,
+    0.05986032562978935,
+    -0.04576719040365988,
+    0.033199364751178656,
+    -0.022483433113783934,
+    0.013946931991848245,
+    -0.008538517084393593,
+    0.005530308981381279,
+    -0.0027386563129511514,
+    0.0006462349019939985,
+    -0.00042569190079276423,
+    0.0005888695514801636,
+    -0.00022233473734103366,
+)
+_ERF_END = 4.0
+
+
+@inlined
+def erf(x: float) -> float:
+    """The error function; 1 from 4 on."""
+    a = fabs(x)
+    a = select(a > _ERF_END, _ERF_END, a)
+    return copysign(a * _erf_fraction(fma(a * 0.125, a, -1.0)), x)
+
+
+# (x + 3) e^(x^2) erfc(x) in (x - 3) / (x + 3) on 0 <= x <= 10.1
+_erfc_fraction = polynomial(
+    1.0740069077047552,
+    -0.8833944851568465,
+    0.5902283043785518,
+    -0.3104660459717711,
+    0.11952896917035429,
+    -0.02683958874715785,
+    -0.0012258311488008314,
+    0.0030800610836415874,
+    -0.0004843543236707555,
+    -0.00032593940914734076,
+)
+_ERFC_END = 10.1
+
+
+@inlined
+def erfc(x: float) -> float:
+    """1 - erf(x); 0 from 10.1 on."""
+    a = fabs(x)
+    a = select(a > _ERFC_END, _ERFC_END, a)
+    inverse = 1.0 / (a + 3.0)
+    tail = _erfc_fraction(fma(-6.0, inverse, 1.0)) * inverse * exp_unbounded(-a * a)
+    return select(x < 0.0, 2.0 - tail, tail)
+
+
+# (x + 3) e^(x^2 / 2) erfc(x / sqrt 2) / 2 in (x - 3) / (x + 3) on 0 <= x <= 14.5
+_gelu_fraction = polynomial(
+    0.7290836903715757,
+    -0.5093319914285237,
+    0.23001769991623033,
+    -0.047262687044132244,
+    -0.010462520315579347,
+    0.006969297273418856,
+    0.001024783350782392,
+    -0.0010325080679852365,
+    -0.0002447478685014269,
+    0.00013123717242282076,
+    5.444384417552233e-05,
+)
+_GELU_END = 14.5
+
+
+@inlined
+def gelu(x: float) -> float:
+    """x / 2 (1 + erf(x / sqrt 2)); -0 from -14.5 on."""
+    a = fabs(x)
+    a = select(a > _GELU_END, _GELU_END, a)
+    inverse = 1.0 / (a + 3.0)
+    tail = a * _gelu_fraction(fma(-6.0, inverse, 1.0)) * inverse * exp_unbounded(-0.5 * a * a)
+    return select(x < 0.0, -tail, x - tail)

@@ -1,0 +1,29 @@
+"""The functions of trigonometry and the error function by name."""
+
+from typing import Any, Final
+
+from ep.cpu.kernels.vector_math import error_function, inverse_trigonometric, narrow_trig_erf, trigonometric
+
+_MODULES = {
+    **dict.fromkeys(("sin", "cos", "tan"), trigonometric),
+    **dict.fromkeys(("asin", "acos", "atan"), inverse_trigonometric),
+    **dict.fromkeys(("erf", "erfc", "gelu"), error_function),
+}
+
+TRIG_ERF: Final[dict[str, Any]] = {name: getattr(module, name) for name, module in _MODULES.items()}
+"""float64 to float64; sin, cos and tan only up to their LIMITS."""
+
+TRIG_ERF_NARROW: Final[dict[str, Any]] = {
+    name: getattr(narrow_trig_erf, name, function) for name, function in TRIG_ERF.items()
+}
+"""float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower."""
+
+LIMITS: Final[dict[str, float]] = dict.fromkeys(("sin", "cos", "tan"), trigonometric.LIMIT)
+"""The largest magnitude that a function is good for, where there is one."""
+
+ANY: Final[dict[str, Any]] = {
+    "sin": trigonometric.sin_any,
+    "cos": trigonometric.cos_any,
+    "tan": trigonometric.tan_any,
+}
+"""Scalar functions that are good for every argument, for those beyond the limits."""

@@ -1,0 +1,173 @@
+"""The vector functions of trigonometry and the error function: accuracy, special values, and that loops vectorise."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import mpmath
+import numba
+import numpy as np
+import pytest
+
+from ep.cpu.kernels.jit import OPTIONS
+from ep.cpu.kernels.memory import loader, storer
+from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS, TRIG_ERF, TRIG_ERF_NARROW
+from ep.include.data_type import DataType
+from tests.ulps import errors_in_ulps
+
+_REFERENCES: dict[str, Callable[..., np.ndarray]] = {
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan")},
+    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
+}
+
+# what ten times as many samples as below reach, rounded up
+_BOUNDS = {
+    **{"sin": 0.8, "cos": 0.8, "tan": 0.98, "asin": 1.12, "acos": 1.1, "atan": 1.76},
+    **{"erf": 0.85, "erfc": 1.7, "gelu": 1.42},
+}
+_NARROW_BOUND = 0.57
+
+
+@cache
+def _row(name: str, data_type: DataType) -> Any:
+    function = (TRIG_ERF if data_type is DataType.kDouble else TRIG_ERF_NARROW)[name]
+    load, store = loader(data_type), storer(data_type)
+
+    def row(src, dst, begin, end):  # type: ignore[no-untyped-def]
+        for i in range(begin, end):
+            store(dst, i, function(np.float64(load(src, i))))
+
+    return numba.njit(numba.void(*[numba.int64] * 4), **OPTIONS)(row)
+
+
+def _apply(name: str, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    _row(name, DataType.kDouble if x.dtype == np.float64 else DataType.kFloat)(x.ctypes.data, y.ctypes.data, 0, x.size)
+    return y
+
+
+def _any_exponent(rng: np.random.Generator, count: int, low: int, high: int) -> np.ndarray:
+    return np.ldexp(rng.uniform(1, 2, count), rng.integers(low, high, count)) * rng.choice([-1, 1], count)
+
+
+def _samples(name: str, count: int) -> np.ndarray:
+    rng = np.random.default_rng(20)
+    if name in LIMITS:
+        multiples = (rng.integers(1, 2**39, count).astype(np.longdouble) * (np.longdouble(np.pi) / 2)).astype(float)
+        small = (np.arange(1, count) * (np.longdouble(np.pi) / 2)).astype(float)
+        parts = [rng.uniform(-10, 10, 4 * count), _any_exponent(rng, count, -1074, 40), multiples, small, -small]
+        parts += [_any_exponent(rng, count, -5, 5), [LIMITS[name], -LIMITS[name]]]
+    elif name == "atan":
+        parts = [rng.uniform(-3, 3, 4 * count), _any_exponent(rng, count, -1074, 1023)]
+    elif name in ("asin", "acos"):
+        near_one = 1 - np.ldexp(rng.uniform(0.5, 1, count), rng.integers(-53, 0, count))
+        parts = [rng.uniform(-1, 1, 4 * count), near_one, -near_one, _any_exponent(rng, count, -1074, 0)]
+    else:
+        low, high = {"erf": (-6.5, 6.5), "erfc": (-6.5, 27.4), "gelu": (-38.8, 9.0)}[name]
+        parts = [rng.uniform(low, high, 2 * count), rng.uniform(-1.5, 1.5, count), _any_exponent(rng, count, -1074, 3)]
+        parts += [np.linspace({"erf": 5.8, "erfc": 26.4, "gelu": -38.8}[name], {"gelu": -37.5}.get(name, high), count)]
+    return np.concatenate(parts)
+
+
+def _exact(name: str, x: np.ndarray) -> np.ndarray:
+    """The values in long double, of float64 or float32 arguments."""
+    if name in _REFERENCES:
+        with np.errstate(invalid="ignore"):
+            return _REFERENCES[name](x.astype(np.longdouble))
+
+    def to_longdouble(v: mpmath.mpf) -> np.longdouble:
+        v = mpmath.ldexp(v, 200)  # lest the lower half be lost
+        high = float(v)
+        return np.ldexp(np.longdouble(high) + np.longdouble(float(v - high)), -200)
+
+    def gelu(v: mpmath.mpf) -> mpmath.mpf:
+        return v / 2 * mpmath.erfc(-v / mpmath.sqrt(2))
+
+    function = {"erf": mpmath.erf, "erfc": mpmath.erfc, "gelu": gelu}[name]
+    with mpmath.workprec(160):
+        return np.array([to_longdouble(function(mpmath.mpf(float(v)))) for v in x])
+
+
+@pytest.mark.parametrize("name", TRIG_ERF)
+def test_float64_is_accurate(name: str) -> None:
+    x = _samples(name, 100_000 if name in _REFERENCES else 1500)
+    errors = errors_in_ulps(_apply(name, x), _exact(name, x))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= _BOUNDS[name], x[worst]
+
+
+@pytest.mark.parametrize("name", TRIG_ERF_NARROW)
+def test_float32_through_float64_is_accurate(name: str) -> None:
+    x = _samples(name, 50_000 if name in _REFERENCES else 1000)
+    if name in ("erfc", "gelu"):
+        x = np.concatenate([x, np.linspace(-14.8, 14.8, 2000)])
+    with np.errstate(under="ignore"):
+        narrow = x[np.abs(x) < 1e38].astype(np.float32)
+    errors = errors_in_ulps(_apply(name, narrow), _exact(name, narrow))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= _NARROW_BOUND, narrow[worst]
+
+
+@pytest.mark.parametrize("scalar_type", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("name", "minus_infinity", "minus_zero", "infinity"),
+    [
+        ("sin", np.nan, -0.0, np.nan),
+        ("cos", np.nan, 1.0, np.nan),
+        ("tan", np.nan, -0.0, np.nan),
+        ("asin", np.nan, -0.0, np.nan),
+        ("acos", np.nan, np.pi / 2, np.nan),
+        ("atan", -np.pi / 2, -0.0, np.pi / 2),
+        ("erf", -1.0, -0.0, 1.0),
+        ("erfc", 2.0, 1.0, 0.0),
+        ("gelu", -0.0, -0.0, np.inf),
+    ],
+)
+def test_special_values(name: str, minus_infinity: float, minus_zero: float, infinity: float, scalar_type: Any) -> None:
+    x = np.array([-np.inf, -0.0, 0.0, np.inf, np.nan], scalar_type)
+    want = np.array([minus_infinity, minus_zero, abs(minus_zero), infinity, np.nan], scalar_type)
+    got = _apply(name, x)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got[:4])[~np.isnan(want[:4])], np.signbit(want[:4])[~np.isnan(want[:4])])
+
+
+@pytest.mark.parametrize("name", ["asin", "acos"])
+def test_no_value_outside_the_domain(name: str) -> None:
+    assert np.isnan(_apply(name, np.array([1.0000000000000002, -1.0000000000000002, 2.0, -1e300]))).all()
+
+
+@pytest.mark.parametrize("scalar_type", [np.float64, np.float32])
+@pytest.mark.parametrize("name", TRIG_ERF)
+def test_bits_do_not_depend_on_the_position(name: str, scalar_type: Any) -> None:
+    with np.errstate(all="ignore"):
+        x = _samples(name, 100)[::3].astype(scalar_type)
+    together = _apply(name, x)
+    alone = np.concatenate([_apply(name, x[i : i + 1]) for i in range(x.size)])
+    np.testing.assert_array_equal(together.view(np.uint8), alone.view(np.uint8))
+
+
+@pytest.mark.parametrize("data_type", [DataType.kDouble, DataType.kFloat])
+@pytest.mark.parametrize("name", TRIG_ERF)
+def test_loops_vectorise(name: str, data_type: DataType) -> None:
+    row = _row(name, data_type)
+    (code,) = row.inspect_llvm().values()
+    assert "@llvm.fma.v" in code
+
+
+@pytest.mark.parametrize("name", ANY)
+def test_every_argument(name: str) -> None:
+    function = ANY[name]
+
+    def apply(values):  # type: ignore[no-untyped-def]
+        for i in range(values.size):
+            values[i] = function(values[i])
+
+    # the last two are next to a multiple of pi/2 as no other double is, and the largest
+    x = np.array([1e6, -1e22, 1e300, 6381956970095103 * 2.0**797, np.finfo(np.float64).max])
+    x = np.concatenate([x, _any_exponent(np.random.default_rng(3), 100_000, 30, 1024)])
+    y = x.copy()
+    numba.njit(apply)(y)
+    assert errors_in_ulps(y, _exact(name, x)).max() <= _BOUNDS[name]
+    y = np.array([np.inf, -np.inf, np.nan])
+    numba.njit(apply)(y)
+    assert np.isnan(y).all()
