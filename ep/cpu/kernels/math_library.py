@@ -12,6 +12,7 @@ from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.tables_activation import ACTIVATION
 from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
 from ep.cpu.kernels.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
 
@@ -52,13 +53,23 @@ def _constant(function: Function) -> Maker:
 
 def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
     """The overrides and the elementary functions among vectorised functions."""
-    overrides = {maker: _constant(functions[name]) for name, maker in _MAKERS.items()}
+    overrides = {maker: _constant(functions[name]) for name, maker in _MAKERS.items() if name in functions}
     return overrides, {name: function for name, function in functions.items() if name not in _MAKERS}
 
 
-_MAKERS = {"sigmoid": stable.sigmoid, "softplus": stable.softplus, "gelu": activation.gelu}
+_MAKERS = {
+    "sigmoid": stable.sigmoid,
+    "softplus": stable.softplus,
+    "gelu": activation.gelu,
+    "silu": activation.silu,
+    "quick_gelu": activation.quick_gelu,
+    "fast_gelu": activation.fast_gelu,
+    "mish": activation.mish,
+}
+"""The makers that a vectorised function takes the place of, by its name."""
+
 _VECTORISED = {
-    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF),
+    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF | ACTIVATION),
     Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW),
 }
 

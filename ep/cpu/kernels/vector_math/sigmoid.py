@@ -1,22 +1,25 @@
-"""sigmoid, softplus and logsigmoid in float64."""
+"""sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
 
 from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select
 from ep.cpu.kernels.vector_math.exponential import exp, exp_reduced
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.logarithm import log_sum
 
+_ENOUGH, _VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
+
 
 @inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
-    """1 / (1 + e^-x), with the rounding errors of the exponential, of the sum and of the quotient.
+def _factors(z, z_rest):  # type: ignore[no-untyped-def]
+    """Return two factors of 1 / (1 + e^-(z + z_rest)), the second a power of 2; -765 <= z <= 40.
 
-    Where x < -600, both e^-x and the result are multiplied by 2^-128: 1 has no weight in the sum there.
+    The rounding errors of the exponential, of the sum and of the quotient are made good. Where z < -600, both e^-z and
+    the result are multiplied by 2^-128: 1 has no weight in the sum there.
     """
-    y = select(x > 40.0, 40.0, x)
-    r, s, n_bits = exp_reduced(-select(y < -750.0, -750.0, y))
+    r, s, n_bits = exp_reduced(-z)
+    s = fma(-z_rest, (1.0 + r) + s, s)
     high = 1.0 + r
     low = ((1.0 - high) + r) + s
-    small = x < -600.0
+    small = z < -600.0
     scale = from_bits((n_bits << 52) + select(small, (1023 - 128) << 52, 1023 << 52))
     p = high + low
     e = p * scale
@@ -27,7 +30,23 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
     inverse = 1.0 / sum_
     # 1 - inverse (sum + sum_low), to first order
     rest = fma(-inverse, sum_low, fma(-inverse, sum_, 1.0))
-    return fma(rest, inverse, inverse) * select(small, 2.0**-128, 1.0)
+    return fma(rest, inverse, inverse), select(small, 2.0**-128, 1.0)
+
+
+@inlined
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + e^-x)."""
+    y = select(x > _ENOUGH, _ENOUGH, x)
+    value, power = _factors(select(y < _VANISHED, _VANISHED, y), 0.0)
+    return value * power
+
+
+@inlined
+def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+    """x sigmoid(z + z_rest) for x and z of one sign and |x| <= |z|; -0 where z is -inf."""
+    one, none = z > _ENOUGH, z < _VANISHED
+    value, power = _factors(select(none, _VANISHED, select(one, _ENOUGH, z)), select(one | none, 0.0, z_rest))
+    return (select(none, -0.0, x) * value) * power
 
 
 @inlined

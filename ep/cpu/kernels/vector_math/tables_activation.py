@@ -1,0 +1,14 @@
+"""The gated activations and the reciprocal square root by name."""
+
+from typing import Any, Final
+
+from ep.cpu.kernels.vector_math import activation, root
+
+ACTIVATION: Final[dict[str, Any]] = {
+    "silu": activation.silu,
+    "quick_gelu": activation.quick_gelu,
+    "fast_gelu": activation.fast_gelu,
+    "mish": activation.mish,
+    "rsqrt": root.rsqrt,
+}
+"""float64 to float64."""
