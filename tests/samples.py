@@ -1,5 +1,7 @@
 """Random and special values of every data type."""
 
+from functools import cache
+
 import numpy as np
 
 from ep.include import DataType
@@ -34,3 +36,36 @@ def _sprinkle(rng: np.random.Generator, values: np.ndarray, special: list) -> np
     for value in special[: len(values)]:
         values[rng.integers(len(values))] = value
     return values
+
+
+# Where the two sides of the function meet, and where e^x, e^(x^2) and their like overflow or vanish.
+CORNERS = [0.5, 0.25, 1, 1.5, 1.7, 2, 2.2, 3, 0.3, 6, 8, 9.2, 10, 13, 14.5, 16.6, 20, 27.2, 36.7, 37.6, 38.5]
+CORNERS += [66.7, 88.37, 88.72, 87.34, 103.97, 104, 128, 149, 708.4, 709.78, 744.4, 745.2, 1022, 1024, 1074]
+
+_SEED = 20240607
+
+
+@cache
+def dense(scalar_type: type, count: int) -> np.ndarray:
+    """Numbers of both signs: evenly in the exponent, evenly around 0, at corners and next to them, and special."""
+    random = np.random.default_rng(_SEED)
+    info = np.finfo(scalar_type)
+    low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))
+    magnitudes = np.concatenate(
+        [
+            2.0 ** random.uniform(low, high, count),
+            2.0 ** random.uniform(-12, 12, count),
+            random.uniform(0, 4, count),
+            random.uniform(0, 40, count),
+            random.uniform(0, 1.1 * float(np.log(info.max)), count),
+            np.sqrt(random.uniform(0, 2.2 * float(np.log(info.max)), count)),
+            np.abs(1 + 2.0 ** random.uniform(-20, 0, count) * random.choice([-1, 1], count)),
+        ]
+    ).astype(scalar_type)
+    corners = np.array(CORNERS, scalar_type)
+    corners = np.concatenate([corners, np.nextafter(corners, 0), np.nextafter(corners, info.max)])
+    special = np.array([0, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal], scalar_type)
+    integers = np.arange(1, 171).astype(scalar_type)
+    halves = (integers - scalar_type(0.5)).astype(scalar_type)
+    positive = np.concatenate([magnitudes, corners, special, integers, halves])
+    return np.concatenate([positive, -positive])

@@ -12,6 +12,7 @@ from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.unary_op import UnaryOp
 from tests import tolerances
 from tests.references.unary import exact, unary
+from tests.samples import dense
 
 SEED = 20240607
 REAL_TYPES = (np.float32, np.float64)
@@ -31,9 +32,6 @@ MORE_ATTRIBUTES = {
     UnaryOp.kSoftPlus: [(2.0, 20.0), (0.25, 1.0), (-1.0, 20.0), (1.0, np.inf)],
     UnaryOp.kThreshold: [(0.5, -7.0), (-3.0, 0.1), (0.0, np.inf)],
 }
-# Where the two sides of the function meet, and where e^x, e^(x^2) and their like overflow or vanish.
-CORNERS = [0.5, 0.25, 1, 1.5, 1.7, 2, 2.2, 3, 0.3, 6, 8, 9.2, 10, 13, 14.5, 16.6, 20, 27.2, 36.7, 37.6, 38.5]
-CORNERS += [66.7, 88.37, 88.72, 87.34, 103.97, 104, 128, 149, 708.4, 709.78, 744.4, 745.2, 1022, 1024, 1074]
 
 
 def declared(kind: Kind) -> list[UnaryOp]:
@@ -86,32 +84,6 @@ def attribute_sets(op: UnaryOp) -> list[tuple]:
     return ([] if None in defaults else [defaults]) + MORE_ATTRIBUTES.get(op, [])
 
 
-@cache
-def sample(scalar_type: type, count: int) -> np.ndarray:
-    """Numbers of both signs: evenly in the exponent, evenly around 0, at corners and next to them, and special."""
-    random = np.random.default_rng(SEED)
-    info = np.finfo(scalar_type)
-    low, high = np.log2(float(info.smallest_subnormal)), np.log2(float(info.max))
-    magnitudes = np.concatenate(
-        [
-            2.0 ** random.uniform(low, high, count),
-            2.0 ** random.uniform(-12, 12, count),
-            random.uniform(0, 4, count),
-            random.uniform(0, 40, count),
-            random.uniform(0, 1.1 * float(np.log(info.max)), count),
-            np.sqrt(random.uniform(0, 2.2 * float(np.log(info.max)), count)),
-            np.abs(1 + 2.0 ** random.uniform(-20, 0, count) * random.choice([-1, 1], count)),
-        ]
-    ).astype(scalar_type)
-    corners = np.array(CORNERS, scalar_type)
-    corners = np.concatenate([corners, np.nextafter(corners, 0), np.nextafter(corners, info.max)])
-    special = np.array([0, np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal], scalar_type)
-    integers = np.arange(1, 171).astype(scalar_type)
-    halves = (integers - scalar_type(0.5)).astype(scalar_type)
-    positive = np.concatenate([magnitudes, corners, special, integers, halves])
-    return np.concatenate([positive, -positive])
-
-
 def errors_in_ulps(got: np.ndarray, want: np.ndarray, op: UnaryOp, x: np.ndarray) -> np.ndarray:
     """|got - want| in spacings of got's type at want, 0 where both are the same NaN or infinity, else inf."""
     info = np.finfo(got.dtype)
@@ -138,7 +110,7 @@ def float_ops() -> list[UnaryOp]:
 @pytest.mark.parametrize("op", float_ops(), ids=lambda op: op.name)
 def test_close_to_the_reference(op, scalar_type):
     slow_reference = op in tolerances.SLOW_REFERENCE and scalar_type is np.float64
-    x = sample(scalar_type, 150 if slow_reference else 1500)
+    x = dense(scalar_type, 150 if slow_reference else 1500)
     bound = tolerances.unary_ulps(op, scalar_type)
     for attributes in attribute_sets(op):
         got = evaluate(op, x, attributes)
@@ -243,7 +215,7 @@ def test_poles_of_the_gamma_functions(scalar_type):
 @pytest.mark.parametrize("scalar_type", REAL_TYPES)
 @pytest.mark.parametrize("op", TO_BOOL + TO_COMPLEX, ids=lambda op: op.name)
 def test_other_result_types_of_real_numbers(op, scalar_type):
-    x = sample(scalar_type, 20)
+    x = dense(scalar_type, 20)
     got = evaluate(op, x)
     np.testing.assert_array_equal(got, unary(op, x, got.dtype))
 
@@ -265,8 +237,8 @@ def test_bool(op):
     np.testing.assert_array_equal(evaluate(op, x), unary(op, x, np.bool_), strict=True)
 
 
-def complex_sample(scalar_type: type) -> np.ndarray:
-    parts = sample(type(scalar_type(0).real), 6)
+def complex_dense(scalar_type: type) -> np.ndarray:
+    parts = dense(type(scalar_type(0).real), 6)
     random = np.random.default_rng(SEED)
     parts = np.concatenate([random.permutation(parts)[:120], np.array([0.0, -0.0, INF, -INF, np.nan, 1, -1])])
     x = np.empty((parts.size, parts.size), scalar_type)
@@ -277,7 +249,7 @@ def complex_sample(scalar_type: type) -> np.ndarray:
 @pytest.mark.parametrize("scalar_type", COMPLEX_TYPES)
 @pytest.mark.parametrize("op", declared(Kind.COMPLEX), ids=lambda op: op.name)
 def test_complex_numbers(op, scalar_type):
-    x = complex_sample(scalar_type)
+    x = complex_dense(scalar_type)
     got = evaluate(op, x)
     want = unary(op, x, got.dtype)
     bound = tolerances.COMPLEX_ULPS.get(op, 0)

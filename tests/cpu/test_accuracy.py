@@ -1,0 +1,50 @@
+"""The accuracy of launches on the CPU, over a dense sample of the whole domain, against its bounds in ulps."""
+
+import numpy as np
+import pytest
+
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep import UnaryOp as U
+from ep.include.primitive import ElementwiseUnaryFactory
+from tests import tolerances
+from tests.references.unary import exact
+from tests.samples import dense
+from tests.ulps import errors_in_ulps
+
+BOUNDS = {
+    **dict.fromkeys((U.kExp, U.kExp2, U.kExpm1, U.kLog, U.kLog2, U.kLog10, U.kLog1p, U.kSqrt, U.kRsqrt), 1),
+    **dict.fromkeys((U.kSin, U.kCos, U.kTan, U.kTanh, U.kSigmoid, U.kErf), 1),
+    **dict.fromkeys((U.kGelu, U.kFastGelu, U.kQuickGelu, U.kSilu, U.kMish, U.kSoftPlus, U.kLogSigmoid, U.kErfc), 2),
+    **dict.fromkeys((U.kSinh, U.kCosh, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh), 2),
+}
+DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
+
+
+@pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
+@pytest.mark.parametrize("op", BOUNDS, ids=lambda op: op.name)
+def test_bounds(op, scalar_type):
+    slow = op in tolerances.SLOW_REFERENCE and scalar_type is np.float64
+    x = dense(scalar_type, 300 if slow else 20_000)
+    got = np.empty_like(x)
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, scalar_type, scalar_type)
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, got, x.size)
+    want = exact(op, x, *DEFAULTS.get(op, ()))
+    errors = errors_in_ulps(got, want)
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= BOUNDS[op], f"{op.name}({x[worst]!r}) = {got[worst]!r}: {errors[worst]:.3g} ulp"
+
+
+@pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
+@pytest.mark.parametrize("op", [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog1p], ids=lambda op: op.name)
+def test_bits_do_not_depend_on_the_place(op, scalar_type):
+    """One by one, in an array, and with a neighbour beyond the limit of the vectorised sine: the same bits."""
+    x = dense(scalar_type, 300)
+    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, scalar_type, scalar_type)
+    together, alone, reversed_ = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+    primitive.Launch(stream, x, together, x.size)
+    primitive.Launch(stream, np.ascontiguousarray(x[::-1]), reversed_, x.size)
+    for i in range(x.size):
+        primitive.Launch(stream, x[i:], alone[i:], 1)
+    kept = ~np.isnan(together)
+    assert together[kept].tobytes() == alone[kept].tobytes() == reversed_[::-1][kept].tobytes()
