@@ -21,6 +21,9 @@ from ep.include.primitive.primitive import kMaxNumDims
 # words of the task's context
 _SRC, _DST, _PLAN = 0, 1, 2
 
+_UNITS = (1, 2, 4, 8, 16)
+_SHORT = 16  # units of a row up to which rows are written together
+
 
 def _unit_row(size: int) -> Any:
     copy_unit, _, fill_units = unit_functions(size)
@@ -38,10 +41,65 @@ def _unit_row(size: int) -> Any:
     return row
 
 
+def _unit_rows(size: int) -> Any:
+    """Many short rows: the second innermost axis is a loop here, and no walk."""
+    copy_unit = unit_functions(size)[0]
+
+    @jit
+    def rows(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+        if src_step == 0 and dst_step == 1 and count == 2:
+            for i in range(num_rows):
+                copy_unit(dst, i * dst_row, src, i * src_row)
+                copy_unit(dst, i * dst_row + 1, src, i * src_row)
+        elif src_step == 0 and dst_step == 1 and count == 3:
+            for i in range(num_rows):
+                copy_unit(dst, i * dst_row, src, i * src_row)
+                copy_unit(dst, i * dst_row + 1, src, i * src_row)
+                copy_unit(dst, i * dst_row + 2, src, i * src_row)
+        elif src_step == 1 and dst_step == 1 and count == 3:
+            for i in range(num_rows):
+                copy_unit(dst, i * dst_row, src, i * src_row)
+                copy_unit(dst, i * dst_row + 1, src, i * src_row + 1)
+                copy_unit(dst, i * dst_row + 2, src, i * src_row + 2)
+        else:
+            for i in range(num_rows):
+                for k in range(count):
+                    copy_unit(dst, i * dst_row + k * dst_step, src, i * src_row + k * src_step)
+
+    return rows
+
+
 @cache
 def task() -> int:
     """The address of the task (context, begin, end) that writes units of the walk."""
-    row_of_1, row_of_2, row_of_4, row_of_8, row_of_16 = (_unit_row(size) for size in (1, 2, 4, 8, 16))
+    row_of_1, row_of_2, row_of_4, row_of_8, row_of_16 = (_unit_row(size) for size in _UNITS)
+    rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (_unit_rows(size) for size in _UNITS)
+
+    @jit
+    def write_row(unit, dst, dst_step, src, src_step, count):  # type: ignore[no-untyped-def]
+        if unit == 4:
+            row_of_4(dst, dst_step, src, src_step, count)
+        elif unit == 16:
+            row_of_16(dst, dst_step, src, src_step, count)
+        elif unit == 8:
+            row_of_8(dst, dst_step, src, src_step, count)
+        elif unit == 2:
+            row_of_2(dst, dst_step, src, src_step, count)
+        else:
+            row_of_1(dst, dst_step, src, src_step, count)
+
+    @jit
+    def write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+        if unit == 4:
+            rows_of_4(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        elif unit == 16:
+            rows_of_16(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        elif unit == 8:
+            rows_of_8(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        elif unit == 2:
+            rows_of_2(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        else:
+            rows_of_1(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
 
     def expand(context, begin, end):  # type: ignore[no-untyped-def]
         plan = load_word(context, _PLAN)
@@ -51,22 +109,29 @@ def task() -> int:
         index = stack_words(8)
         src_offset, dst_offset = first_row(plan, num_outer, begin // inner, index)
         column = begin % inner
+        last = num_outer - 1  # the axis of the rows
+        short = num_outer > 0 and inner <= _SHORT
+        src_row, dst_row = 0, 0
+        if short:
+            src_row, dst_row = load_word(plan, STRIDES + last), load_word(plan, STRIDES + kMaxNumDims + last)
         while begin < end:
-            count = min(inner - column, end - begin)
             src = load_word(context, _SRC) + (src_offset + column * src_step) * unit
             dst = load_word(context, _DST) + (dst_offset + column * dst_step) * unit
-            if unit == 4:
-                row_of_4(dst, dst_step, src, src_step, count)
-            elif unit == 16:
-                row_of_16(dst, dst_step, src, src_step, count)
-            elif unit == 8:
-                row_of_8(dst, dst_step, src, src_step, count)
-            elif unit == 2:
-                row_of_2(dst, dst_step, src, src_step, count)
+            num_rows = 0
+            if short and column == 0:
+                num_rows = min(load_word(plan, DIMS + last) - load_word(index, last), (end - begin) // inner)
+            if num_rows > 1:
+                write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, inner)
+                begin += num_rows * inner
+                # on to the last of these rows, from where the walk goes on
+                store_word(index, last, load_word(index, last) + num_rows - 1)
+                src_offset += (num_rows - 1) * src_row
+                dst_offset += (num_rows - 1) * dst_row
             else:
-                row_of_1(dst, dst_step, src, src_step, count)
-            begin += count
-            column = 0
+                count = min(inner - column, end - begin)
+                write_row(unit, dst, dst_step, src, src_step, count)
+                begin += count
+                column = 0
             src_offset, dst_offset = next_row(plan, num_outer, index, src_offset, dst_offset)
 
     return compile_task("expand.walk", expand)
