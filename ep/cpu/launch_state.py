@@ -19,7 +19,8 @@ TASK: Final = 4
 TASK_ARGUMENT: Final = 5  # what else the task needs: its row kernel, a flag
 ATTRIBUTES: Final = 6  # two float64 values
 OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype object, bytes of an element
-NUM_WORDS: Final = OPERANDS + 6
+FILL_TASK: Final = OPERANDS + 6  # Expand's walk, where a primitive makes use of it
+NUM_WORDS: Final = FILL_TASK + 1
 
 NUM_THREADS: Final = 0  # the word of a device's settings
 
@@ -46,3 +47,7 @@ class LaunchState:
     def set_code(self, settings: int, parallel_range: int, task: int, task_argument: int) -> None:
         """Set the addresses of the device's settings, of the parallel range and of the task, and its argument."""
         self._words[[SETTINGS, PARALLEL_RANGE, TASK, TASK_ARGUMENT]] = settings, parallel_range, task, task_argument
+
+    def set_fill_task(self, task: int) -> None:
+        """Set the address of Expand's walk."""
+        self._words[FILL_TASK] = task

@@ -18,7 +18,8 @@ IN_PLACE: Final = 4  # whether dst may be the very memory of the operand
 UNIT: Final = 6  # bytes moved at once
 DIMS: Final = 8
 STRIDES: Final = DIMS + kMaxNumDims
-NUM_WORDS: Final = STRIDES + 2 * kMaxNumDims
+FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands it, 0 where it is read in place
+NUM_WORDS: Final = FILLS + 2
 
 _KEPT: Final = 256
 
@@ -33,8 +34,13 @@ class Plan:
         operand_counts: tuple[int, int],
         in_place: tuple[bool, bool],
         unit: int = 0,
+        fills: tuple[Plan | None, Plan | None] = (None, None),
     ) -> None:
-        """dims: the axes of the walk, at least one; strides: those of the two operands, in elements (units)."""
+        """dims: the axes of the walk, at least one; strides: those of the two operands, in elements (units).
+
+        fills: for each operand, a plan of Expand's that writes its elements out in the order of the walk, where rows
+            are so short that this is better than one call of the row kernel for each.
+        """
         words = np.zeros(NUM_WORDS, np.int64)
         words[NUM_AXES] = len(dims)
         words[COUNT] = int(np.prod(dims, dtype=np.int64))
@@ -45,7 +51,9 @@ class Plan:
         for operand, steps in enumerate(strides):
             first = STRIDES + kMaxNumDims * operand
             words[first : first + len(dims)] = steps
-        self.in_place = in_place
+        for operand, fill in enumerate(fills):
+            words[FILLS + operand] = fill.address if fill else 0
+        self.in_place, self._fills = in_place, fills
         self._words = words
         self.address: int = words.ctypes.data
 

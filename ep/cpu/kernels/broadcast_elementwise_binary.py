@@ -12,6 +12,7 @@ from typing import Any
 
 from numba.core import types
 
+from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
@@ -19,8 +20,8 @@ from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
-from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
-from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES
+from ep.cpu.launch_state import ATTRIBUTES, FILL_TASK, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.plan import COUNT, DIMS, FILLS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.primitive import kMaxNumDims
@@ -29,6 +30,9 @@ from ep.include.primitive.primitive import kMaxNumDims
 _SRC0, _SRC1, _DST, _STATE = 0, 1, 2, 3
 _PLAN = 4  # of the walk
 _STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
+
+_TILE = 1024  # elements of an operand that are written out together
+_TILE_WORDS = 2 * _TILE  # of 16 bytes at most
 
 
 def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
@@ -86,18 +90,51 @@ def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
 
 @cache
 def walk() -> int:
-    """The address of the task (context, begin, end) that calls the row kernel on each row of the walk."""
+    """The address of the task (context, begin, end) that calls the row kernel on each row of the walk.
 
-    def walk_rows(context, begin, end):  # type: ignore[no-untyped-def]
+    Where rows are short, an operand that is broadcast is written out first, a tile at a time, and the row kernel is
+    called on tiles.
+    """
+
+    @jit
+    def written_out(context, operand, begin, end, tile, fill_context):  # type: ignore[no-untyped-def]
+        """The address of elements [begin, end) of an operand, written to `tile` where it is broadcast."""
+        state, src = load_word(context, _STATE), load_word(context, _SRC0 + operand)
+        size = load_word(state, OPERANDS + 1)
+        fill = load_word(load_word(context, _PLAN), FILLS + operand)
+        if fill == 0:
+            return src + begin * size
+        store_word(fill_context, expand.SRC, src)
+        store_word(fill_context, expand.DST, tile - begin * size)  # the walk adds the place of each element
+        store_word(fill_context, expand.PLAN, fill)
+        call_task(load_word(state, FILL_TASK), fill_context, begin, end)
+        return tile
+
+    @jit
+    def walk_tiles(context, begin, end, row_context):  # type: ignore[no-untyped-def]
+        state = load_word(context, _STATE)
+        dst_size, row_kernel = load_word(state, OPERANDS + 5), load_word(state, TASK_ARGUMENT)
+        tile0, tile1, fill_context = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS), stack_words(3)
+        store_word(row_context, _STEP0, 1)
+        store_word(row_context, _STEP1, 1)
+        while begin < end:
+            stop = min(begin + _TILE, end)
+            store_word(row_context, _SRC0, written_out(context, 0, begin, stop, tile0, fill_context))
+            store_word(row_context, _SRC1, written_out(context, 1, begin, stop, tile1, fill_context))
+            store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
+            call_task(row_kernel, row_context, 0, stop - begin)
+            begin = stop
+
+    @jit
+    def walk_rows(context, begin, end, row_context):  # type: ignore[no-untyped-def]
         plan, state = load_word(context, _PLAN), load_word(context, _STATE)
         src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
         num_outer = load_word(plan, NUM_AXES) - 1
         inner = load_word(plan, DIMS + num_outer)
         step0, step1 = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
-        index, row_context = stack_words(8), stack_words(6)
+        index = stack_words(8)
         offset0, offset1 = first_row(plan, num_outer, begin // inner, index)
         column = begin % inner
-        store_word(row_context, _STATE, state)
         store_word(row_context, _STEP0, step0)
         store_word(row_context, _STEP1, step1)
         row_kernel = load_word(state, TASK_ARGUMENT)
@@ -111,7 +148,15 @@ def walk() -> int:
             column = 0
             offset0, offset1 = next_row(plan, num_outer, index, offset0, offset1)
 
-    return compile_task("broadcast_elementwise_binary.walk", walk_rows)
+    def walk(context, begin, end):  # type: ignore[no-untyped-def]
+        plan, row_context = load_word(context, _PLAN), stack_words(6)
+        store_word(row_context, _STATE, load_word(context, _STATE))
+        if load_word(plan, FILLS) != 0 or load_word(plan, FILLS + 1) != 0:
+            walk_tiles(context, begin, end, row_context)
+        else:
+            walk_rows(context, begin, end, row_context)
+
+    return compile_task("broadcast_elementwise_binary.walk", walk)
 
 
 @jit

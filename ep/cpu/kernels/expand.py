@@ -19,7 +19,7 @@ from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES,
 from ep.include.primitive.primitive import kMaxNumDims
 
 # words of the task's context
-_SRC, _DST, _PLAN = 0, 1, 2
+SRC, DST, PLAN = 0, 1, 2
 
 _UNITS = (1, 2, 4, 8, 16)
 _SHORT = 16  # units of a row up to which rows are written together
@@ -102,7 +102,7 @@ def task() -> int:
             rows_of_1(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
 
     def expand(context, begin, end):  # type: ignore[no-untyped-def]
-        plan = load_word(context, _PLAN)
+        plan = load_word(context, PLAN)
         unit, num_outer = load_word(plan, UNIT), load_word(plan, NUM_AXES) - 1
         inner = load_word(plan, DIMS + num_outer)
         src_step, dst_step = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
@@ -115,8 +115,8 @@ def task() -> int:
         if short:
             src_row, dst_row = load_word(plan, STRIDES + last), load_word(plan, STRIDES + kMaxNumDims + last)
         while begin < end:
-            src = load_word(context, _SRC) + (src_offset + column * src_step) * unit
-            dst = load_word(context, _DST) + (dst_offset + column * dst_step) * unit
+            src = load_word(context, SRC) + (src_offset + column * src_step) * unit
+            dst = load_word(context, DST) + (dst_offset + column * dst_step) * unit
             num_rows = 0
             if short and column == 0:
                 num_rows = min(load_word(plan, DIMS + last) - load_word(index, last), (end - begin) // inner)
@@ -148,9 +148,9 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
     if src < dst + size * dst_count and dst < src + size * src_count and (src != dst or load_word(plan, IN_PLACE) == 0):
         return 1
     context = stack_words(3)
-    store_word(context, _SRC, src)
-    store_word(context, _DST, dst)
-    store_word(context, _PLAN, plan)
+    store_word(context, SRC, src)
+    store_word(context, DST, dst)
+    store_word(context, PLAN, plan)
     grain = max(load_word(state, GRAIN) * size // load_word(plan, UNIT), 1)
     run(state, load_word(state, TASK), context, load_word(plan, COUNT), grain)
     return 0

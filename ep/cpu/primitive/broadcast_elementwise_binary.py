@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,7 +35,9 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         from ep.cpu.kernels import broadcast_elementwise_binary as kernels
+        from ep.cpu.kernels import expand
 
+        self._state.set_fill_task(expand.task())
         row_kernel = kernels.row_kernel(self.request.op, self.src_type, self.dst_type)  # type: ignore[arg-type]
         return kernels.entry(), kernels.walk(), row_kernel
 
@@ -68,7 +70,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         check_overlap(dst, count, "dst", src0, count0, "src0", in_place=count0 == count)
         check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
         if count:
-            plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1))
+            plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1, self.src_type.itemsize))
             self._run(plan.address, src0, src1, dst)
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
@@ -81,11 +83,22 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         return array
 
 
-def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...]) -> Plan:
+_SHORT: Final = 8
+"""Elements of a row up to which an operand that is broadcast is written out first."""
+
+
+def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...], itemsize: int) -> Plan:
     (simple0, simple1), dims = simplify_broadcast_dims(dims0, dims1)
     strides0, strides1 = (_strides(simple, len(dims)) for simple in (simple0, simple1))
     count, count0, count1 = math.prod(dims), math.prod(dims0), math.prod(dims1)
-    return Plan(dims, (strides0, strides1), (count0, count1), (count0 == count, count1 == count))
+    fill0, fill1 = (
+        Plan(dims, (strides, contiguous_strides(dims)), (0, 0), (False, False), itemsize)
+        if len(dims) > 1 and dims[-1] <= _SHORT and operand_count != count
+        else None
+        for strides, operand_count in ((strides0, count0), (strides1, count1))
+    )
+    in_place = count0 == count, count1 == count
+    return Plan(dims, (strides0, strides1), (count0, count1), in_place, fills=(fill0, fill1))
 
 
 def _strides(dims: tuple[int, ...], num_dims: int) -> tuple[int, ...]:
