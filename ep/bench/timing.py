@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -11,6 +12,11 @@ from typing import Final
 
 _SAMPLE_SECONDS: Final = 0.0005  # a shorter call is repeated until a sample takes this long
 _MIN_ROUNDS: Final = 5
+_SLOW: Final = 10
+_ROUNDS_OF_SLOW: Final = 3
+_FIRST_CALLS: Final = 9
+_FIRST_SECONDS: Final = 0.1
+_LONG: Final = 0.05  # waking up threads does not show in a call of so many seconds
 
 
 @dataclass(frozen=True)
@@ -22,29 +28,54 @@ class Timing:
     upper: float
 
 
-def interleaved(calls: Mapping[str, Callable[[], object]], seconds: float = 0.5) -> dict[str, Timing]:
+def interleaved(
+    calls: Mapping[str, Callable[[], object]], seconds: float = 0.5, pause: float = 0.0, yardstick: str = ""
+) -> dict[str, Timing]:
     """Time several calls, each once per round, for `seconds` in all and for at least five rounds.
 
-    Every call has finished its work when it returns. The first round is not counted.
+    Every call has finished its work when it returns. The first round is not counted. A call that takes ten times as
+    long as the fastest is left out after three rounds.
+
+    pause: seconds to sleep before each turn, for threads of the call before that still wait for work and would take
+        processors from the next one. What sleeps by then is woken up by a call that is not counted.
+    yardstick: a call which does other work than the rest, so that none is slow beside it.
     """
-    repeats = {name: _repeats(call) for name, call in calls.items()}
+    first = {name: _first(call) for name, call in calls.items()}
+    repeats = {name: max(1, int(_SAMPLE_SECONDS / taken)) for name, taken in first.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
+    active = list(calls)
     collecting = gc.isenabled()
     gc.disable()
     try:
         end = time.perf_counter() + seconds
-        while time.perf_counter() < end or len(next(iter(samples.values()))) < _MIN_ROUNDS:
-            for name, call in calls.items():
-                samples[name].append(_sample(call, repeats[name]))
+        for round_number in itertools.count():
+            if round_number >= _MIN_ROUNDS and time.perf_counter() >= end:
+                break
+            if round_number == _ROUNDS_OF_SLOW:
+                least = {name: min(found) for name, found in samples.items()}
+                fastest = min((taken for name, taken in least.items() if name != yardstick), default=0.0)
+                active = [name for name in calls if least[name] <= _SLOW * fastest or name == yardstick]
+            for name in active:
+                if pause:
+                    time.sleep(pause)
+                    if first[name] < _LONG:
+                        calls[name]()
+                samples[name].append(_sample(calls[name], repeats[name]))
     finally:
         if collecting:
             gc.enable()
     return {name: _timing(measured) for name, measured in samples.items()}
 
 
-def _repeats(call: Callable[[], object]) -> int:
+def _first(call: Callable[[], object]) -> float:
+    """About what a call takes: the least of a few, for a thread that lost its processor makes one of them long."""
     call()
-    return max(1, int(_SAMPLE_SECONDS / max(_sample(call, 1), 1e-9)))
+    end, least = time.perf_counter() + _FIRST_SECONDS, _sample(call, 1)
+    for _ in range(_FIRST_CALLS):
+        if time.perf_counter() >= end:
+            break
+        least = min(least, _sample(call, 1))
+    return max(least, 1e-9)
 
 
 def _sample(call: Callable[[], object], repeats: int) -> float:

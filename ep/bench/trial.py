@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.cases import Array, Case
+from ep.bench.case import Array, Call, Case
 from ep.bench.timing import Timing, interleaved
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device
@@ -33,7 +33,7 @@ class Trial:
 
     case: Case
     launch: Callable[[], None]
-    numpy: Callable[[], None]
+    numpy: Call
     is_right: bool
     prepare_seconds: float
 
@@ -63,12 +63,11 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     ]
     expected = np.empty(case.out_dims, case.out_type)
 
-    def launch() -> None:
-        case.launch(primitive, stream, inputs, out)
-        stream.Sync()
+    enqueue, numpy = case.bind(primitive, stream, inputs, out), case.numpy(arrays, expected)
 
-    def numpy() -> None:
-        case.numpy(arrays, expected)
+    def launch() -> None:
+        enqueue()
+        stream.Sync()
 
     launch()
     numpy()

@@ -1,0 +1,139 @@
+"""One case: made, computed by everyone and compared, then timed in turns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.peers import Contender, Peer
+from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.bench.case import Array, Case
+from ep.bench.cases import copy
+from ep.bench.timing import Timing, interleaved
+from ep.cli.names import factory_of
+
+Result = dict[str, Any]
+
+COPY_ELEMENTS: Final = 2**25  # 128 MiB of float32
+_SEED: Final = 20
+_PAUSE: Final = 0.002  # in which the threads of most libraries stop to wait for more work
+_COMPARED: Final = 2**20  # of a larger result, the ends of this size are compared, and every 1009th element
+_BESIDE_COPY: Final = 2**26  # a case that moves so many bytes takes turns with the copy
+_ONE_BY_ONE: Final = 2**12
+
+
+class Bench:
+    """The device, its peers, and how long a case may take."""
+
+    def __init__(self, peers: Sequence[Peer], threads: int, seconds: float) -> None:
+        self._peers, self._seconds = peers, seconds
+        self._device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+        self._device.SetNumThreads(threads)
+        self._stream = self._device.CreateStream()
+        self._copy = copy(COPY_ELEMENTS)
+        self._copier: Contender | None = None
+        self._copy_seconds = math.nan
+
+    def copy_bandwidth(self) -> dict[str, float]:
+        """GB/s of everyone's own copy of 128 MiB. The fastest, ep's aside, is what cases are compared with."""
+        ready = self._ready(self._copy, {})
+        times = self._time(ready)
+        best = min((name for name in times if name != "ep"), key=lambda name: times[name].median, default="ep")
+        self._copier, self._copy_seconds = ready[best], times[best].median
+        return {name: self._copy.bytes_moved / timing.median / 1e9 for name, timing in times.items()}
+
+    def measure(self, case: Case) -> Result:
+        """The times of a case; `wrong` says of those whose result differs, which are not timed."""
+        wrong: dict[str, str] = {}
+        with np.errstate(all="ignore"):
+            ready = self._ready(case, wrong)
+            if ready and self._copier and case.bytes_moved >= _BESIDE_COPY:
+                ready["copy"] = self._copier
+            times = self._time(ready)
+        copied = times.pop("copy").median if "copy" in times else self._copy_seconds
+        copy_speed = self._copy.bytes_moved / copied
+        rivals = {name: timing.median for name, timing in times.items() if name != "ep"}
+        best = min(rivals, key=rivals.__getitem__, default=None)
+        ours = times["ep"].median if "ep" in times else None
+        return {
+            "case": case.name,
+            "group": case.group,
+            "dtype": case.key[1 if len(case.key) > 2 else 0].name,
+            "elements": math.prod(case.out_dims),
+            "bytes": case.bytes_moved,
+            "seconds": {name: timing.median for name, timing in times.items()},
+            "quartiles": {name: [timing.lower, timing.upper] for name, timing in times.items()},
+            "best_peer": best,
+            "ratio": rivals[best] / ours if ours and best else None,
+            "share_of_copy": case.bytes_moved / ours / copy_speed if ours and copied == copied else None,
+            "copy_gb_per_s": copy_speed / 1e9 if copied == copied else None,
+            "wrong": wrong,
+        }
+
+    def _time(self, ready: dict[str, Contender]) -> dict[str, Timing]:
+        calls = {name: contender.call for name, contender in ready.items()}
+        return interleaved(calls, self._seconds, _PAUSE, yardstick="copy") if calls else {}
+
+    def _buffer(self, array: Array) -> Array:
+        buffer = self._empty(array.shape, array.dtype)
+        np.copyto(buffer, array)
+        return buffer
+
+    def _empty(self, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        size = math.prod(dims) * dtype.itemsize
+        buffer: Array = self._device.Alloc(AllocationOptions(), size).view(dtype).reshape(dims)
+        return buffer
+
+    def _ready(self, case: Case, wrong: dict[str, str]) -> dict[str, Contender]:
+        """Everyone who computes what the others do."""
+        primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCPU, *case.key)
+        inputs = [self._buffer(np.asarray(array)) for array in case.make(np.random.default_rng(_SEED))]
+        out = self._empty(case.out_dims, case.out_type)
+        flat = [array.reshape(-1) for array in inputs]
+        ours = Contender(case.bind(primitive, self._stream, flat, out.reshape(-1)), lambda: out)
+        ours.call()
+        result = _sample(out).copy()
+        ready = {}
+        if self._is_right(case, inputs, out, result):
+            ready["ep"] = ours
+        else:
+            wrong["ep"] = "differs from NumPy"
+        for peer in self._peers:
+            contender = peer.prepare(case, inputs, out)
+            if contender is None:
+                continue
+            out.reshape(-1).view(np.uint8).fill(0xA5)
+            contender.call()
+            got = _sample(contender.result().reshape(case.out_dims))
+            if case.is_right(result, got):
+                ready[peer.name] = contender
+            else:
+                wrong[peer.name] = f"differs from ep, {_difference(result, got)}"
+        return ready
+
+    def _is_right(self, case: Case, inputs: list[Array], out: Array, result: Array) -> bool:
+        if case.numpy_has_it:
+            case.numpy(inputs, out)()
+            return case.is_right(result, _sample(out))
+        x = inputs[0].reshape(-1)[:_ONE_BY_ONE]
+        expected = np.empty(x.shape, case.out_type)
+        case.numpy([x], expected)()
+        return case.is_right(result[: x.size], expected)
+
+
+def _sample(array: Array) -> Array:
+    """What is compared of a result."""
+    flat = array.reshape(-1)
+    if flat.size <= 4 * _COMPARED:
+        return flat
+    return np.concatenate([flat[:_COMPARED], flat[_COMPARED:-_COMPARED:1009], flat[-_COMPARED:]])
+
+
+def _difference(ours: Array, theirs: Array) -> str:
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    differs = a != b
+    worst = int(np.argmax(np.where(differs, np.nan_to_num(np.abs(a - b), nan=np.inf), 0)))
+    return f"{np.count_nonzero(differs)} of {a.size} compared, such as {a[worst]:g} and {b[worst]:g}"

@@ -1,0 +1,87 @@
+"""The command line of `python -m benchmarks`. It imports neither NumPy nor a peer, so that threads can be set first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Final
+
+SETS: Final = ("unary", "binary", "gather", "batch_gather", "transformer", "expand", "startup")
+PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
+DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
+_QUICK_DTYPES: Final = ("float32",)
+_THREADS: Final = (
+    *("EP_CPU_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
+    *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC"),
+)
+
+
+def parse(given: list[str] | None = None) -> argparse.Namespace:
+    """Read the command line and fill in what depends on `--quick`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Time the primitives on the CPU against the libraries a user might pick instead.",
+    )
+    comma = "comma-separated"
+    parser.add_argument("--only", type=_names(SETS), default=SETS, metavar="SETS", help=f"{comma}: {', '.join(SETS)}")
+    parser.add_argument("--cases", default="", metavar="REGEX", help="only cases whose name contains a match")
+    parser.add_argument("--sizes", type=_sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 1000,2^20")
+    parser.add_argument("--dtypes", type=_names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
+    parser.add_argument("--peers", type=_names(PEERS), default=PEERS, help=f"{comma}: {', '.join(PEERS)}")
+    parser.add_argument("--threads", type=_positive, default=_available(), help="of each library; default: %(default)s")
+    parser.add_argument("--quick", action="store_true", help="few cases and sizes, float32: under three minutes")
+    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
+    parser.add_argument("--seconds", type=float, help="for each case; default: 0.5, quick 0.25")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw achieved bandwidth by size, as PNG")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="FILE", help="measure nothing: put together what --json wrote before"
+    )
+    parser.add_argument("--list", action="store_true", help="print the cases and measure nothing")
+    arguments = parser.parse_args(given)
+    arguments.dtypes = arguments.dtypes or (_QUICK_DTYPES if arguments.quick else DTYPES)
+    if arguments.seconds is None:
+        arguments.seconds = 0.25 if arguments.quick else 0.5
+    return arguments
+
+
+def set_threads(threads: int) -> None:
+    """Tell every library that has yet to be imported how many threads to use."""
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+
+
+def _available() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _names:
+    """Reads a comma-separated list of known names."""
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        names = tuple(part.strip() for part in text.split(","))
+        if unknown := [name for name in names if name not in self._known]:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(self._known)}")
+        return names
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = []
+    for part in text.split(","):
+        base, _, exponent = part.partition("^")
+        try:
+            sizes.append(int(base) ** int(exponent or 1))
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{part!r} is no number of elements, such as 1000 or 2^20") from None
+        if sizes[-1] < 1:
+            raise argparse.ArgumentTypeError(f"{part!r}: at least one element")
+    return tuple(sizes)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(text)

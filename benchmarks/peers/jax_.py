@@ -1,0 +1,89 @@
+"""JAX: functions compiled by XLA. They have no `out=`; each call gives the result before back to be written over."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.peers import Contender
+from ep.bench.case import Array, Arrays, BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.include.primitive import BinaryOp, UnaryOp
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+import jax
+import jax.numpy as jnp
+
+_SAME_NAME: Final = (
+    *(UnaryOp.kAbs, UnaryOp.kNegative, UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kLog, UnaryOp.kLog2),
+    *(UnaryOp.kLog10, UnaryOp.kLog1p, UnaryOp.kSqrt, UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan, UnaryOp.kAsin),
+    *(UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kSinh, UnaryOp.kCosh, UnaryOp.kTanh, UnaryOp.kAsinh, UnaryOp.kAcosh),
+    UnaryOp.kAtanh,
+)
+_UNARY: Final[dict[UnaryOp, Callable[[Any], Any]]] = {
+    **{op: getattr(jnp, op.name[1:].lower()) for op in _SAME_NAME},
+    UnaryOp.kIdentity: lambda x: jnp.array(x, copy=True),
+    UnaryOp.kRelu: lambda x: jnp.maximum(x, 0),
+    UnaryOp.kRsqrt: jax.lax.rsqrt,
+    UnaryOp.kSigmoid: jax.nn.sigmoid,
+    UnaryOp.kLogSigmoid: jax.nn.log_sigmoid,
+    UnaryOp.kErf: jax.lax.erf,
+    UnaryOp.kErfc: jax.lax.erfc,
+    UnaryOp.kLgamma: jax.lax.lgamma,
+    UnaryOp.kDigamma: jax.lax.digamma,
+    UnaryOp.kGelu: lambda x: jax.nn.gelu(x, approximate=False),
+    UnaryOp.kFastGelu: jax.nn.gelu,
+    UnaryOp.kQuickGelu: lambda x: x * jax.nn.sigmoid(1.702 * x),
+    UnaryOp.kSilu: jax.nn.silu,
+    UnaryOp.kMish: jax.nn.mish,
+    UnaryOp.kSoftPlus: jax.nn.softplus,
+    UnaryOp.kElu: jax.nn.elu,
+    UnaryOp.kSelu: jax.nn.selu,
+}
+_BINARY: Final = {
+    BinaryOp.kAdd: jnp.add,
+    BinaryOp.kMul: jnp.multiply,
+    BinaryOp.kPow: jnp.power,
+    BinaryOp.kLessThan: jnp.less,
+}
+
+
+class Adapter:
+    name = "jax"
+    version = jax.__version__
+    note = "no out=: the result before is donated to the call; threads through NPROC, read when it starts"
+
+    def __init__(self, threads: int) -> None:
+        jax.config.update("jax_enable_x64", True)
+
+    def prepare(self, case: Case, inputs: Arrays, out: Array) -> Contender | None:
+        function = _function(case)
+        if function is None:
+            return None
+        # the last argument is not read: its memory becomes the result's
+        compiled = jax.jit(lambda *given: function(*given[:-1]), donate_argnums=len(inputs), keep_unused=True)
+        arrays = [jax.device_put(array, may_alias=True) for array in inputs]
+        results = [jnp.zeros(case.out_dims, case.out_type)]
+
+        def call() -> None:
+            results[0] = compiled(*arrays, results[0])
+            results[0].block_until_ready()
+
+        return Contender(call, lambda: np.asarray(results[0]))
+
+
+def _function(case: Case) -> Any:
+    match case.work:
+        case UnaryWork(op):
+            return _UNARY.get(op)
+        case BinaryWork(op):
+            return _BINARY.get(op)
+        case GatherWork():
+            return lambda params, indices: jnp.take(params, indices, axis=1, mode="clip")
+        case BatchGatherWork():
+            return lambda params, indices: jax.vmap(lambda p, i: jnp.take(p, i, axis=0, mode="clip"))(params, indices)
+        case ExpandWork():
+            return lambda src: jnp.broadcast_to(src, case.out_dims)
+    return None

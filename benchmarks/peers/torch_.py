@@ -1,0 +1,83 @@
+"""PyTorch: the `out=` forms, those of the activations too, which `torch.nn.functional` hides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from benchmarks.peers import Contender
+from ep.bench.case import Array, Arrays, BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.include.primitive import BinaryOp, UnaryOp
+
+_NN: Final[Any] = torch._C._nn
+_SELU: Final = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+_SAME_NAME: Final = (
+    *(UnaryOp.kAbs, UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10),
+    *(UnaryOp.kLog1p, UnaryOp.kSqrt, UnaryOp.kRsqrt, UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan, UnaryOp.kAsin),
+    *(UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kSinh, UnaryOp.kCosh, UnaryOp.kTanh, UnaryOp.kAsinh, UnaryOp.kAcosh),
+    *(UnaryOp.kAtanh, UnaryOp.kSigmoid, UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kLgamma, UnaryOp.kDigamma),
+    UnaryOp.kNegative,
+)
+_UNARY: Final[dict[UnaryOp, Callable[..., object]]] = {
+    **{op: getattr(torch, op.name[1:].lower()) for op in _SAME_NAME},
+    UnaryOp.kIdentity: lambda x, out: out.copy_(x),
+    UnaryOp.kRelu: lambda x, out: torch.clamp_min(x, 0, out=out),  # relu has no out=
+    UnaryOp.kGelu: _NN.gelu,
+    UnaryOp.kFastGelu: partial(_NN.gelu, approximate="tanh"),
+    UnaryOp.kQuickGelu: lambda x, out: torch.mul(x, 1.702, out=out).sigmoid_().mul_(x),
+    UnaryOp.kSilu: _NN.silu,
+    UnaryOp.kMish: _NN.mish,
+    UnaryOp.kSoftPlus: _NN.softplus,
+    UnaryOp.kElu: _NN.elu,
+    UnaryOp.kSelu: lambda x, out: _NN.elu(x, *_SELU, out=out),
+    UnaryOp.kLogSigmoid: _NN.log_sigmoid,
+}
+_BINARY: Final[dict[BinaryOp, Callable[..., object]]] = {
+    BinaryOp.kAdd: torch.add,
+    BinaryOp.kMul: torch.mul,
+    BinaryOp.kPow: torch.pow,
+    BinaryOp.kLessThan: torch.lt,
+}
+
+
+class Adapter:
+    name = "torch"
+    version = torch.__version__
+    note = ""
+
+    def __init__(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+
+    def prepare(self, case: Case, inputs: Arrays, out: Array) -> Contender | None:
+        call = self._call(case, [_tensor(array) for array in inputs], _tensor(out))
+        return None if call is None else Contender(call, lambda: out)
+
+    def _call(self, case: Case, inputs: list[torch.Tensor], out: torch.Tensor) -> Callable[[], object] | None:
+        match case.work:
+            case UnaryWork(op) if op in _UNARY:
+                return partial(_UNARY[op], inputs[0], out=out)
+            case BinaryWork(op) if op in _BINARY:
+                return partial(_BINARY[op], *inputs, out=out)
+            case GatherWork(outer=1):
+                return partial(torch.index_select, inputs[0][0], 0, inputs[1], out=out[0])
+            case GatherWork():
+                return partial(torch.index_select, inputs[0], 1, inputs[1], out=out)
+            case BatchGatherWork():
+                index = inputs[1][:, :, None].expand(out.shape)
+                return partial(torch.gather, inputs[0], 1, index, out=out)
+            case ExpandWork():
+                return partial(out.copy_, inputs[0].expand(out.shape))
+        return None
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    """A tensor on the array's memory."""
+    is_bfloat16 = array.dtype == ml_dtypes.bfloat16
+    tensor: torch.Tensor = torch.from_numpy(array.view(np.int16) if is_bfloat16 else array)
+    return tensor.view(torch.bfloat16) if is_bfloat16 else tensor

@@ -1,0 +1,142 @@
+"""Runs put together: the median of each case over the runs, the table, the summary."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from ep.cli import output
+
+Result = dict[str, Any]
+
+WANTED: Final = 0.95
+_FROM: Final = 2**16  # smaller cases measure the launch
+_COMPUTES_FROM: Final = 2**20
+_COLUMNS: Final = (
+    *("set", "case", "dtype", "size", "ep ms", "spread", "best peer", "peer ms", "ratio"),
+    *("GB/s", "of copy"),
+)
+
+
+def key(result: Result) -> tuple[str, str, str, int]:
+    """What is the same in every run."""
+    return result["set"], result["case"], result["dtype"], result["size"]
+
+
+def combined(runs: Sequence[Sequence[Result]]) -> list[Result]:
+    """One result per case: medians over the runs in which it is."""
+    found: dict[tuple[Any, ...], list[Result]] = {}
+    for run in runs:
+        for result in run:
+            found.setdefault(key(result), []).append(result)
+    return [_combined(results) for results in found.values()]
+
+
+def _combined(results: list[Result]) -> Result:
+    names = [name for name in results[0]["seconds"] if all(name in result["seconds"] for result in results)]
+    seconds = {name: statistics.median(result["seconds"][name] for result in results) for name in names}
+    ratios = [result["ratio"] for result in results if result["ratio"] is not None]
+    shares = [result["share_of_copy"] for result in results if result["share_of_copy"] is not None]
+    rivals = {name: taken for name, taken in seconds.items() if name != "ep"}
+    return results[0] | {
+        "seconds": seconds,
+        "quartiles": {name: _middle(result["quartiles"][name] for result in results) for name in names},
+        "best_peer": min(rivals, key=rivals.__getitem__, default=None),
+        "ratio": statistics.median(ratios) if ratios else None,
+        "ratios": ratios,
+        "share_of_copy": statistics.median(shares) if shares else None,
+        "wrong": {name: text for result in results for name, text in result["wrong"].items()},
+        "runs": len(results),
+    }
+
+
+def _middle(quartiles: Iterable[list[float]]) -> list[float]:
+    return [statistics.median(values) for values in zip(*quartiles, strict=True)]
+
+
+def show(results: Sequence[Result]) -> None:
+    """The table."""
+    output.table(_COLUMNS, [_row(result) for result in results], right=(*_COLUMNS[3:6], *_COLUMNS[7:]))
+
+
+def _row(result: Result) -> list[str]:
+    start = [result["set"], result["case"], result["dtype"], f"{result['elements']:,}"]
+    ours, best = result["seconds"].get("ep"), result["best_peer"]
+    if ours is None:
+        return [*start, "wrong", *[""] * 6]
+    lower, upper = result["quartiles"]["ep"]
+    peer = [best, _milliseconds(result["seconds"][best]), f"{result['ratio']:.2f}"] if best else ["", "", ""]
+    return [
+        *start,
+        _milliseconds(ours),
+        f"{(upper - lower) / ours:.0%}",
+        *peer,
+        f"{result['bytes'] / ours / 1e9:.1f}",
+        "" if result["share_of_copy"] is None else f"{result['share_of_copy']:.2f}",
+    ]
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.5f}" if seconds < 1e-4 else f"{seconds * 1e3:.3f}"
+
+
+def summarise(results: Sequence[Result]) -> None:
+    """Geometric means, the cases that are behind, and results that differ."""
+    rated = [result for result in results if result["ratio"]]
+    launched = [result for result in rated if result["size"] >= _FROM]
+    print("\ngeometric means of the ratios (time of the best peer / time of ep):")
+    _mean("all cases", rated)
+    _mean(f"all cases of at least {_FROM:,} elements", launched)
+    for group in dict.fromkeys(result["group"] for result in rated):
+        if group != "transcendental":
+            _mean(f"{group}, at least {_FROM:,} elements", [r for r in launched if r["group"] == group])
+    for dtype in dict.fromkeys(result["dtype"] for result in rated):
+        chosen = [r for r in rated if r["group"] == "transcendental" and r["dtype"] == dtype]
+        large = [r for r in chosen if r["size"] >= _COMPUTES_FROM]
+        _mean(f"transcendental {dtype}, at least {_COMPUTES_FROM:,} elements", large)
+    _mean("fewer than 1,001 elements", [r for r in rated if r["size"] <= 1000])
+    _halves(results)
+    _behind(launched)
+    for result in results:
+        for name, text in result["wrong"].items():
+            print(f"not timed: {name}, {_name(result)}: {text}")
+
+
+def _mean(what: str, results: Sequence[Result]) -> None:
+    if results:
+        mean = math.exp(statistics.fmean(math.log(result["ratio"]) for result in results))
+        print(f"  {mean:5.2f}  {what} ({output.plural(len(results), 'case')})")
+
+
+def _halves(results: Sequence[Result]) -> None:
+    """The time of the 16-bit types per element, where float32 was measured as well."""
+    times = {key(result): result["seconds"]["ep"] for result in results if "ep" in result["seconds"]}
+    for dtype in ("float16", "bfloat16"):
+        for group in ("transcendental", "memory-bound"):
+            logs = [
+                math.log(times[key(result)] / times[beside])
+                for result in results
+                if result["dtype"] == dtype
+                and result["group"] == group
+                and result["size"] >= _COMPUTES_FROM
+                and (beside := key(result | {"dtype": "float32"})) in times
+                and key(result) in times
+            ]
+            if logs:
+                mean = math.exp(statistics.fmean(logs))
+                print(f"  {mean:5.2f}  {dtype}'s time / float32's, {group} ({output.plural(len(logs), 'case')})")
+
+
+def _behind(results: Sequence[Result]) -> None:
+    behind = sorted((r for r in results if r["ratio"] < WANTED), key=lambda r: r["ratio"])
+    print(f"\nratio below {WANTED} at {_FROM:,} elements or more: {len(behind)} of {len(results)}")
+    for result in behind:
+        ratios = ", ".join(f"{ratio:.2f}" for ratio in result["ratios"])
+        each_run = f" ({ratios})" if result["runs"] > 1 else ""
+        print(f"  {result['ratio']:5.2f}  {_name(result)}: {result['best_peer']}{each_run}")
+
+
+def _name(result: Result) -> str:
+    return f"{result['set']} {result['case']}, {result['dtype']}, {result['elements']:,} elements"

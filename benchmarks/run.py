@@ -1,0 +1,93 @@
+"""A whole benchmark: measured or read, shown, written, drawn."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import machine, plot, report, startup
+from benchmarks.measure import Bench
+from benchmarks.peers import installed_peers
+from benchmarks.selection import Selection
+from ep.cli import output
+from ep.include.data_type import as_data_type
+
+
+def run(arguments: Namespace) -> int:
+    """Do what the command line asks for; 1 where a result of ep's is wrong."""
+    sets = [name for name in arguments.only if name != "startup"]
+    dtypes = [as_data_type(name).dtype for name in arguments.dtypes]
+    selection = Selection(sets, dtypes, arguments.sizes, arguments.quick, arguments.cases)
+    if arguments.list:
+        for name, size, case in selection:
+            print(f"{name}: {case.name}, {case.out_type}, {size:,} elements")
+        return 0
+    document = _read(arguments.read) if arguments.read else _measure(arguments, selection)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+    results = report.combined(document["runs"])
+    if results:
+        report.show(results)
+    if document["startup"]:
+        startup.show(document["startup"])
+    if results:
+        report.summarise(results)
+    if arguments.plot:
+        title = f"{document['machine']['processor']}, {document['threads']} threads, {document['date'][:10]}"
+        plot.draw(results, max(document["copy_gb_per_s"].values()), title, arguments.plot)
+    return 1 if any("ep" in result["wrong"] for result in results) else 0
+
+
+def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
+    peers = installed_peers(arguments.threads, arguments.peers)
+    for peer in peers:
+        print(f"{peer.name} {peer.version}" + (f" ({peer.note})" if peer.note else ""))
+    document = machine.describe(arguments.threads) | {
+        "peers": {peer.name: {"version": peer.version, "note": peer.note} for peer in peers},
+        "seconds_per_case": arguments.seconds,
+        "copy_gb_per_s": {},
+        "startup": startup.measure() if "startup" in arguments.only else {},
+        "runs": [],
+    }
+    total = sum(1 for _ in selection)
+    if total == 0:
+        return document
+    bench, start = Bench(peers, arguments.threads, arguments.seconds), time.perf_counter()
+    for number in range(arguments.repeat):
+        with np.errstate(all="ignore"):
+            copies = bench.copy_bandwidth()
+        theirs = {name: speed for name, speed in copies.items() if name != "ep"} or copies
+        fastest = max(theirs, key=theirs.__getitem__)
+        print(f"run {number + 1}: a copy of 128 MiB: " + ", ".join(f"{n} {s:.1f}" for n, s in copies.items()) + " GB/s")
+        document["copy_gb_per_s"] = {fastest: theirs[fastest]}
+        results = []
+        with output.progress(f"cases of run {number + 1}", total) as advance:
+            for name, size, case in selection:
+                results.append({"set": name, "size": size, **bench.measure(case)})
+                advance(1)
+        document["runs"].append(results)
+        if arguments.json:  # what there is so far
+            arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+    print(f"{total:,} cases, {time.perf_counter() - start:.0f} s\n")
+    return document
+
+
+def _read(paths: list[Path]) -> dict[str, Any]:
+    """The runs of several files in one document that is otherwise the first of them."""
+    documents = [json.loads(path.read_text()) for path in paths]
+    different = {(d["machine"]["processor"], d["threads"], json.dumps(d["versions"])) for d in documents}
+    if len(different) > 1:
+        print("warning: the files come from different machines, threads or versions")
+    started = [document["startup"] for document in documents if document["startup"]]
+    copies = [document["copy_gb_per_s"] for document in documents]
+    merged: dict[str, Any] = documents[0] | {
+        "runs": [results for document in documents for results in document["runs"]],
+        "startup": started[0] if started else {},
+        "copy_gb_per_s": max(copies, key=lambda found: max(found.values(), default=0)),
+    }
+    return merged

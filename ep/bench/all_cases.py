@@ -1,0 +1,24 @@
+"""All cases, by set, size and dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ep.bench.case import Case
+from ep.bench.cases_binary import binary_cases
+from ep.bench.cases_expand import expand_cases
+from ep.bench.cases_gather import batch_gather_cases, gather_cases, transformer_cases
+from ep.bench.cases_unary import unary_cases
+
+SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
+    "unary": unary_cases,
+    "binary": binary_cases,
+    "gather": gather_cases,
+    "batch_gather": batch_gather_cases,
+    "transformer": transformer_cases,
+    "expand": expand_cases,
+}
+"""What makes the cases of a set, with about so many elements in the result, for a dtype of `builders.DTYPES`."""

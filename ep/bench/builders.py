@@ -1,0 +1,211 @@
+"""Cases of any size: one function for each primitive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from ep.bench import data
+from ep.bench.case import (
+    Array,
+    Arrays,
+    BatchGatherWork,
+    BinaryWork,
+    Call,
+    Case,
+    ExpandWork,
+    GatherWork,
+    UnaryWork,
+)
+from ep.bench.numpy_ways import Way
+from ep.include.data_type import DTypeLike
+from ep.include.primitive import (
+    BatchGather,
+    BinaryOp,
+    BroadcastElementwiseBinary,
+    ElementwiseUnary,
+    Expand,
+    Gather,
+    UnaryOp,
+)
+from ep.include.stream import Stream
+
+_MAX_NUM_DIMS: Final = 4
+
+
+def gather(
+    name: str,
+    rows: int,
+    row_size: int,
+    num_indices: int,
+    *,
+    outer: int = 1,
+    dtype: DTypeLike = np.float32,
+    index_type: DTypeLike = np.int32,
+    order: data.Order = "skewed",
+    **about: Any,
+) -> Case:
+    """Rows of `row_size` elements of [outer, rows, row_size]."""
+    item, index, dims = np.dtype(dtype), np.dtype(index_type), (outer, rows, row_size)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return data.numbers(rng, dims, item), data.indices(rng, rows, (num_indices,), index, order)
+
+    def bind(primitive: Gather, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, *dims, inputs[0], num_indices, inputs[1], out)
+
+    def numpy(inputs: Arrays, out: Array) -> Call:
+        # the default mode would copy through a buffer
+        if outer == 1:
+            return partial(np.take, inputs[0][0], inputs[1], axis=0, out=out[0], mode="clip")
+        return partial(np.take, inputs[0], inputs[1], axis=1, out=out, mode="clip")
+
+    moved = 2 * outer * num_indices * row_size * item.itemsize + num_indices * index.itemsize
+    return Case(
+        name, Gather, (item, index), GatherWork(*dims, num_indices), make,
+        (outer, num_indices, row_size), item, bind, numpy, moved, **about,
+    )  # fmt: skip
+
+
+def batch_gather(
+    name: str,
+    batch: int,
+    rows: int,
+    row_size: int,
+    num_indices: int,
+    *,
+    dtype: DTypeLike = np.float32,
+    order: data.Order = "uniform",
+    **about: Any,
+) -> Case:
+    """In each batch, rows of `row_size` elements by the batch's own int64 indices."""
+    item, index, dims = np.dtype(dtype), np.dtype(np.int64), (batch, num_indices, row_size)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return (
+            data.numbers(rng, (batch, rows, row_size), item),
+            data.indices(rng, rows, (batch, num_indices), index, order),
+        )
+
+    def bind(primitive: BatchGather, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, batch, 1, rows, row_size, inputs[0], num_indices, inputs[1], out)
+
+    def numpy(inputs: Arrays, out: Array) -> Call:
+        def take() -> None:
+            for params, indices, destination in zip(*inputs, out, strict=True):
+                np.take(params, indices, axis=0, out=destination, mode="clip")
+
+        return take
+
+    moved = (2 * row_size * item.itemsize + index.itemsize) * batch * num_indices
+    return Case(
+        name, BatchGather, (item, index), BatchGatherWork(batch, rows, row_size, num_indices), make,
+        dims, item, bind, numpy, moved, **about,
+    )  # fmt: skip
+
+
+def expand(
+    name: str, src_dims: tuple[int, ...], dst_dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any
+) -> Case:
+    """An array repeated along the axes where src_dims has 1."""
+    item = np.dtype(dtype)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return (data.numbers(rng, src_dims, item),)
+
+    def bind(primitive: Expand, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, src_dims, inputs[0], dst_dims, out)
+
+    def numpy(inputs: Arrays, out: Array) -> Call:
+        return partial(np.copyto, out, np.broadcast_to(inputs[0], dst_dims))
+
+    moved = (math.prod(src_dims) + math.prod(dst_dims)) * item.itemsize
+    return Case(
+        name, Expand, (item, len(dst_dims)), ExpandWork(), make, dst_dims, item, bind, numpy, moved, **about
+    )  # fmt: skip
+
+
+def unary(
+    name: str,
+    op: UnaryOp,
+    dims: tuple[int, ...],
+    numpy: Way,
+    relative_error: float = 0.0,
+    *,
+    dtype: DTypeLike = np.float32,
+    domain: tuple[float, float] | None = None,
+    **about: Any,
+) -> Case:
+    """An op on numbers of its domain; `numpy(x, out)` is NumPy's way."""
+    item, count = np.dtype(dtype), math.prod(dims)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return (data.numbers(rng, dims, item, *(domain or ())),)
+
+    def bind(primitive: ElementwiseUnary, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, inputs[0], out, count)
+
+    return Case(
+        name, ElementwiseUnary, (op, item, item), UnaryWork(op), make, dims, item, bind,
+        lambda inputs, out: partial(numpy, inputs[0], out), 2 * count * item.itemsize,
+        relative_error=relative_error, absolute_error=relative_error, **about,
+    )  # fmt: skip
+
+
+def binary(
+    name: str,
+    op: BinaryOp,
+    dims0: tuple[int, ...],
+    dims1: tuple[int, ...],
+    numpy: Way,
+    dst_type: DTypeLike | None = None,
+    *,
+    dtype: DTypeLike = np.float32,
+    domain: tuple[float, float] | None = None,
+    relative_error: float = 0.0,
+    **about: Any,
+) -> Case:
+    """An op on pairs of numbers, the first operand's of the domain, with broadcasting; `numpy(x, y, out)` as above.
+
+    dst_type: that of the operands where left out.
+    """
+    item = np.dtype(dtype)
+    dims, out_type = np.broadcast_shapes(dims0, dims1), item if dst_type is None else np.dtype(dst_type)
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return data.numbers(rng, dims0, item, *(domain or ())), data.numbers(rng, dims1, item)
+
+    def bind(primitive: BroadcastElementwiseBinary, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        return partial(primitive.Launch, stream, dims0, inputs[0], dims1, inputs[1], out)
+
+    moved = (math.prod(dims0) + math.prod(dims1)) * item.itemsize + math.prod(dims) * out_type.itemsize
+    return Case(
+        name, BroadcastElementwiseBinary, (op, item, out_type, max(_MAX_NUM_DIMS, len(dims))), BinaryWork(op), make,
+        dims, out_type, bind, lambda inputs, out: partial(numpy, *inputs, out), moved,
+        relative_error=relative_error, absolute_error=relative_error, **about,
+    )  # fmt: skip
+
+
+DTYPES: Final = tuple(
+    map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.int32, np.int64))
+)
+"""What cases are made for; each set says which of them its cases take."""
+
+FLOATS: Final = DTYPES[:4]
+
+RELATIVE_ERROR: Final = dict(zip(FLOATS, (2e-5, 1e-10, 1e-2, 6e-2), strict=True))
+"""How far two libraries' results of a transcendental function may be apart and both be taken for right."""
+
+
+def shape(size: int, num_dims: int) -> tuple[int, ...]:
+    """Dims of about `size` elements in all, as equal as powers of two can be; the later ones are the larger."""
+    bits, dims = max(size, 1).bit_length() - 1, []
+    for position in range(num_dims, 0, -1):
+        dims.append(2 ** (bits // position))
+        bits -= bits // position
+    return tuple(dims)

@@ -1,0 +1,107 @@
+"""What a case is: the inputs, the primitive and how it is launched, NumPy's way, and the bytes that have to move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.stream import Stream
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Arrays: TypeAlias = Sequence[Array]
+Call: TypeAlias = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class UnaryWork:
+    """`op` of every element."""
+
+    op: UnaryOp
+
+
+@dataclass(frozen=True)
+class BinaryWork:
+    """`op` of every pair of elements of two operands with broadcasting."""
+
+    op: BinaryOp
+
+
+@dataclass(frozen=True)
+class GatherWork:
+    """Rows along axis 1 of [outer, gather, inner] elements, by a vector of indices."""
+
+    outer: int
+    gather: int
+    inner: int
+    num_indices: int
+
+
+@dataclass(frozen=True)
+class BatchGatherWork:
+    """Rows along axis 1 of [batch, gather, inner] elements, by [batch, num_indices] indices."""
+
+    batch: int
+    gather: int
+    inner: int
+    num_indices: int
+
+
+@dataclass(frozen=True)
+class ExpandWork:
+    """An array repeated along its axes of size 1, to the dims of the result."""
+
+
+Work: TypeAlias = UnaryWork | BinaryWork | GatherWork | BatchGatherWork | ExpandWork
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to compute. It knows no device.
+
+    name: what it is, in words.
+    primitive: the interface; `key` is what its factory's New takes.
+    work: the same without names of this package's arguments, for other libraries.
+    make: inputs from a random generator, the same ones from the same seed.
+    out_dims, out_type: the result.
+    bind: a launch of a primitive on a stream, from buffers of the inputs to a buffer of the result.
+    numpy: computes the same into an array, with the fastest plain NumPy that allocates nothing.
+    numpy_has_it: False where NumPy lacks the function and `numpy` goes number by number, for comparison only.
+    bytes_moved: what has to be read and written at least.
+    relative_error: how far a right result may be from NumPy's; 0 for equal.
+    absolute_error: how far in addition.
+    group: what it is summed up with.
+    core: whether it belongs to a short run.
+    """
+
+    name: str
+    primitive: type[Any]
+    key: tuple[Any, ...]
+    work: Work
+    make: Callable[[np.random.Generator], Arrays]
+    out_dims: tuple[int, ...]
+    out_type: np.dtype[Any]
+    bind: Callable[[Any, Stream, Sequence[Any], Any], Call]
+    numpy: Callable[[Arrays, Array], Call]
+    bytes_moved: int
+    numpy_has_it: bool = True
+    relative_error: float = 0.0
+    absolute_error: float = 0.0
+    group: str = ""
+    core: bool = True
+
+    def is_right(self, result: Array, expected: Array) -> bool:
+        """Whether `result` is as near to the expected one as it should be."""
+        if self.relative_error == 0:
+            return np.array_equal(result, expected)
+        wide = np.result_type(self.out_type, np.float32)
+        return np.allclose(
+            result.astype(wide, copy=False),
+            expected.astype(wide, copy=False),
+            rtol=self.relative_error,
+            atol=self.absolute_error,
+            equal_nan=True,
+        )

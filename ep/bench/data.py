@@ -1,0 +1,42 @@
+"""Random inputs, made fast enough for large arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from ep.bench.case import Array
+
+Order: TypeAlias = Literal["uniform", "sorted", "skewed"]
+
+_BLOCK: Final = 2**20 + 7  # random numbers repeat after so many, which the time of arithmetic does not depend on
+
+
+def numbers(
+    rng: np.random.Generator, dims: tuple[int, ...], dtype: np.dtype[Any], low: float | None = None, high: float = 0.0
+) -> Array:
+    """Numbers in [low, high), or normally distributed ones; small integers for an integer dtype."""
+    count = math.prod(dims)
+    size = min(count, _BLOCK)
+    block: Array
+    if dtype.kind in "biu":
+        least = 0 if dtype.kind in "bu" else -100
+        block = rng.integers(least, 2 if dtype.kind == "b" else 100, size)
+    elif low is None:
+        block = rng.standard_normal(size)
+    else:
+        block = rng.uniform(low, high, size)
+    return np.resize(block.astype(dtype), dims)
+
+
+def indices(rng: np.random.Generator, rows: int, dims: tuple[int, ...], dtype: np.dtype[Any], order: Order) -> Array:
+    """Row numbers: evenly distributed, those in ascending order, or a few far more frequent than most, as words are."""
+    if order == "skewed":
+        frequent_first = rng.permutation(rows).astype(dtype)
+        return frequent_first[(rng.zipf(1.1, dims) - 1) % rows]
+    made = rng.integers(0, rows, dims, dtype)
+    if order == "sorted":
+        made.sort(axis=-1)
+    return made

@@ -1,0 +1,174 @@
+"""How NumPy computes the ops: one ufunc where it has one, else a few in a row, always without a temporary.
+
+A way is called with the operands and the result's array. Functions that NumPy lacks go number by number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ep.bench.case import Array
+from ep.include.primitive import BinaryOp, UnaryOp
+
+Way = Callable[..., object]
+
+
+def relu(x: Array, out: Array) -> None:
+    """max(x, 0)."""
+    np.maximum(x, x.dtype.type(0), out=out)
+
+
+def reciprocal_sqrt(x: Array, out: Array) -> None:
+    """1 / sqrt(x)."""
+    np.sqrt(x, out=out)
+    np.reciprocal(out, out=out)
+
+
+def sigmoid(x: Array, out: Array) -> None:
+    """1 / (1 + exp(-x))."""
+    one = x.dtype.type(1)
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, one, out=out)
+    np.divide(one, out, out=out)
+
+
+def silu(x: Array, out: Array) -> None:
+    """x / (1 + exp(-x))."""
+    np.negative(x, out=out)
+    np.exp(out, out=out)
+    np.add(out, x.dtype.type(1), out=out)
+    np.divide(x, out, out=out)
+
+
+def quick_gelu(x: Array, out: Array) -> None:
+    """x / (1 + exp(-1.702 x))."""
+    np.multiply(x, x.dtype.type(-1.702), out=out)
+    np.exp(out, out=out)
+    np.add(out, x.dtype.type(1), out=out)
+    np.divide(x, out, out=out)
+
+
+def softplus(x: Array, out: Array) -> None:
+    """log(1 + exp(x))."""
+    np.logaddexp(x, x.dtype.type(0), out=out)
+
+
+def log_sigmoid(x: Array, out: Array) -> None:
+    """-log(1 + exp(-x))."""
+    np.negative(x, out=out)
+    np.logaddexp(out, x.dtype.type(0), out=out)
+    np.negative(out, out=out)
+
+
+def mish(x: Array, out: Array) -> None:
+    """x tanh(log(1 + exp(x)))."""
+    softplus(x, out)
+    np.tanh(out, out=out)
+    np.multiply(out, x, out=out)
+
+
+def elu(x: Array, out: Array) -> None:
+    """x, or exp(x) - 1 below 0."""
+    np.minimum(x, x.dtype.type(0), out=out)
+    np.expm1(out, out=out)
+    np.maximum(x, out, out=out)  # exp(x) - 1 is x or more only at 0 and below
+
+
+def fast_gelu(x: Array, out: Array) -> None:
+    """0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
+    number = x.dtype.type
+    np.multiply(x, x, out=out)
+    np.multiply(out, number(0.044715), out=out)
+    np.add(out, number(1), out=out)
+    np.multiply(out, x, out=out)
+    np.multiply(out, number(math.sqrt(2 / math.pi)), out=out)
+    np.tanh(out, out=out)
+    np.add(out, number(1), out=out)
+    np.multiply(out, x, out=out)
+    np.multiply(out, number(0.5), out=out)
+
+
+def one_by_one(function: Callable[[float], float]) -> Way:
+    """A way to compute what only the standard library has."""
+    each: Any = np.frompyfunc(function, 1, 1)
+
+    def way(x: Array, out: Array) -> None:
+        out[...] = each(x.astype(np.float64)).astype(np.float64).astype(out.dtype)
+
+    return way
+
+
+def _selu(x: float) -> float:
+    return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
+
+
+def _digamma(x: float) -> float:
+    """For x > 0: recurrence up to 10, then the asymptotic series."""
+    shift = 0.0
+    while x < 10:
+        shift, x = shift - 1 / x, x + 1
+    square = 1 / (x * x)
+    tail = square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+    return shift + math.log(x) - 0.5 / x - tail
+
+
+UNARY: Final[Mapping[UnaryOp, Way]] = {
+    UnaryOp.kIdentity: lambda x, out: np.copyto(out, x),
+    UnaryOp.kAbs: np.absolute,
+    UnaryOp.kNegative: np.negative,
+    UnaryOp.kRelu: relu,
+    UnaryOp.kExp: np.exp,
+    UnaryOp.kExp2: np.exp2,
+    UnaryOp.kExpm1: np.expm1,
+    UnaryOp.kLog: np.log,
+    UnaryOp.kLog2: np.log2,
+    UnaryOp.kLog10: np.log10,
+    UnaryOp.kLog1p: np.log1p,
+    UnaryOp.kSqrt: np.sqrt,
+    UnaryOp.kRsqrt: reciprocal_sqrt,
+    UnaryOp.kSin: np.sin,
+    UnaryOp.kCos: np.cos,
+    UnaryOp.kTan: np.tan,
+    UnaryOp.kAsin: np.arcsin,
+    UnaryOp.kAcos: np.arccos,
+    UnaryOp.kAtan: np.arctan,
+    UnaryOp.kSinh: np.sinh,
+    UnaryOp.kCosh: np.cosh,
+    UnaryOp.kTanh: np.tanh,
+    UnaryOp.kAsinh: np.arcsinh,
+    UnaryOp.kAcosh: np.arccosh,
+    UnaryOp.kAtanh: np.arctanh,
+    UnaryOp.kSigmoid: sigmoid,
+    UnaryOp.kLogSigmoid: log_sigmoid,
+    UnaryOp.kSilu: silu,
+    UnaryOp.kMish: mish,
+    UnaryOp.kSoftPlus: softplus,
+    UnaryOp.kElu: elu,
+    UnaryOp.kFastGelu: fast_gelu,
+    UnaryOp.kQuickGelu: quick_gelu,
+}
+"""The unary ops that NumPy can compute, as fast as it can."""
+
+ONE_BY_ONE: Final[Mapping[UnaryOp, Way]] = {
+    UnaryOp.kErf: one_by_one(math.erf),
+    UnaryOp.kErfc: one_by_one(math.erfc),
+    UnaryOp.kGelu: one_by_one(lambda x: 0.5 * x * math.erfc(-x / math.sqrt(2))),
+    UnaryOp.kSelu: one_by_one(_selu),
+    UnaryOp.kLgamma: one_by_one(math.lgamma),
+    UnaryOp.kDigamma: one_by_one(_digamma),
+}
+"""The unary ops that it cannot."""
+
+BINARY: Final[Mapping[BinaryOp, Any]] = {
+    BinaryOp.kAdd: np.add,
+    BinaryOp.kSub: np.subtract,
+    BinaryOp.kMul: np.multiply,
+    BinaryOp.kMax: np.maximum,
+    BinaryOp.kPow: np.power,
+    BinaryOp.kLessThan: np.less,
+}

@@ -1,0 +1,132 @@
+"""`python -m benchmarks`: what it selects, measures and reports; how long things take is not asserted."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import options, report
+from benchmarks.measure import Bench
+from benchmarks.peers import Contender, numpy_
+from benchmarks.selection import Selection
+from ep import DeviceManagerRegistry, DeviceType
+from ep.bench.all_cases import SETS
+from ep.bench.builders import DTYPES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Wrong(numpy_.Adapter):
+    name = "wrong"
+
+    def prepare(self, case, inputs, out):
+        return Contender(partial(out.fill, 0), lambda: out)
+
+
+@pytest.fixture
+def bench():
+    cpu = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    threads = cpu.GetNumThreads()
+    yield Bench([numpy_.Adapter(1), Wrong(1)], 1, 0.0)
+    cpu.SetNumThreads(threads)
+
+
+def result(ratio, name="relu", size=2**16, **more):
+    seconds = {"ep": 1.0, "numpy": ratio}
+    return {
+        **{"set": "unary", "case": name, "group": "memory-bound", "dtype": "float32", "size": size, "elements": size},
+        **{"bytes": 8 * size, "seconds": seconds, "quartiles": {n: [s, s] for n, s in seconds.items()}},
+        **{"best_peer": "numpy", "ratio": ratio, "share_of_copy": 0.5, "wrong": {}, **more},
+    }
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_measure(bench, name):
+    case = next(iter(SETS[name](2**12, np.dtype(np.float32))))
+    found = bench.measure(case)
+    assert set(found["seconds"]) == {"ep", "numpy"}
+    assert found["best_peer"] == "numpy"
+    assert found["ratio"] == found["seconds"]["numpy"] / found["seconds"]["ep"]
+    assert found["dtype"] == "float32"
+    assert set(found["wrong"]) == {"wrong"}
+    json.dumps(found)
+
+
+def test_what_numpy_lacks_is_compared_all_the_same(bench):
+    (case,) = (case for case in SETS["unary"](5000, np.dtype(np.float64)) if case.name == "erf")
+    assert set(bench.measure(case)["seconds"]) == {"ep"}
+    wrong = dataclasses.replace(case, bind=lambda primitive, stream, inputs, out: partial(out.fill, 0.5))
+    found = bench.measure(wrong)
+    assert found["seconds"] == {}
+    assert found["ratio"] is None
+    assert "ep" in found["wrong"]
+
+
+def test_selection():
+    def count(*sizes, quick=False, pattern=""):
+        return len(list(Selection(["unary"], DTYPES[:1], sizes or None, quick, pattern)))
+
+    assert 0 < count(quick=True) < count()
+    assert count(2**20) == len(list(SETS["unary"](2**20, DTYPES[0])))
+    assert count(64, 65, pattern="^exp$") == 2
+
+
+def test_options():
+    given = options.parse(["--quick", "--only", "gather,startup", "--sizes", "1,2^20", "--threads", "3"])
+    assert (given.only, given.sizes, given.threads) == (("gather", "startup"), (1, 2**20), 3)
+    assert options.SETS[:-1] == tuple(SETS)
+    assert tuple(dtype.name for dtype in DTYPES) == options.DTYPES
+    for wrong in (["--only", "unery"], ["--sizes", "0"], ["--sizes", "2^x"], ["--threads", "0"], ["--dtypes", "half"]):
+        with pytest.raises(SystemExit):
+            options.parse(wrong)
+
+
+def test_medians_over_runs():
+    runs = [[result(ratio)] for ratio in (0.9, 3.0, 1.0)]
+    (combined,) = report.combined(runs)
+    assert (combined["ratio"], combined["ratios"], combined["runs"]) == (1.0, [0.9, 3.0, 1.0], 3)
+    assert combined["seconds"] == {"ep": 1.0, "numpy": 1.0}
+
+
+def test_summary(capsys):
+    results = report.combined([[result(0.5), result(2.0, "abs"), result(4.0, "neg", 1, wrong={"jax": "differs"})]])
+    report.show(results)
+    report.summarise(results)
+    lines = capsys.readouterr().out.splitlines()
+    assert "   1.59  all cases (3 cases)" in lines
+    assert "   1.00  memory-bound, at least 65,536 elements (2 cases)" in lines
+    assert "ratio below 0.95 at 65,536 elements or more: 1 of 2" in lines
+    assert "   0.50  unary relu, float32, 65,536 elements: numpy" in lines
+    assert lines[-1] == "not timed: jax, unary neg, float32, 1 elements: differs"
+
+
+def test_the_command(tmp_path):
+    """Measured in two pieces, then read back together."""
+    command = [sys.executable, "-m", "benchmarks", "--peers", "numpy", "--seconds", "0", "--dtypes", "float32"]
+    files = [tmp_path / "expand.json", tmp_path / "unary.json"]
+    for file in files:
+        pieces = ["--only", file.stem, "--cases", "relu|leading", "--sizes", "64,100,4096", "--json", str(file)]
+        subprocess.run([*command, *pieces], cwd=ROOT, check=True, capture_output=True)
+    read = [sys.executable, "-m", "benchmarks", "--read", *map(str, files), "--json", str(tmp_path / "both.json")]
+    done = subprocess.run(read, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "all cases (6 cases)" in done.stdout
+    both = json.loads((tmp_path / "both.json").read_text())
+    assert [len(run) for run in both["runs"]] == [3, 3]
+    assert both["machine"]["processors"] > 0
+
+
+def test_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    from benchmarks import plot
+
+    results = [result(2.0, size=2**n) for n in (4, 8, 12)]
+    assert plot.panels(results) == [results]
+    plot.draw(results, 20.0, "a machine", tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="three sizes"):
+        plot.draw(results[:2], 20.0, "a machine", tmp_path / "none.png")

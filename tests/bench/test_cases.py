@@ -1,0 +1,66 @@
+"""Every case of the benchmark computes what NumPy computes, for every dtype that its set claims."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ep.bench.all_cases import SETS
+from ep.bench.builders import DTYPES, FLOATS, shape
+from ep.bench.trial import set_up
+from ep.cli.names import factory_of
+from ep.include.primitive import registered
+
+SIZE = 2**10 + 3
+COMMON = [dtype for dtype in DTYPES if dtype.name in ("float32", "float64", "int32")]
+
+
+def cases(size, dtypes=DTYPES, sets=SETS):
+    return [(name, dtype, case) for name in sets for dtype in dtypes for case in SETS[name](size, dtype)]
+
+
+def ids(cases):
+    return [f"{name}-{dtype}-{case.name.replace(' ', '_')}" for name, dtype, case in cases]
+
+
+FULL = cases(2**12, COMMON)
+# the other dtypes differ in the kernels, not in the shapes
+REST = [entry for entry in cases(SIZE, [dtype for dtype in DTYPES if dtype not in COMMON]) if entry[2].core]
+
+
+@pytest.mark.parametrize(("name", "dtype", "case"), FULL + REST, ids=ids(FULL + REST))
+def test_result(device, name, dtype, case):
+    trial = set_up(case, device.device, factory_of(case.primitive))
+    assert trial.is_right
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [1, 3, 64, SIZE, 2**13])
+@pytest.mark.parametrize("name", SETS)
+def test_inputs(name, size, dtype):
+    made = list(SETS[name](size, dtype))
+    assert len({case.name for case in made}) == len(made)
+    assert made or name == "transformer"
+    keys = {(entry.interface, entry.op, tuple(t.dtype for t in entry.dtypes)) for entry in registered()}
+    for case in made:
+        inputs = case.make(np.random.default_rng(1))
+        assert inputs[0].dtype == dtype
+        assert size / 4 <= math.prod(case.out_dims) <= 2 * size
+        assert all(array.flags.c_contiguous for array in inputs)
+        op, dtypes = (case.key[0], case.key[1:3]) if not isinstance(case.key[0], np.dtype) else (None, case.key[:2])
+        dtypes = tuple(part for part in dtypes if isinstance(part, np.dtype))
+        assert (case.primitive, op, dtypes) in keys
+
+
+def test_transcendental_cases_are_floating():
+    for _, dtype, case in cases(64):
+        assert dtype in FLOATS or case.group != "transcendental"
+
+
+@pytest.mark.parametrize("num_dims", [1, 2, 3, 4])
+def test_shape(num_dims):
+    for size in (1, 2, 64, 1000, 2**26):
+        dims = shape(size, num_dims)
+        assert len(dims) == num_dims
+        assert size / 2 < math.prod(dims) <= size
+        assert list(dims) == sorted(dims)
