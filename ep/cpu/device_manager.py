@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from ep.common.checks import as_integer
 from ep.cpu.device import CpuDevice
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
@@ -41,5 +42,5 @@ class CpuDeviceManager(DeviceManager):
 
 
 def _check_index(device_index: int) -> None:
-    if device_index != 0:
+    if as_integer(device_index, "device_index") != 0:
         raise DeviceUnavailableError(f"device_index is {device_index}; there is one CPU device, number 0")

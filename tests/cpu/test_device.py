@@ -21,6 +21,8 @@ def test_there_is_one_cpu(cpu):
     assert cpu.device_manager() is DeviceManagerRegistry.GetDeviceManager(DeviceType.kCPU)
     with pytest.raises(DeviceUnavailableError, match="device_index is 1; there is one CPU device"):
         DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 1)
+    with pytest.raises(TypeError, match=r"device_index must be an integer, not 0\.0"):
+        DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0.0)
 
 
 @pytest.mark.parametrize("size", [1, 511, 512, 100_003])

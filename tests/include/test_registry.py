@@ -100,12 +100,31 @@ def test_what_is_registered_is_checked(toy):
 
 
 def test_keys_need_a_maker(toy):
-    @register_primitive_factory(toy, GatherFactory)
     class NoMaker(GatherFactory):
-        keys = frozenset({Key(None, (F, I32))})
+        keys = (Key(None, (F, I32)),)
 
-    with pytest.raises(NotImplementedError, match="NoMaker lists keys but does not define Make"):
-        NewPrimitive(GatherFactory, toy, "float32", "int32")
+    with pytest.raises(TypeError, match="lists keys; it must define Make"):
+        register_primitive_factory(toy, GatherFactory)(NoMaker)
+    assert registered(toy) == []
+
+
+@pytest.mark.parametrize("key", [(F, I32), (None, F), (None, ("float32", "int32")), ("kRelu", (F, I32)), None, F])
+def test_keys_are_checked(toy, key):
+    class Odd(ToyGatherFactory):
+        keys = (Key(None, (F, I32)), key)
+
+    with pytest.raises(TypeError, match=r"lists the key .*; it must be Key\(op or None, \(DataType, \.\.\.\)\)"):
+        register_primitive_factory(toy, GatherFactory)(Odd)
+    assert registered(toy) == []
+
+
+def test_a_plain_pair_is_a_key(toy):
+    class Plain(ToyGatherFactory):
+        keys = ((None, (F, I32)),)
+
+    register_primitive_factory(toy, GatherFactory)(Plain)
+    assert NewPrimitive(GatherFactory, toy, "float32", "int32") is not None
+    assert [entry.dtypes for entry in registered(toy)] == [(F, I32)]
 
 
 def test_listing(toy):

@@ -43,7 +43,8 @@ class _Registry:
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
         added: dict[Entry, Factory[Any]] = {}
         with self.lock:
-            for key in sorted(factory.keys, key=_place):  # keys may be a set, whose order differs between runs
+            keys = [_as_key(key, factory) for key in factory.keys]
+            for key in sorted(keys, key=_place):  # keys may be a set, whose order differs between runs
                 entry = Entry(interface.primitive, key.op, key.dtypes, device_type)
                 other = self.entries.get(entry) or added.get(entry)
                 if other is not None:
@@ -51,6 +52,14 @@ class _Registry:
                 added[entry] = factory
             self.entries.update(added)
             self.factories.setdefault((interface, device_type), []).append(factory)
+
+
+def _as_key(key: Any, factory: Factory[Any]) -> Key:
+    """A key of a factory's table, checked: a Key or a plain pair."""
+    match key:
+        case (None | Enum(), tuple(dtypes)) if all(isinstance(data_type, DataType) for data_type in dtypes):
+            return Key(*key)
+    raise TypeError(f"{factory!r} lists the key {key!r}; it must be Key(op or None, (DataType, ...))")
 
 
 def _place(key: Key) -> tuple[Any, list[int]]:
@@ -65,14 +74,16 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
 
     interface: a contract such as GatherFactory; the decorated class derives from it.
     A device may have several factories for one interface as long as their keys differ.
-    Raises TypeError for a class that does not implement the interface, DuplicateRegistrationError for a key that is
-    taken.
+    Raises TypeError for a class that does not implement the interface or lists what is no Key, and
+    DuplicateRegistrationError for a key that is taken.
     """
     _check(interface, device_type)
 
     def register(factory: F) -> F:
         if not (isinstance(factory, type) and issubclass(factory, interface)):
             raise TypeError(f"{factory!r} must be a class that derives from {interface.__name__}")
+        if factory.keys and factory.Make is Factory.Make and factory.New is interface.New:
+            raise TypeError(f"{factory!r} lists keys; it must define Make")
         _REGISTRY.add(device_type, interface, factory())
         return factory
 
