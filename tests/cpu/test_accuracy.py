@@ -48,3 +48,14 @@ def test_bits_do_not_depend_on_the_place(op, scalar_type):
         primitive.Launch(stream, x[i:], alone[i:], 1)
     kept = ~np.isnan(together)
     assert together[kept].tobytes() == alone[kept].tobytes() == reversed_[::-1][kept].tobytes()
+
+
+def test_softplus_of_a_small_beta():
+    """ln(1 + e^(beta x)) / beta is a normal number where e^(beta x) is not even a float32."""
+    beta, z = 1e-25, np.array([-100, -129, -131, -140, -150], np.float64)
+    x = (z / beta).astype(np.float32)
+    got = np.empty_like(x)
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float32, np.float32, beta)
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, got, x.size)
+    want = np.exp(beta * x.astype(np.float64)) / beta
+    np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6, atol=2e-45)

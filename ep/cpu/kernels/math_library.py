@@ -60,6 +60,7 @@ def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str
 _MAKERS = {
     "sigmoid": stable.sigmoid,
     "softplus": stable.softplus,
+    "logsigmoid": activation.log_sigmoid,
     "gelu": activation.gelu,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,

@@ -238,7 +238,7 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 @inlined
 def softplus(x):  # type: ignore[no-untyped-def]
     """ln(1 + e^x), which is x where x is large."""
-    return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -130.0, 40.0))), x)
+    return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -690.0, 40.0))), x)
 
 
 @inlined
