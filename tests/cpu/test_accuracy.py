@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from ep import BinaryOp as B
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep import UnaryOp as U
-from ep.include.primitive import ElementwiseUnaryFactory
+from ep.include.primitive import BroadcastElementwiseBinaryFactory, ElementwiseUnaryFactory
 from tests import tolerances
 from tests.references.unary import exact
 from tests.samples import dense
@@ -59,3 +60,24 @@ def test_softplus_of_a_small_beta():
     primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, got, x.size)
     want = np.exp(beta * x.astype(np.float64)) / beta
     np.testing.assert_allclose(got, want.astype(np.float32), rtol=1e-6, atol=2e-45)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "a", "b", "want"),
+    [
+        (B.kCoshBackwardWithDyX, (), 1e-40, 150.0, lambda dy, x: dy * np.sinh(x)),
+        (B.kSinhBackwardWithDyX, (), 1e-40, -150.0, lambda dy, x: dy * np.cosh(x)),
+        (B.kScalarBasePowerGrad, (3.0,), 1e-35, 1e38, lambda x, dy: 3 * x**2 * dy),
+        (B.kScalarBasePowerGrad, (3.0,), 1e38, 1e-40, lambda x, dy: 3 * x**2 * dy),
+        (B.kScalarExpPowerGrad, (2.0,), -250.0, 1e38, lambda x, dy: 2.0**x * np.log(2.0) * dy),
+    ],
+)
+def test_factors_beyond_float32_whose_product_is_not(op, attributes, a, b, want):
+    a, b = np.array([a], np.float32), np.array([b], np.float32)
+    got = np.empty_like(a)
+    primitive = RequirePrimitive(
+        BroadcastElementwiseBinaryFactory, DeviceType.kCPU, op, np.float32, np.float32, 1, *attributes
+    )
+    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+    primitive.Launch(stream, (1,), a, (1,), b, got)
+    np.testing.assert_allclose(got, want(a.astype(np.float64), b.astype(np.float64)), rtol=1e-6)

@@ -159,7 +159,7 @@ def pow(x, y):  # type: ignore[no-untyped-def]
     p = fma(p, z2, fma(0.9617966733333337, z, 2.8853900817900926))
     # the bound of y keeps 0 * y from being NaN
     product = _clamp(y, -(2.0**130), 2.0**130) * log_limits(a, fma(s, p, k))
-    return pow_sign(x, y, exp2_unbounded(_clamp(product, -200.0, 200.0)))
+    return pow_sign(x, y, exp2_unbounded(_clamp(product, -1000.0, 1000.0)))
 
 
 @inlined
@@ -193,7 +193,7 @@ def _hyperbolic(a):  # type: ignore[no-untyped-def]
 def sinh(x):  # type: ignore[no-untyped-def]
     """The hyperbolic sine."""
     a = fabs(x)
-    p, m, s, c = _hyperbolic(select(a > 130.0, 130.0, a))
+    p, m, s, c = _hyperbolic(select(a > 690.0, 690.0, a))
     return copysign(fma(m, c, p * s), x)
 
 
@@ -201,7 +201,7 @@ def sinh(x):  # type: ignore[no-untyped-def]
 def cosh(x):  # type: ignore[no-untyped-def]
     """The hyperbolic cosine."""
     a = fabs(x)
-    p, m, s, c = _hyperbolic(select(a > 130.0, 130.0, a))
+    p, m, s, c = _hyperbolic(select(a > 690.0, 690.0, a))
     return fma(p, c, m * s)
 
 
