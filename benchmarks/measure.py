@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.peers import Contender, Peer
+from benchmarks.quiet import wait_for_threads
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.bench.case import Array, Case
 from ep.bench.cases import copy
@@ -19,7 +20,6 @@ Result = dict[str, Any]
 
 COPY_ELEMENTS: Final = 2**25  # 128 MiB of float32
 _SEED: Final = 20
-_PAUSE: Final = 0.002  # in which the threads of most libraries stop to wait for more work
 _COMPARED: Final = 2**20  # of a larger result, the ends of this size are compared, and every 1009th element
 _BESIDE_COPY: Final = 2**26  # a case that moves so many bytes takes turns with the copy
 _ONE_BY_ONE: Final = 2**12
@@ -75,7 +75,7 @@ class Bench:
 
     def _time(self, ready: dict[str, Contender]) -> dict[str, Timing]:
         calls = {name: contender.call for name, contender in ready.items()}
-        return interleaved(calls, self._seconds, _PAUSE, yardstick="copy") if calls else {}
+        return interleaved(calls, self._seconds, wait_for_threads, yardstick="copy") if calls else {}
 
     def _buffer(self, array: Array) -> Array:
         buffer = self._empty(array.shape, array.dtype)

@@ -29,15 +29,18 @@ class Timing:
 
 
 def interleaved(
-    calls: Mapping[str, Callable[[], object]], seconds: float = 0.5, pause: float = 0.0, yardstick: str = ""
+    calls: Mapping[str, Callable[[], object]],
+    seconds: float = 0.5,
+    settle: Callable[[], None] | None = None,
+    yardstick: str = "",
 ) -> dict[str, Timing]:
     """Time several calls, each once per round, for `seconds` in all and for at least five rounds.
 
     Every call has finished its work when it returns. The first round is not counted. A call that takes ten times as
     long as the fastest is left out after three rounds.
 
-    pause: seconds to sleep before each turn, for threads of the call before that still wait for work and would take
-        processors from the next one. What sleeps by then is woken up by a call that is not counted.
+    settle: called before each turn; it waits for threads of the call before that still spin and would take processors
+        from the next one. The turn then begins with calls that are not counted and wake up the threads that it needs.
     yardstick: a call which does other work than the rest, so that none is slow beside it.
     """
     first = {name: _first(call) for name, call in calls.items()}
@@ -56,10 +59,10 @@ def interleaved(
                 fastest = min((taken for name, taken in least.items() if name != yardstick), default=0.0)
                 active = [name for name in calls if least[name] <= _SLOW * fastest or name == yardstick]
             for name in active:
-                if pause:
-                    time.sleep(pause)
+                if settle is not None:
+                    settle()
                     if first[name] < _LONG:
-                        calls[name]()
+                        _sample(calls[name], repeats[name])
                 samples[name].append(_sample(calls[name], repeats[name]))
     finally:
         if collecting:
