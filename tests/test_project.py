@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ep.version import __version__
-from tools import support_table
+from tools import accuracy_table, generated, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -34,7 +34,12 @@ def test_the_readmes_example_runs():
 
 
 def test_the_support_table_is_up_to_date():
-    assert f"{support_table.BEGIN}\n{support_table.table()}\n{support_table.END}" in README
+    assert generated.block(support_table.NAME, support_table.table()) in README
+
+
+@pytest.mark.parametrize(("file", "name", "text"), accuracy_table.parts(), ids=lambda value: str(value)[:20])
+def test_the_accuracy_tables_are_what_was_measured(file, name, text):
+    assert generated.block(name, text) in (ROOT / file).read_text()
 
 
 def test_the_changelog_knows_the_version():

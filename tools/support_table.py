@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Final
 
 from ep.common.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.include import DataType
 from ep.include.primitive import Entry, registered
+from tools.generated import update
 
-README = Path(__file__).resolve().parent.parent / "README.md"
-BEGIN, END = "<!-- support table: begin -->", "<!-- support table: end -->"
+NAME: Final = "support table"
 _GROUPS = (
     ("all 16 types", ALL),
     ("bool", BOOL),
@@ -62,17 +61,7 @@ def _in_words(types: Iterable[DataType]) -> str:
 
 def main() -> int:
     """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
-    text = README.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    updated = f"{before}{BEGIN}\n{table()}\n{END}{after}"
-    if updated == text:
-        return 0
-    if "--check" in sys.argv[1:]:
-        print("README.md: the support table is out of date; run python -m tools.support_table", file=sys.stderr)
-        return 1
-    README.write_text(updated)
-    return 0
+    return update("README.md", NAME, table(), "tools.support_table")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,95 @@
+"""Writes the accuracy tables of the documentation, from what was measured: `python -m tools.accuracy_table`.
+
+It reads what `python -m benchmarks.accuracy --json` wrote to benchmarks/results/accuracy-float32.json and
+accuracy-float64.json. With `--check` it only looks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tools.generated import ROOT, update
+
+_DTYPES: Final = ("float32", "float64")
+_NAMES: Final = ("ep", "numpy", "torch")
+_TITLES: Final = {"ep": "ep", "numpy": "NumPy", "torch": "PyTorch"}
+_README_OPS: Final = (
+    *("kExp", "kExp2", "kExpm1", "kLog", "kLog2", "kLog10", "kLog1p", "kSin", "kCos", "kTan", "kTanh", "kSigmoid"),
+    *("kErf", "kErfc", "kGelu", "kFastGelu", "kSilu", "kMish", "kSoftPlus", "kAtan", "kSinh", "kAsinh"),
+)
+
+
+def parts() -> list[tuple[str, str, str]]:
+    """(file, name of the part, text) of each table."""
+    measured = {dtype: _read(dtype) for dtype in _DTYPES}
+    return [
+        ("README.md", "accuracy table", _largest(measured)),
+        *(("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES),
+    ]
+
+
+def _read(dtype: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/accuracy-{dtype}.json").read_text())
+    return document
+
+
+def _largest(measured: dict[str, dict[str, Any]]) -> str:
+    """The largest errors, both types beside each other, for the README's ops."""
+    by_op = {dtype: {result["op"]: result for result in measured[dtype]["results"]} for dtype in _DTYPES}
+    columns = ["op", *(f"{dtype}: {_TITLES[name]}" for dtype in _DTYPES for name in _NAMES)]
+    rows = [
+        [op, *(_figure(by_op[dtype][op], name, "maximum") for dtype in _DTYPES for name in _NAMES)]
+        for op in _README_OPS
+    ]
+    return f"{_about(measured['float64'])}\n\n{_markdown(columns, rows)}"
+
+
+def _whole(document: dict[str, Any]) -> str:
+    """Largest and mean errors of all ops, and ep's worst argument."""
+    columns = [
+        "op",
+        *(f"{_TITLES[name]} {figure}" for name in _NAMES for figure in ("max", "mean")),
+        "ep's worst argument",
+    ]
+    rows = [
+        [
+            f"{result['op']}{' (*)' if result['slow_reference'] else ''}",
+            *(_figure(result, name, figure) for name in _NAMES for figure in ("maximum", "mean")),
+            repr(result["errors"]["ep"]["worst_argument"]),
+        ]
+        for result in document["results"]
+    ]
+    return f"{_about(document)}\n\n{_markdown(columns, rows)}"
+
+
+def _about(document: dict[str, Any]) -> str:
+    slow = [result["samples"] for result in document["results"] if result["slow_reference"]]
+    counts = f"{document['samples']:,} arguments of each op"
+    if slow:
+        counts += f", {min(slow):,} where (*) says that the reference is evaluated number by number"
+    versions = document["versions"]
+    return (
+        f"{counts}; {document['machine']['processor']}, NumPy {versions['numpy']}, PyTorch {versions['torch']}, "
+        f"Numba {versions['numba']}, {document['date'][:10]}."
+    )
+
+
+def _figure(result: dict[str, Any], name: str, figure: str) -> str:
+    found = result["errors"].get(name)
+    return f"{float(found[figure]):.3g}" if found else ""
+
+
+def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    rule = "|---" + "|--:" * (len(columns) - 1) + "|"
+    return "\n".join([f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def main() -> int:
+    """Rewrite the tables, or with `--check` say whether they are up to date; return the exit code."""
+    return max(update(file, name, text, "tools.accuracy_table") for file, name, text in parts())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
