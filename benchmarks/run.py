@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
         return 0
     document = _read(arguments.read) if arguments.read else _measure(arguments, selection)
     if arguments.json:
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+        _write(arguments.json, document)
     results = report.combined(document["runs"])
     if results:
         report.show(results)
@@ -72,9 +72,27 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
                 advance(1)
         document["runs"].append(results)
         if arguments.json:  # what there is so far
-            arguments.json.write_text(json.dumps(document, indent=1) + "\n")
+            _write(arguments.json, document)
     print(f"{total:,} cases, {time.perf_counter() - start:.0f} s\n")
     return document
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    """As JSON, a line for each case; no measurement has more than four digits that mean something."""
+    rest = {name: value for name, value in _rounded(document).items() if name != "runs"}
+    runs = ",\n".join(
+        "[\n" + ",\n".join(json.dumps(result, separators=(",", ":")) for result in _rounded(run)) + "\n]"
+        for run in document["runs"]
+    )
+    path.write_text(f'{json.dumps(rest, indent=1)[:-2]},\n "runs": [\n{runs}\n]\n}}\n')
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _rounded(element) for name, element in value.items()}
+    return [_rounded(element) for element in value] if isinstance(value, list) else value
 
 
 def _read(paths: list[Path]) -> dict[str, Any]:
