@@ -10,10 +10,11 @@ from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import copy_bytes, load_word, stack_words, store_word, unit_functions
+from ep.cpu.kernels.memory import load_word, stack_words, store_word, unit_functions
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import run
+from ep.cpu.kernels.rows import copy_row, row_filler
 from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, UNIT
 from ep.include.primitive.primitive import kMaxNumDims
@@ -22,28 +23,11 @@ from ep.include.primitive.primitive import kMaxNumDims
 SRC, DST, PLAN = 0, 1, 2
 
 _UNITS = (1, 2, 4, 8, 16)
-_SHORT = 16  # units of a row up to which rows are written together
-
-
-def _unit_row(size: int) -> Any:
-    copy_unit, _, fill_units = unit_functions(size)
-
-    @jit
-    def row(dst, dst_step, src, src_step, count):  # type: ignore[no-untyped-def]
-        if src_step == 0 and dst_step == 1:
-            fill_units(dst, 0, count, src, 0)
-        elif src_step == 1 and dst_step == 1:
-            copy_bytes(dst, src, count * size)
-        else:
-            for i in range(count):
-                copy_unit(dst, i * dst_step, src, i * src_step)
-
-    return row
 
 
 def _unit_rows(size: int) -> Any:
-    """Many short rows: the second innermost axis is a loop here, and no walk."""
-    copy_unit = unit_functions(size)[0]
+    """A function that writes rows of `count` units, one for each step of the second innermost axis."""
+    copy_unit, fill_row = unit_functions(size)[0], row_filler(size)
 
     @jit
     def rows(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
@@ -61,6 +45,12 @@ def _unit_rows(size: int) -> Any:
                 copy_unit(dst, i * dst_row, src, i * src_row)
                 copy_unit(dst, i * dst_row + 1, src, i * src_row + 1)
                 copy_unit(dst, i * dst_row + 2, src, i * src_row + 2)
+        elif src_step == 0 and dst_step == 1:
+            for i in range(num_rows):
+                fill_row(dst + i * dst_row * size, count * size, src + i * src_row * size)
+        elif src_step == 1 and dst_step == 1:
+            for i in range(num_rows):
+                copy_row(dst + i * dst_row * size, src + i * src_row * size, count * size)
         else:
             for i in range(num_rows):
                 for k in range(count):
@@ -72,21 +62,7 @@ def _unit_rows(size: int) -> Any:
 @cache
 def task() -> int:
     """The address of the task (context, begin, end) that writes units of the walk."""
-    row_of_1, row_of_2, row_of_4, row_of_8, row_of_16 = (_unit_row(size) for size in _UNITS)
     rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (_unit_rows(size) for size in _UNITS)
-
-    @jit
-    def write_row(unit, dst, dst_step, src, src_step, count):  # type: ignore[no-untyped-def]
-        if unit == 4:
-            row_of_4(dst, dst_step, src, src_step, count)
-        elif unit == 16:
-            row_of_16(dst, dst_step, src, src_step, count)
-        elif unit == 8:
-            row_of_8(dst, dst_step, src, src_step, count)
-        elif unit == 2:
-            row_of_2(dst, dst_step, src, src_step, count)
-        else:
-            row_of_1(dst, dst_step, src, src_step, count)
 
     @jit
     def write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
@@ -103,36 +79,33 @@ def task() -> int:
 
     def expand(context, begin, end):  # type: ignore[no-untyped-def]
         plan = load_word(context, PLAN)
-        unit, num_outer = load_word(plan, UNIT), load_word(plan, NUM_AXES) - 1
-        inner = load_word(plan, DIMS + num_outer)
-        src_step, dst_step = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
+        unit, inner_axis = load_word(plan, UNIT), load_word(plan, NUM_AXES) - 1
+        # the walk goes over blocks of two axes, rows and what is in them
+        num_outer = max(inner_axis - 1, 0)
+        inner, rows, src_row, dst_row = load_word(plan, DIMS + inner_axis), 1, 0, 0
+        src_step, dst_step = load_word(plan, STRIDES + inner_axis), load_word(plan, STRIDES + kMaxNumDims + inner_axis)
+        if inner_axis > 0:
+            rows = load_word(plan, DIMS + num_outer)
+            src_row, dst_row = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
         index = stack_words(8)
-        src_offset, dst_offset = first_row(plan, num_outer, begin // inner, index)
-        column = begin % inner
-        last = num_outer - 1  # the axis of the rows
-        short = num_outer > 0 and inner <= _SHORT
-        src_row, dst_row = 0, 0
-        if short:
-            src_row, dst_row = load_word(plan, STRIDES + last), load_word(plan, STRIDES + kMaxNumDims + last)
+        row, column = begin // inner, begin % inner
+        src_offset, dst_offset = first_row(plan, num_outer, row // rows, index)
+        row %= rows
         while begin < end:
-            src = load_word(context, SRC) + (src_offset + column * src_step) * unit
-            dst = load_word(context, DST) + (dst_offset + column * dst_step) * unit
-            num_rows = 0
-            if short and column == 0:
-                num_rows = min(load_word(plan, DIMS + last) - load_word(index, last), (end - begin) // inner)
-            if num_rows > 1:
-                write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, inner)
-                begin += num_rows * inner
-                # on to the last of these rows, from where the walk goes on
-                store_word(index, last, load_word(index, last) + num_rows - 1)
-                src_offset += (num_rows - 1) * src_row
-                dst_offset += (num_rows - 1) * dst_row
+            src = load_word(context, SRC) + (src_offset + row * src_row + column * src_step) * unit
+            dst = load_word(context, DST) + (dst_offset + row * dst_row + column * dst_step) * unit
+            num_rows, count = 1, inner
+            if column == 0 and end - begin >= inner:
+                num_rows = min(rows - row, (end - begin) // inner)
             else:
                 count = min(inner - column, end - begin)
-                write_row(unit, dst, dst_step, src, src_step, count)
-                begin += count
-                column = 0
-            src_offset, dst_offset = next_row(plan, num_outer, index, src_offset, dst_offset)
+            write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+            begin += num_rows * count
+            column = 0
+            row += num_rows
+            if row == rows:
+                row = 0
+                src_offset, dst_offset = next_row(plan, num_outer, index, src_offset, dst_offset)
 
     return compile_task("expand.walk", expand)
 

@@ -1,7 +1,7 @@
 """Gather and BatchGather: one task for each index type, and the entry that they share.
 
-Data moves by size, so that one task serves all data types. A row of 1, 2, 4, 8 or 16 bytes is one unit; any other
-row is a copy of bytes.
+Data moves by size, so that one task serves all data types. A row of up to 128 bytes is one or two units of 1 to 64
+bytes: the loop has so few instructions that the processor works on many rows at once, waiting for the memory of all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import copy_bytes, load_word, loader, stack_words, store_word, unit_functions, zero_bytes
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
 from ep.cpu.kernels.parallel import run
+from ep.cpu.kernels.rows import copy_row, prefetch
+from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
 from ep.include.data_type import DataType
 
@@ -29,26 +31,44 @@ _OUTER, _GATHER, _ROW_BYTES, _NUM_INDICES, _INDEX_SIZE = 3, 4, 5, 6, 7
 _LOW, _NUM_VALID = 8, 9  # the valid indices are [low, low + num_valid)
 _FIRST_ROW = 10  # the row that index `low` names
 _PIECES = 11  # into how many pieces a row is cut; the task's range counts pieces
-_NUM_WORDS = 12
+_AHEAD = 12  # how many rows before it is copied a row is fetched into the cache; 0 for not at all
+_NUM_WORDS = 13
 
 
-_UNITS = (1, 2, 4, 8, 16)
+_CACHE_LINE = 64
+_CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
+
+_UNITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def _move_unit(unit: int) -> Any:
+    """Rows of `unit` bytes."""
     copy_unit_or_zero = unit_functions(unit)[1]
 
-    @jit
+    @inlined
     def move(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
         copy_unit_or_zero(out, i, params, row, valid)
 
     return move
 
 
-@jit
+def _move_two_units(unit: int) -> Any:
+    """Rows of `unit` to `2 * unit` bytes: two units, which may overlap."""
+    copy_unit_or_zero = unit_functions(unit)[1]
+
+    @inlined
+    def move(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
+        dst, src = out + i * size, params + (row if valid else 0) * size
+        copy_unit_or_zero(dst, 0, src, 0, valid)
+        copy_unit_or_zero(dst + size - unit, 0, src + size - unit, 0, valid)
+
+    return move
+
+
+@inlined
 def _move_bytes(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
     if valid:
-        copy_bytes(out + i * size, params + row * size, size)
+        copy_row(out + i * size, params + row * size, size)
     else:
         zero_bytes(out + i * size, size)
 
@@ -68,38 +88,77 @@ def _task(indices_type: DataType) -> int:
         row = np.uint64(load(indices, i)) - np.uint64(low)
         return np.int64(row) + first_row, row < np.uint64(num_valid)
 
-    def whole_rows(move):  # type: ignore[no-untyped-def]
+    def rows_by(move):  # type: ignore[no-untyped-def]
         @jit
-        def rows(context, begin, end, size):  # type: ignore[no-untyped-def]
-            # all that the loop needs: it writes memory, so LLVM would read the context again each time
-            low, num_valid = load_word(context, _LOW), load_word(context, _NUM_VALID)
-            first_row = load_word(context, _FIRST_ROW)
-            num_indices, outer = load_word(context, _NUM_INDICES), load_word(context, _OUTER)
-            params_bytes = load_word(context, _GATHER) * size
-            indices_bytes = num_indices * load_word(context, _INDEX_SIZE)
-            group, first = begin // num_indices, begin % num_indices
-            batch, group_of_batch = group // outer, group % outer
-            params = load_word(context, _PARAMS) + group * params_bytes
-            indices = load_word(context, _INDICES) + batch * indices_bytes
-            out = load_word(context, _OUT) + begin * size
-            while begin < end:
-                count = min(num_indices - first, end - begin)
-                for i in range(count):
-                    row, valid = find(indices, first + i, low, num_valid, first_row)
-                    move(out, i, params, row, valid, size)
-                begin += count
-                first = 0
-                out += count * size
-                params += params_bytes
-                group_of_batch += 1
-                if group_of_batch == outer:
-                    group_of_batch = 0
-                    indices += indices_bytes
+        def move_rows(params, indices, first, out, count, size, low, num_valid, first_row, ahead):  # type: ignore[no-untyped-def]
+            for i in range(count):
+                if ahead != 0 and i + ahead < count:
+                    row, _ = find(indices, first + i + ahead, low, num_valid, first_row)
+                    for part in range(0, size, _CACHE_LINE):
+                        prefetch(params + row * size + part)
+                row, valid = find(indices, first + i, low, num_valid, first_row)
+                move(out, i, params, row, valid, size)
 
-        return rows
+        return move_rows
 
-    rows_of_1, rows_of_2, rows_of_4, rows_of_8, rows_of_16 = (whole_rows(_move_unit(size)) for size in _UNITS)
-    rows_of_bytes = whole_rows(_move_bytes)
+    unit_1, unit_2, unit_4, unit_8, unit_16, unit_32, unit_64 = (rows_by(_move_unit(size)) for size in _UNITS)
+    two_2, two_4, two_8, two_16, two_32, two_64 = (rows_by(_move_two_units(size)) for size in _UNITS[1:])
+    any_size = rows_by(_move_bytes)
+
+    @jit
+    def move_rows(params, indices, first, out, count, size, low, num_valid, first_row, ahead):  # type: ignore[no-untyped-def]
+        if size == 4:
+            unit_4(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 8:
+            unit_8(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 2:
+            unit_2(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 1:
+            unit_1(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 16:
+            unit_16(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 32:
+            unit_32(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size == 64:
+            unit_64(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 128:
+            any_size(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 64:
+            two_64(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 32:
+            two_32(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 16:
+            two_16(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 8:
+            two_8(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        elif size > 4:
+            two_4(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+        else:
+            two_2(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+
+    @jit
+    def whole_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
+        low, num_valid = load_word(context, _LOW), load_word(context, _NUM_VALID)
+        first_row, ahead = load_word(context, _FIRST_ROW), load_word(context, _AHEAD)
+        num_indices, outer = load_word(context, _NUM_INDICES), load_word(context, _OUTER)
+        params_bytes = load_word(context, _GATHER) * size
+        indices_bytes = num_indices * load_word(context, _INDEX_SIZE)
+        group, first = begin // num_indices, begin % num_indices
+        batch, group_of_batch = group // outer, group % outer
+        params = load_word(context, _PARAMS) + group * params_bytes
+        indices = load_word(context, _INDICES) + batch * indices_bytes
+        out = load_word(context, _OUT) + begin * size
+        while begin < end:
+            count = min(num_indices - first, end - begin)
+            move_rows(params, indices, first, out, count, size, low, num_valid, first_row, ahead)
+            begin += count
+            first = 0
+            out += count * size
+            params += params_bytes
+            group_of_batch += 1
+            if group_of_batch == outer:
+                group_of_batch = 0
+                indices += indices_bytes
 
     @jit
     def parts_of_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
@@ -127,20 +186,18 @@ def _task(indices_type: DataType) -> int:
         size = load_word(context, _ROW_BYTES)
         if load_word(context, _PIECES) > 1:
             parts_of_rows(context, begin, end, size)
-        elif size == 4:
-            rows_of_4(context, begin, end, size)
-        elif size == 8:
-            rows_of_8(context, begin, end, size)
-        elif size == 2:
-            rows_of_2(context, begin, end, size)
-        elif size == 1:
-            rows_of_1(context, begin, end, size)
-        elif size == 16:
-            rows_of_16(context, begin, end, size)
         else:
-            rows_of_bytes(context, begin, end, size)
+            whole_rows(context, begin, end, size)
 
     return compile_task(f"gather.{indices_type.name}", gather)
+
+
+@jit
+def _rows_ahead(row_bytes, params_bytes):  # type: ignore[no-untyped-def]
+    """How many rows before it is copied a row is fetched into the cache; 0 where the processor does as well alone."""
+    if params_bytes <= _CACHED or 16 < row_bytes <= 64 or row_bytes > 4096:
+        return 0
+    return 64 if row_bytes <= 16 else 16
 
 
 def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indices_, out_, offset_):  # type: ignore[no-untyped-def]
@@ -181,6 +238,7 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
     store_word(context, _LOW, low)
     store_word(context, _NUM_VALID, max(gather - (low - offset), 0))
     store_word(context, _FIRST_ROW, low - offset)
+    store_word(context, _AHEAD, _rows_ahead(row_bytes, params_count * data_size))
     grain = load_word(state, GRAIN)
     pieces = 1 if inner < 2 * grain else inner // grain
     store_word(context, _PIECES, pieces)

@@ -17,6 +17,7 @@ from numba.np.numpy_support import from_dtype
 from ep.include.data_type import DataType
 
 _BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8, 16)}
+_UNITS = _BITS | {size: ir.VectorType(_BITS[1], size) for size in (16, 32, 64)}
 _FLOAT, _DOUBLE, _HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
 _WORD = _BITS[8]
 
@@ -106,20 +107,19 @@ def zero_bytes(typing_context: Any, dst: Any, count: Any) -> Any:
 
 
 @cache
-def unit_functions(size: int) -> tuple[Any, Any, Any]:
-    """Functions that move one unit of `size` bytes (1, 2, 4, 8 or 16).
+def unit_functions(size: int) -> tuple[Any, Any]:
+    """Functions that move one unit of `size` bytes (1, 2, 4, 8, 16, 32 or 64).
 
     copy_unit(dst, dst_index, src, src_index): copies one unit; indices count units.
     copy_unit_or_zero(dst, dst_index, src, src_index, valid): the same where valid, else writes zeros.
-    fill_units(dst, dst_index, count, src, src_index): writes `count` copies of one unit.
     """
-    llvm_type = _BITS[size]
+    llvm_type = _UNITS[size]
     address = types.int64
 
     def move(builder: Any, source: Any, target: Any, keep: Any = None) -> None:
         value = builder.load(source, align=1)
         if keep is not None:
-            value = builder.select(keep, value, ir.Constant(llvm_type, 0))
+            value = builder.select(keep, value, cgutils.get_null_value(llvm_type))
         builder.store(value, target, align=1)
 
     @intrinsic
@@ -142,18 +142,7 @@ def unit_functions(size: int) -> tuple[Any, Any, Any]:
 
         return types.void(*[address] * 4, types.boolean), generate
 
-    @intrinsic
-    def fill_units(typing_context: Any, dst: Any, dst_index: Any, count: Any, src: Any, src_index: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            value = builder.load(_element(builder, args[3], args[4], llvm_type), align=1)
-            first = _element(builder, args[0], args[1], llvm_type)
-            with cgutils.for_range(builder, args[2], intp=_WORD) as loop:
-                builder.store(value, builder.gep(first, [loop.index]), align=1)
-            return context.get_dummy_value()
-
-        return types.void(*[address] * 5), generate
-
-    return copy_unit, copy_unit_or_zero, fill_units
+    return copy_unit, copy_unit_or_zero
 
 
 @cache

@@ -1,0 +1,116 @@
+"""Rows of bytes, copied or filled inline: a call of memcpy or memset takes longer than a short row itself.
+
+A row is covered with blocks of one width, the last of which overlaps the one before it where the width does not
+divide the row: every size takes few moves and no loop over what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_BLOCK = 64  # bytes of a block
+_UNROLLED = 4 * _BLOCK
+_VECTOR = 32  # bytes of a load or store: unaligned stores of 64 take longer, as each lies across two cache lines
+_LONG = 8192  # bytes of a row from which memcpy is better
+
+
+@intrinsic
+def copy_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+    """Copy `size` bytes between places that do not overlap, or are one."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, size = args
+
+        def move(offset: Any, width: int) -> None:
+            block = builder.load(_pointer(builder, src, offset, width), align=1)
+            builder.store(block, _pointer(builder, dst, offset, width), align=1)
+
+        with builder.if_else(builder.icmp_signed("<", size, _WORD(_LONG))) as (short, long):
+            with short:
+                _cover(builder, size, move)
+            with long:
+                pointers = [builder.inttoptr(address, _BYTE.as_pointer()) for address in (dst, src)]
+                cgutils.raw_memcpy(builder, *pointers, size, 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@cache
+def row_filler(unit: int) -> Any:
+    """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src`, `size` bytes in all."""
+
+    @intrinsic
+    def fill_row(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            dst, size, src = args
+            value = builder.load(_pointer(builder, src, _WORD(0), unit), align=1)
+
+            def move(offset: Any, width: int) -> None:
+                copies = ir.Constant(ir.VectorType(ir.IntType(32), width), [i % unit for i in range(width)])
+                block = builder.shuffle_vector(value, value, copies)
+                builder.store(block, _pointer(builder, dst, offset, width), align=1)
+
+            _cover(builder, size, move, unit)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), generate
+
+    return fill_row
+
+
+@intrinsic
+def prefetch(typing_context: Any, address: Any) -> Any:
+    """Ask for the cache line at `address`, which need not be one that may be read."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, bits32 = _BYTE.as_pointer(), ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [pointer, bits32, bits32, bits32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        builder.call(function, [builder.inttoptr(args[0], pointer), bits32(0), bits32(3), bits32(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+def _cover(builder: Any, size: Any, move: Callable[[Any, int], None], unit: int = 1) -> None:
+    """Cover [0, size) by `move(offset, width)`, each from a multiple of `unit`, as `size` is."""
+
+    def move_block(offset: Any) -> None:
+        for half in range(0, _BLOCK, _VECTOR):
+            move(builder.add(offset, _WORD(half)), _VECTOR)
+
+    def cover_short(width: int) -> None:
+        if width < unit:
+            return
+        with builder.if_else(builder.icmp_signed(">=", size, _WORD(width))) as (enough, less):
+            with enough:
+                move(_WORD(0), width)
+                move(builder.sub(size, _WORD(width)), width)
+            with less:
+                cover_short(width // 2)
+
+    with builder.if_else(builder.icmp_signed(">=", size, _WORD(_BLOCK))) as (enough, less):
+        with enough:
+            most = builder.and_(builder.sub(size, _WORD(1)), _WORD(-_UNROLLED))
+            with cgutils.for_range_slice(builder, _WORD(0), most, _WORD(_UNROLLED), _WORD) as (offset, _):
+                for first in range(0, _UNROLLED, _BLOCK):
+                    move_block(builder.add(offset, _WORD(first)))
+            last = builder.sub(size, _WORD(_BLOCK))
+            with cgutils.for_range_slice(builder, most, last, _WORD(_BLOCK), _WORD) as (offset, _):
+                move_block(offset)
+            move_block(last)
+        with less:
+            cover_short(_VECTOR)
+
+
+def _pointer(builder: Any, address: Any, offset: Any, width: int) -> Any:
+    """A pointer to a block of `width` bytes."""
+    return builder.inttoptr(builder.add(address, offset), ir.VectorType(_BYTE, width).as_pointer())
