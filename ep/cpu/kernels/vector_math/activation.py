@@ -64,8 +64,8 @@ def fast_gelu(x):  # type: ignore[no-untyped-def]
 @inlined
 def mish(x):  # type: ignore[no-untyped-def]
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
-    r, s, n_bits = exp_reduced(clamp(x, 40.0))
-    scale = from_bits((n_bits << 52) + (1023 << 52))
+    r, s, n = exp_reduced(clamp(x, 40.0))
+    scale = from_bits((n << 52) + (1023 << 52))
     high = 1.0 + r
     low = ((1.0 - high) + r) + s
     power = high + low

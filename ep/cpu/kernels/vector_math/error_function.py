@@ -9,7 +9,7 @@ from typing import Any
 
 from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.polynomial import polynomial
+from ep.cpu.kernels.vector_math.polynomial_tree import polynomial_tree
 
 _LOG2_E = 1.4426950408889634
 _LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
@@ -17,7 +17,7 @@ _LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
 _ROUND = 1.5 * 2.0**52
 
 # (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2, by Remez' exchange: 2^-60 relative to e^r.
-_exponential = polynomial(
+_exponential = polynomial_tree(
     0.5,
     0.16666666666666685,
     0.04166666666666673,
@@ -97,7 +97,7 @@ _ERFC_COEFFICIENTS = (
     2.1928724171313733e-09,
     4.4915140162730676e-10,
 )
-_erfc_upper = polynomial(*_ERFC_COEFFICIENTS[2:])
+_erfc_upper = polynomial_tree(*_ERFC_COEFFICIENTS[2:])
 _TWO_OVER_SQRT_PI = 1.1283791670955126
 
 
@@ -150,7 +150,7 @@ _GELU_COEFFICIENTS = (
     -1.1407828987226325e-09,
     -3.743112939249299e-10,
 )
-_gelu_upper = polynomial(*_GELU_COEFFICIENTS[2:])
+_gelu_upper = polynomial_tree(*_GELU_COEFFICIENTS[2:])
 _SQRT_TWO_OVER_PI = 0.7978845608028654
 
 
@@ -179,7 +179,7 @@ def gelu(x: float) -> float:
 
 # erf(sqrt z) / sqrt z - 1 on 0 <= z <= 1, good to 2^-56: fitted as for erfc.
 _ERF_FIRST, _ERF_SECOND = 0.1283791670955126, -0.37612638903183876
-_erf_lower = polynomial(
+_erf_lower = polynomial_tree(
     0.11283791670958783,
     -0.026866170645631897,
     0.00522397762924565,
@@ -193,7 +193,7 @@ _erf_lower = polynomial(
     6.76280171542896e-11,
 )
 # -ln erfc(1 + y) on 0 <= y <= 4.95, good to 2^-58 / erfc: fitted as for erfc.
-_erf_upper = polynomial(
+_erf_upper = polynomial_tree(
     1.8496055099332482,
     2.6389675142347904,
     0.8431072563586065,

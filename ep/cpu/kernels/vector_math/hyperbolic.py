@@ -1,31 +1,34 @@
 """sinh, cosh, tanh, asinh, acosh and atanh in float64."""
 
 from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
-from ep.cpu.kernels.vector_math.exponential import LN2_HIGH, LN2_LOW, LOG2_E, SHIFT, exp_around, sum_of_four
+from ep.cpu.kernels.vector_math.exponential import LN2_HIGH, LN2_LOW, LOG2_E, SHIFT
+from ep.cpu.kernels.vector_math.half_tangent import quotient, reduced, tangent_rest
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.logarithm import log_sum
 
+_ONE = 1023 << 52  # the bits of 1.0
 _INF, _NAN = float("inf"), float("nan")
 
 
 @inlined
 def tanh(x):  # type: ignore[no-untyped-def]
-    """(e^2|x| - 1) / (e^2|x| + 1), both divided by 2^n, with the rounding errors of both and of the quotient."""
+    """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
     a = fabs(x)
-    r, h, t, power, _ = exp_around(2.0 * select(a > 22.0, 22.0, a))
-    minus, plus = 1.0 - power, 1.0 + power
-    top, top_low = sum_of_four(minus, r, h, t + ((1.0 - minus) - power))
-    bottom, bottom_low = sum_of_four(plus, r, h, t + ((1.0 - plus) + power))
-    return copysign(quotient(top, top_low, bottom, bottom_low), x)
-
-
-@inlined
-def quotient(top, top_low, bottom, bottom_low):  # type: ignore[no-untyped-def]
-    """Return (top + top_low) / (bottom + bottom_low), rounded once but for 2^-58 or so."""
-    inverse = 1.0 / bottom
-    q = top * inverse
-    rest = fma(-q, bottom, top) + fma(-q, bottom_low, top_low)
-    return fma(rest, inverse, q)
+    a = select(a > 22.0, 22.0, a)
+    u, u_rest, n = reduced(a, a, 2.0 * LOG2_E)
+    t_rest = tangent_rest(u, u_rest)
+    power = from_bits(_ONE - (n << 52))
+    p = 1.0 + power
+    m = 2.0 - p
+    lost = (1.0 - p) + power
+    pu = fma(p, u, 0.0)
+    top = m + pu
+    top_rest = fma(p, t_rest, ((m - top) + pu) + fma(p, u, -pu))
+    bottom = fma(m, u, p)
+    bottom_rest = fma(m, t_rest, fma(m, u, p - bottom))
+    # where a bit of 2^-n is lost, the quotient is nearly 1: what the denominator lacks is put into the numerator
+    top_rest = fma(-2.0, fma(lost, -u, lost), top_rest)
+    return copysign(quotient(top, top_rest, bottom, bottom_rest), x)
 
 
 @inlined

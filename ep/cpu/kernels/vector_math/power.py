@@ -1,9 +1,10 @@
 """pow in float64, by the rules of C."""
 
 from ep.cpu.kernels.vector_math.bits import both, either, fabs, fma, from_bits, rint, select, to_bits
-from ep.cpu.kernels.vector_math.exponential import LN2, SHIFT, clamp, exp_fraction, scaled
+from ep.cpu.kernels.vector_math.exponential import LN2, SHIFT, SHIFT_BITS, clamp, exp_fraction
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.logarithm import split_any
+from ep.cpu.kernels.vector_math.scaling import scaled
 
 _INF, _NAN = float("inf"), float("nan")
 _SIGN = -(2**63)
@@ -81,5 +82,5 @@ def pow(x, y):  # type: ignore[no-untyped-def]
     r_low = fma(f_low, LN2[0], fma(f, LN2[1], fma(f, LN2[0], -r)))
     one = 1.0 + r
     tail = fma(r * r, exp_fraction(r), fma(r, r_low, r_low))
-    power = scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted), product < 0.0)
+    power = scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted) - SHIFT_BITS)
     return pow_sign(x, y, power)
