@@ -47,19 +47,23 @@ class RowFunctions(NamedTuple):
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> RowFunctions:
     """The functions of the row kernel of `op` from `src_type` to `dst_type`.
 
-    Elementary functions are vectorised in float64 alone. So what calls them is computed in float64 on narrower
-    floating types too, and rounded to float32 where it would have been computed there.
+    Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
+    narrower floating types too, and rounded to float32 where it would have been computed there.
     """
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
-    narrow = scalar_type is np.float32 and bool(names)
-    library, libm = cpu_math_library(scalar_type), True
-    if names:
-        precision = Precision.NARROW if narrow else Precision.FULL
-        # a loop inside the functor is not vectorised: there libm's functions are as good
-        libm = op in _LOOPS or not has_fused_multiply_add()
-        library = cpu_math_library(np.float64, Precision.LIBM if libm else precision)
+    # a loop inside the functor is not vectorised: there libm's functions are as good
+    libm = not names or op in _LOOPS or not has_fused_multiply_add()
+    single = scalar_type is np.float32 and op in IN_SINGLE and not libm
+    narrow = scalar_type is np.float32 and bool(names) and not single
+    if single:
+        library = cpu_math_library(np.float32, Precision.SINGLE)
+    elif names:
+        precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
+        library = cpu_math_library(np.float64, precision)
+    else:
+        library = cpu_math_library(scalar_type)
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
     return RowFunctions(
         loader(src_type, narrow),
@@ -69,6 +73,9 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
     )
 
+
+IN_SINGLE = frozenset((UnaryOp.kExp,))
+"""The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
 _LOOPS = frozenset(
     (
