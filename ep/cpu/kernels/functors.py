@@ -11,6 +11,7 @@ from ep.common.functor import functor_maker
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
+from ep.cpu.kernels.interleaved import interleaved
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
@@ -35,6 +36,7 @@ class RowFunctions(NamedTuple):
     """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
 
     apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time.
+    compile_loop: what compiles the function with the loop over the elements.
     """
 
     load: Any
@@ -42,6 +44,7 @@ class RowFunctions(NamedTuple):
     store: Any
     read_attributes: Any
     apply_any: Any
+    compile_loop: Any
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> RowFunctions:
@@ -71,10 +74,17 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
         _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
+        interleaved if single else jit,
     )
 
 
-IN_SINGLE = frozenset((UnaryOp.kExp,))
+IN_SINGLE = frozenset(
+    (
+        *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kLogSigmoid),
+        *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
+        *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
+    )
+)
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
 _LOOPS = frozenset(

@@ -1,24 +1,21 @@
-"""exp in float32 arithmetic."""
+"""exp, exp2 and expm1 in float32 arithmetic, and the pieces of e^x that other functions are made of."""
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.polynomial import polynomial
 
 SHIFT = np.float32(12582912.0)  # 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the sum
-ONE_SHIFT = SHIFT + np.float32(127.0)  # leaves the biased exponent of 2^n there
 LOG2_E = np.float32(1.4426950408889634)
 LN2, LN2_REST = np.float32(0.693145751953125), np.float32(1.4286068203094172e-06)  # the first has 16 bits
+ONE_BITS = np.int32(127 << 23)  # of 1.0
+ZERO = np.float32(0.0)
 
-_UP, _DOWN = np.float32(2.0**64), np.float32(2.0**-64)
-_UP_SHIFT, _DOWN_SHIFT = ONE_SHIFT - np.float32(64.0), ONE_SHIFT + np.float32(64.0)
-_ZERO, _LOWEST, _HIGHEST = np.float32(0.0), np.float32(-104.0), np.float32(89.0)
-
-# e^r on |r| <= ln(2) / 2
-_exp_fraction = polynomial(
-    1.0, 1.0, 0.4999999403953552, 0.16666516661643982, 0.04166810214519501, 0.00836916547268629, 0.0013838002923876047
-)
+_EXPONENT, _EXPONENT_1 = np.int32(-(1 << 23)), np.int32(1 << 23)
+_HALF, _ONE, _TWO, _TINY = np.float32(0.5), np.float32(1.0), np.float32(2.0), np.float32(2.0**-25)
+_LOWEST, _HIGHEST = np.float32(-104.0), np.float32(89.0)
+_LOWEST_2, _HIGHEST_2 = np.float32(-151.0), np.float32(129.0)
+_LOWEST_M1 = np.float32(-20.0)
 
 
 @inlined
@@ -29,18 +26,95 @@ def clamp(x, low, high):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def power_of_2(shifted):  # type: ignore[no-untyped-def]
-    """2^n for shifted = ONE_SHIFT + n, -127 < n < 128."""
-    return from_bits(np.int32(to_bits(shifted) << 23))
+def reduced(x, x_rest):  # type: ignore[no-untyped-def]
+    """Return r, r_rest and the bits of n shifted to the exponent: x + x_rest = n ln(2) + r + r_rest, |r| <= ln(2) / 2.
+
+    r is exact, r_rest of the size of the rounding error of n ln(2).
+    """
+    shifted = fma(x, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    return fma(n, -LN2, x), fma(n, -LN2_REST, x_rest), np.int32(to_bits(shifted) << 23)
+
+
+@inlined
+def power_of_2(n_bits):  # type: ignore[no-untyped-def]
+    """2^n for -127 < n < 128, given n shifted to the exponent."""
+    return from_bits(np.int32(n_bits + ONE_BITS))
+
+
+@inlined
+def largest_first(a, b):  # type: ignore[no-untyped-def]
+    """a and b in the order that `sum_of` wants, for a, b > 0."""
+    return select(a < b, b, a), select(a < b, a, b)
+
+
+@inlined
+def sum_of(a, b):  # type: ignore[no-untyped-def]
+    """a + b and its rounding error, for |a| >= |b|."""
+    value = a + b
+    return value, b - (value - a)
+
+
+@inlined
+def exp_minus_1(r, r_rest):  # type: ignore[no-untyped-def]
+    """e^(r + r_rest) - 1 and its rounding error, to 2^-28 of e^r."""
+    t = r + r_rest
+    q = fma(fma(0.0013838002923876047, t, 0.00836916547268629), t, 0.04166810214519501)
+    q = fma(fma(q, t, 0.16666516661643982), t, 0.4999999403953552)
+    return sum_of(r, fma(fma(t, t, 0.0), q, r_rest))
+
+
+@inlined
+def exp_minus_1_to_the_end(r, r_rest):  # type: ignore[no-untyped-def]
+    """e^(r + r_rest) - 1 and its rounding error, to 2^-31 of itself."""
+    t = r + r_rest
+    q = fma(fma(0.000196645429241471, t, 0.001393504673615098), t, 0.008333642967045307)
+    q = fma(fma(fma(q, t, 0.04166646674275398), t, 0.1666666567325592), t, 0.5)
+    return sum_of(r, fma(fma(t, t, 0.0), q, r_rest))
+
+
+@inlined
+def exp_sum(rest, rest_rest, power):  # type: ignore[no-untyped-def]
+    """(1 + rest + rest_rest) power as a sum of two."""
+    value, value_rest = sum_of(power, fma(rest, power, ZERO))
+    return value, fma(rest_rest, power, value_rest)
+
+
+@inlined
+def _scaled(p, n_bits):  # type: ignore[no-untyped-def]
+    """p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
+    half_bits = np.int32((n_bits >> 1) & _EXPONENT)
+    return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
 
 
 @inlined
 def exp(x):  # type: ignore[no-untyped-def]
-    """e^x; the power of 2 is two factors, so that all of e^x but the last product is a normal number."""
-    x = clamp(x, _LOWEST, _HIGHEST)
-    down = x < _ZERO
-    shift = select(down, _DOWN_SHIFT, _UP_SHIFT)
-    shifted = fma(x, LOG2_E, shift)
-    n = shifted - shift
-    r = fma(n, -LN2_REST, fma(n, -LN2, x))
-    return (_exp_fraction(r) * power_of_2(shifted)) * select(down, _DOWN, _UP)
+    """e^x."""
+    r, r_rest, n_bits = reduced(clamp(x, _LOWEST, _HIGHEST), ZERO)
+    r += r_rest
+    p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
+    p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
+    return _scaled(fma(p, r, _ONE), n_bits)
+
+
+@inlined
+def exp2(x):  # type: ignore[no-untyped-def]
+    """2^x."""
+    x = clamp(x, _LOWEST_2, _HIGHEST_2)
+    shifted = x + SHIFT
+    r = x - (shifted - SHIFT)
+    p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
+    p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
+    return _scaled(fma(p, r, _ONE), np.int32(to_bits(shifted) << 23))
+
+
+@inlined
+def expm1(x):  # type: ignore[no-untyped-def]
+    """e^x - 1; 2^n would overflow before the result does: half of it, and twice the sum."""
+    r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
+    rest, rest_rest = exp_minus_1_to_the_end(r, r_rest)
+    half = power_of_2(np.int32(n_bits - _EXPONENT_1))
+    less, less_rest = sum_of(half, -_HALF)
+    value, value_rest = sum_of(less, fma(rest, half, ZERO))
+    y = (value + (fma(rest_rest, half, value_rest) + less_rest)) * _TWO
+    return select(fabs(x) < _TINY, x, y)
