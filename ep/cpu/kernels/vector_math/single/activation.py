@@ -7,10 +7,10 @@ import numpy as np
 
 from ep.cpu.kernels.vector_math.bits import fma, from_bits, select
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.single.exponential import ZERO, exp_minus_1, exp_sum, reduced
-from ep.cpu.kernels.vector_math.single.sigmoid import ENOUGH, VANISHED, gated, small_unit
+from ep.cpu.kernels.vector_math.single.exponential import ONE_BITS, ZERO, exp_tail, reduced, sum_of
+from ep.cpu.kernels.vector_math.single.sigmoid import ENOUGH, ONE, UP_BITS, VANISHED, gated, small_unit
 
-_ONE, _TWO, _TWICE_ONE_BITS = np.float32(1.0), np.float32(2.0), np.int32(254 << 23)
+_TWO = np.float32(2.0)
 
 _SLOPE = np.float32(1.702)
 _SLOPE_REST = np.float32(1.702 - float(_SLOPE))
@@ -64,16 +64,19 @@ def mish(x):  # type: ignore[no-untyped-def]
     x = _at_least(x, VANISHED)
     y = select(x > ENOUGH, ENOUGH, x)
     r, r_rest, n_bits = reduced(y, ZERO)
-    rest, rest_rest = exp_minus_1(r, r_rest)
-    unit, unit_bits = small_unit(x)
-    e, e_rest = exp_sum(rest, rest_rest, from_bits(np.int32(n_bits + np.int32(_TWICE_ONE_BITS - unit_bits))))
+    tail = exp_tail(r, r_rest)
+    rest, rest_rest = sum_of(r, tail)
+    unit = small_unit(x)
+    power = from_bits(np.int32(n_bits + select(unit < ONE, UP_BITS, ONE_BITS)))
+    e, e_rest = sum_of(power, fma(rest, power, ZERO))
+    e_rest = fma(rest_rest, power, e_rest)
     more = fma(e, unit, _TWO)
     more_rest = fma(e, unit, _TWO - more)
     n = fma(e, more, ZERO)
     n_rest = fma(e, more, -n) + fma(e, more_rest, e_rest * (more + more - _TWO))
     below = fma(n, unit, _TWO)
     below_rest = fma(n_rest, unit, fma(n, unit, _TWO - below))
-    inverse = _ONE / below
+    inverse = ONE / below
     quotient = fma(n, inverse, ZERO)
     missing = fma(-quotient, below, n) + fma(-quotient, below_rest, n_rest)
     return (x * fma(missing, inverse, quotient)) * unit

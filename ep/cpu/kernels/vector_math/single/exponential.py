@@ -43,12 +43,6 @@ def power_of_2(n_bits):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def largest_first(a, b):  # type: ignore[no-untyped-def]
-    """a and b in the order that `sum_of` wants, for a, b > 0."""
-    return select(a < b, b, a), select(a < b, a, b)
-
-
-@inlined
 def sum_of(a, b):  # type: ignore[no-untyped-def]
     """a + b and its rounding error, for |a| >= |b|."""
     value = a + b
@@ -56,28 +50,13 @@ def sum_of(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp_minus_1(r, r_rest):  # type: ignore[no-untyped-def]
-    """e^(r + r_rest) - 1 and its rounding error, to 2^-28 of e^r."""
+def exp_tail(r, r_rest):  # type: ignore[no-untyped-def]
+    """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
-    q = fma(fma(0.0013838002923876047, t, 0.00836916547268629), t, 0.04166810214519501)
-    q = fma(fma(q, t, 0.16666516661643982), t, 0.4999999403953552)
-    return sum_of(r, fma(fma(t, t, 0.0), q, r_rest))
-
-
-@inlined
-def exp_minus_1_to_the_end(r, r_rest):  # type: ignore[no-untyped-def]
-    """e^(r + r_rest) - 1 and its rounding error, to 2^-31 of itself."""
-    t = r + r_rest
-    q = fma(fma(0.000196645429241471, t, 0.001393504673615098), t, 0.008333642967045307)
-    q = fma(fma(fma(q, t, 0.04166646674275398), t, 0.1666666567325592), t, 0.5)
-    return sum_of(r, fma(fma(t, t, 0.0), q, r_rest))
-
-
-@inlined
-def exp_sum(rest, rest_rest, power):  # type: ignore[no-untyped-def]
-    """(1 + rest + rest_rest) power as a sum of two."""
-    value, value_rest = sum_of(power, fma(rest, power, ZERO))
-    return value, fma(rest_rest, power, value_rest)
+    square = fma(t, t, ZERO)
+    q = fma(0.0013838002923876047, square, fma(0.00836916547268629, t, 0.04166810214519501))
+    q = fma(q, square, fma(0.16666516661643982, t, 0.4999999403953552))
+    return fma(square, q, r_rest)
 
 
 @inlined
@@ -110,11 +89,18 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 @inlined
 def expm1(x):  # type: ignore[no-untyped-def]
-    """e^x - 1; 2^n would overflow before the result does: half of it, and twice the sum."""
+    """e^x - 1 = (2^n - 1) + 2^n r + 2^n tail, where the rounding errors of the first two sums are made good.
+
+    2^n would overflow before the result does: half of it, and twice the sum.
+    """
     r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
-    rest, rest_rest = exp_minus_1_to_the_end(r, r_rest)
+    t = r + r_rest
+    t2 = fma(t, t, ZERO)
+    q = fma(fma(0.000196645429241471, t, 0.001393504673615098), t2, fma(0.008333642967045307, t, 0.04166646674275398))
+    q = fma(q, t2, fma(0.1666666567325592, t, 0.5))
     half = power_of_2(np.int32(n_bits - _EXPONENT_1))
-    less, less_rest = sum_of(half, -_HALF)
-    value, value_rest = sum_of(less, fma(rest, half, ZERO))
-    y = (value + (fma(rest_rest, half, value_rest) + less_rest)) * _TWO
+    less = half - _HALF
+    head = fma(r, half, less)
+    head_rest = fma(r, half, less - head) + ((half - less) - _HALF)
+    y = (head + fma(fma(t2, q, r_rest), half, head_rest)) * _TWO
     return select(fabs(x) < _TINY, x, y)
