@@ -42,10 +42,10 @@ def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any, compile_loops = row_functions(op, src_type, dst_type)
 
     def loops(functor):  # type: ignore[no-untyped-def]
-        @jit
+        @compile_loops
         def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             if step0 == step1:
                 for i in range(begin, end):

@@ -29,10 +29,10 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any, compile_loop = row_functions(op, src_type, dst_type)
 
     def loop(functor):  # type: ignore[no-untyped-def]
-        @jit
+        @compile_loop
         def apply_to(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             for i in range(begin, end):
                 store(dst, i, functor(load(src, i), *attributes))

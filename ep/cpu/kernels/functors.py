@@ -11,6 +11,7 @@ from ep.common.functor import functor_maker
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
+from ep.cpu.kernels.interleaved import interleaved
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
@@ -35,6 +36,7 @@ class RowFunctions(NamedTuple):
     """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
 
     apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time.
+    compile_loop: what compiles the function with the loop over the elements.
     """
 
     load: Any
@@ -42,24 +44,29 @@ class RowFunctions(NamedTuple):
     store: Any
     read_attributes: Any
     apply_any: Any
+    compile_loop: Any
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> RowFunctions:
     """The functions of the row kernel of `op` from `src_type` to `dst_type`.
 
-    Elementary functions are vectorised in float64 alone. So what calls them is computed in float64 on narrower
-    floating types too, and rounded to float32 where it would have been computed there.
+    Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
+    narrower floating types too, and rounded to float32 where it would have been computed there.
     """
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
-    narrow = scalar_type is np.float32 and bool(names)
-    library, libm = cpu_math_library(scalar_type), True
-    if names:
-        precision = Precision.NARROW if narrow else Precision.FULL
-        # a loop inside the functor is not vectorised: there libm's functions are as good
-        libm = op in _LOOPS or not has_fused_multiply_add()
-        library = cpu_math_library(np.float64, Precision.LIBM if libm else precision)
+    # a loop inside the functor is not vectorised: there libm's functions are as good
+    libm = not names or op in _LOOPS or not has_fused_multiply_add()
+    single = scalar_type is np.float32 and op in IN_SINGLE and not libm
+    narrow = scalar_type is np.float32 and bool(names) and not single
+    if single:
+        library = cpu_math_library(np.float32, Precision.SINGLE)
+    elif names:
+        precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
+        library = cpu_math_library(np.float64, precision)
+    else:
+        library = cpu_math_library(scalar_type)
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
     return RowFunctions(
         loader(src_type, narrow),
@@ -67,8 +74,18 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
         _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
+        interleaved if single else jit,
     )
 
+
+IN_SINGLE = frozenset(
+    (
+        *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kLogSigmoid),
+        *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
+        *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
+    )
+)
+"""The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
 _LOOPS = frozenset(
     (

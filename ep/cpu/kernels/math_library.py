@@ -12,6 +12,7 @@ from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.single.tables import SINGLE
 from ep.cpu.kernels.vector_math.tables_activation import ACTIVATION
 from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
 from ep.cpu.kernels.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
@@ -23,6 +24,7 @@ class Precision(Enum):
     LIBM = "libm's"
     FULL = "vectorised, for float64 values"
     NARROW = "vectorised, in float64, for float32 values and results that are rounded to float32"
+    SINGLE = "vectorised, in float32"
 
 
 _INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
@@ -72,6 +74,7 @@ _MAKERS = {
 _VECTORISED = {
     Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF | ACTIVATION),
     Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW),
+    Precision.SINGLE: _vectorised(SINGLE),
 }
 
 

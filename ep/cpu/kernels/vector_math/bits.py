@@ -1,5 +1,8 @@
 """What the vector functions need below the level of arithmetic: single instructions that LLVM also has for vectors.
 
+Each serves float64 and int64, and float32 and int32. One float32 argument makes the others float32, constants as well;
+a constant in plain arithmetic has to be an np.float32 there, and a sum of int32 be taken back to int32.
+
 Numba gives every floating-point instruction the flag `contract`, so LLVM may turn any a * b + c into a fused one.
 Where an error term depends on what is rounded, write the product with `fma`; sums alone are never changed.
 """
@@ -12,36 +15,48 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 _WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
+_HALF_WORD, _FLOAT = ir.IntType(32), ir.FloatType()
+
+
+def _float_type(*arguments: Any) -> Any:
+    return types.float32 if types.float32 in arguments else types.float64
+
+
+def _integer_type(argument: Any) -> Any:
+    return types.int32 if argument == types.int32 else types.int64
 
 
 @intrinsic
 def to_bits(typing_context: Any, x: Any) -> Any:
-    """The int64 with the bits of the float64 `x`."""
+    """The integer with the bits of `x`, as wide as it."""
+    single = _float_type(x) is types.float32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.bitcast(args[0], _WORD)
+        return builder.bitcast(args[0], _HALF_WORD if single else _WORD)
 
-    return types.int64(types.float64), generate
+    return types.int32(types.float32) if single else types.int64(types.float64), generate
 
 
 @intrinsic
 def from_bits(typing_context: Any, bits: Any) -> Any:
-    """The float64 with the bits of the int64 `bits`."""
+    """The floating-point number with the bits of `bits`, as wide as it."""
+    single = _integer_type(bits) is types.int32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.bitcast(args[0], _DOUBLE)
+        return builder.bitcast(args[0], _FLOAT if single else _DOUBLE)
 
-    return types.float64(types.int64), generate
+    return types.float32(types.int32) if single else types.float64(types.int64), generate
 
 
 @intrinsic
 def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
-    """The int64 `bits` shifted right, with zeros coming in; AVX2 has no other 64-bit shift."""
+    """`bits` shifted right, with zeros coming in; AVX2 has no other 64-bit shift."""
+    integer_type = _integer_type(bits)
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.lshr(*args)
 
-    return types.int64(types.int64, types.int64), generate
+    return integer_type(integer_type, integer_type), generate
 
 
 @intrinsic
@@ -51,7 +66,8 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return _call(builder, "llvm.fma", args)
 
-    return types.float64(types.float64, types.float64, types.float64), generate
+    real = _float_type(a, b, c)
+    return real(real, real, real), generate
 
 
 @intrinsic
@@ -61,7 +77,8 @@ def rint(typing_context: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return _call(builder, "llvm.rint", args)
 
-    return types.float64(types.float64), generate
+    real = _float_type(x)
+    return real(real), generate
 
 
 @intrinsic
@@ -71,7 +88,8 @@ def fabs(typing_context: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return _call(builder, "llvm.fabs", args)
 
-    return types.float64(types.float64), generate
+    real = _float_type(x)
+    return real(real), generate
 
 
 @intrinsic
@@ -81,7 +99,8 @@ def sqrt(typing_context: Any, x: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return _call(builder, "llvm.sqrt", args)
 
-    return types.float64(types.float64), generate
+    real = _float_type(x)
+    return real(real), generate
 
 
 @intrinsic
@@ -91,13 +110,19 @@ def copysign(typing_context: Any, magnitude: Any, sign: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return _call(builder, "llvm.copysign", args)
 
-    return types.float64(types.float64, types.float64), generate
+    real = _float_type(magnitude, sign)
+    return real(real, real), generate
 
 
 @intrinsic
 def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
-    """`a` where `condition`, else `b`, both evaluated. a and b: float64, or int64, or bool."""
-    value_type = types.float64 if types.float64 in (a, b) else types.int64 if isinstance(a, types.Integer) else a
+    """`a` where `condition`, else `b`, both evaluated. a and b: real, or integer, or bool."""
+    if isinstance(a, types.Float) or isinstance(b, types.Float):
+        value_type = _float_type(a, b)
+    elif isinstance(a, types.Integer):
+        value_type = types.int32 if types.int32 in (a, b) else types.int64
+    else:
+        value_type = a
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.select(*args)
@@ -126,5 +151,6 @@ def either(typing_context: Any, a: Any, b: Any) -> Any:
 
 
 def _call(builder: Any, name: str, args: Any) -> Any:
-    function_type = ir.FunctionType(_DOUBLE, [_DOUBLE] * len(args))
-    return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE], function_type), args)
+    real = args[0].type
+    function_type = ir.FunctionType(real, [real] * len(args))
+    return builder.call(builder.module.declare_intrinsic(name, [real], function_type), args)
