@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _PACKAGES: Final = (
-    *("ep", "numpy", "numba", "llvmlite", "ml_dtypes", "tbb"),
+    *("ep", "numpy", "numba", "llvmlite", "ml_dtypes"),
     *("torch", "numexpr", "jax", "jaxlib", "onnxruntime"),
 )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ep.cpu import kernel_cache
 from ep.cpu.device import available_threads as available_threads
+from ep.include.device import Device
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def why_threads() -> str:
     return f"all of the {available_threads()} processors that this process may use; EP_CPU_NUM_THREADS changes it"
 
 
-def threading_layer() -> tuple[str, str]:
-    """The threading layer and why it is that one; starts it."""
+def start_threads(device: Device) -> None:
+    """Start the threads that share the work of launches."""
     from ep.cpu.kernels import runtime
 
-    return runtime.layer()
+    runtime.start(device)  # type: ignore[arg-type]

@@ -23,10 +23,6 @@ from ep.include.primitive import registered
 from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
-_OPTIONAL: Final = {
-    "tbb": "threads then come from OpenMP or Numba's own pool",
-    "numba-cuda": "needed for CUDA devices alone",
-}
 _COUNT: Final = 2**12  # elements of the results that are checked: little work, but more than one thread's
 
 
@@ -60,8 +56,7 @@ def _versions() -> Iterator[Finding]:
     for package in _PACKAGES:
         version = _version(package)
         yield Finding(package, "pass" if version else "fail", version or "not installed")
-    for package, consequence in _OPTIONAL.items():
-        yield Finding(package, "", _version(package) or f"not installed; {consequence}")
+    yield Finding("numba-cuda", "", _version("numba-cuda") or "not installed; needed for CUDA devices alone")
 
 
 def _version(package: str) -> str | None:
@@ -76,9 +71,8 @@ def _cpu() -> Iterator[Finding]:
     yield Finding("processor", "", cpu.processor())
     try:
         (device,) = present.devices_of(DeviceType.kCPU)
-        yield Finding("threads", "", f"{device.GetNumThreads()}: {cpu.why_threads()}")  # type: ignore[attr-defined]
-        layer, why = cpu.threading_layer()
-        yield Finding("threading layer", "pass", f"{layer}: {why}")
+        cpu.start_threads(device)
+        yield Finding("threads", "pass", f"{device.GetNumThreads()}: {cpu.why_threads()}")  # type: ignore[attr-defined]
     except Exception as error:  # whatever is broken here is a finding, not the end of the report
         yield Finding("threads", "fail", _one_line(error))
 

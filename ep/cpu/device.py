@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 import os
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ep.cpu.launch_state import NUM_THREADS
+from ep.cpu.launch_state import NUM_THREADS, POOL
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device, kMaxAlignmentRequirement
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ep.include.device_manager import DeviceManager
 
 
-MAX_THREADS: Final = 999_999
+MAX_THREADS: Final = 1024
 """The largest number of threads that can be set."""
 
 
@@ -32,9 +33,10 @@ class CpuDevice(Device):
     def __init__(self, device_manager: DeviceManager) -> None:
         """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
         self._device_manager = device_manager
-        # compiled entries read this word at every launch
-        self._settings = np.zeros(1, np.int64)
+        # compiled entries read these words at every launch
+        self._settings = np.zeros(2, np.int64)
         self.settings_address: int = self._settings.ctypes.data
+        self._start_threads: Callable[[int], None] | None = None
         asked = os.environ.get("EP_CPU_NUM_THREADS", "")
         if not asked:
             self.SetNumThreads(available_threads())
@@ -44,15 +46,23 @@ class CpuDevice(Device):
             raise ValueError(f"EP_CPU_NUM_THREADS is {asked!r}; it must be a number of threads from 1 to {MAX_THREADS}")
 
     def SetNumThreads(self, num_threads: int) -> None:
-        """Let launches from now on use at most `num_threads` threads, of those that Numba started."""
+        """Let launches from now on use at most `num_threads` threads, the launching one among them."""
         number = operator.index(num_threads)
         if not 1 <= number <= MAX_THREADS:
             raise ValueError(f"num_threads is {number}; it must be from 1 to {MAX_THREADS}")
+        if self._start_threads is not None:
+            self._start_threads(number)
         self._settings[NUM_THREADS] = number
 
     def GetNumThreads(self) -> int:
         """The most threads that a launch uses."""
         return int(self._settings[NUM_THREADS])
+
+    def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
+        """Let launches share their work in the pool at `address`; `start_threads(n)` starts what is missing of n."""
+        start_threads(self.GetNumThreads())
+        self._settings[POOL] = address
+        self._start_threads = start_threads
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

@@ -13,7 +13,7 @@ from ep.include.data_type import DataType
 # words of the state, the same for all primitives
 NDARRAY_TYPE: Final = 0
 SETTINGS: Final = 1
-PARALLEL_RANGE: Final = 2
+SHARE: Final = 2  # the task that shares work among threads
 GRAIN: Final = 3
 TASK: Final = 4
 TASK_ARGUMENT: Final = 5  # what else the task needs: its row kernel, a flag
@@ -22,7 +22,9 @@ OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype
 FILL_TASK: Final = OPERANDS + 6  # Expand's walk, where a primitive makes use of it
 NUM_WORDS: Final = FILL_TASK + 1
 
-NUM_THREADS: Final = 0  # the word of a device's settings
+# words of the device's settings
+NUM_THREADS: Final = 0
+POOL: Final = 1  # the address of the threads' pool
 
 GRAIN_ELEMENTS: Final = 32768
 """Up to this many elements a launch stays on the calling thread, as upstream's ParallelFor has it."""
@@ -44,9 +46,9 @@ class LaunchState:
             self._words[OPERANDS + 2 * position :][:2] = id(data_type.dtype), data_type.itemsize
         self.address: int = self._words.ctypes.data
 
-    def set_code(self, settings: int, parallel_range: int, task: int, task_argument: int) -> None:
-        """Set the addresses of the device's settings, of the parallel range and of the task, and its argument."""
-        self._words[[SETTINGS, PARALLEL_RANGE, TASK, TASK_ARGUMENT]] = settings, parallel_range, task, task_argument
+    def set_code(self, settings: int, share: int, task: int, task_argument: int) -> None:
+        """Set the addresses of the device's settings, of the pool's `share` and of the task, and its argument."""
+        self._words[[SETTINGS, SHARE, TASK, TASK_ARGUMENT]] = settings, share, task, task_argument
 
     def set_fill_task(self, task: int) -> None:
         """Set the address of Expand's walk."""

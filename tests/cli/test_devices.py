@@ -62,8 +62,8 @@ def test_doctor(ep, toy):
     rows = {line.partition("  ")[0]: " ".join(line.split()) for line in done.out.splitlines()}
     for package in ("numpy", "numba", "llvmlite", "ml_dtypes"):
         assert rows[package].startswith(f"{package} pass ")
-    assert {"ep", "python", "tbb", "numba-cuda", "processor", "threads", "cuda"} <= set(rows)
-    assert rows["threading layer"].startswith("threading layer pass ")
+    assert {"ep", "python", "numba-cuda", "processor", "cuda"} <= set(rows)
+    assert rows["threads"].startswith("threads pass ")
     assert "agree with NumPy" in rows["cpu:0 computes"]
     assert rows["toy"] == "toy not available: no toy was found in the box"
 

@@ -1,9 +1,10 @@
-"""Launches from many threads at once, in forked children, with few and many threads, on every threading layer."""
+"""Launches from many threads at once, in forked children, with few and many threads."""
+
+import os
 
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.threading_layer import find_tbb
 from tests.subprocesses import run
 
 PRELUDE = """
@@ -44,20 +45,16 @@ threads = [threading.Thread(target=guarded, args=(seed,)) for seed in range(8)]
 assert not errors, errors
 """
 
-LAYER = """
-import numba
-print(numba.threading_layer())
-"""
-
 
 def test_first_launches_from_many_threads_at_once():
     """Nothing has been compiled or loaded when the threads begin."""
     run(PRELUDE + THREADS)
 
 
-@pytest.mark.skipif(find_tbb() is None, reason="there is no tbb wheel for this platform")
-def test_tbb_serves_threads_and_forked_children():
-    """Launch, fork, and launch in the child while the parent goes on: with tbb neither hangs nor dies."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+def test_forked_children_launch(num_threads):
+    """Launch, fork, and launch in the child while the parent goes on; grandchildren too."""
     fork = """
 import os, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
@@ -67,7 +64,12 @@ for seed in range(3):
     child = os.fork()
     if child == 0:
         try:
+            grandchild = os.fork()
             work(seed)
+            if grandchild == 0:
+                os._exit(0)
+            assert os.waitpid(grandchild, 0)[1] == 0
+            assert threading.active_count() == device.GetNumThreads()
         except BaseException:
             os._exit(1)
         os._exit(0)
@@ -75,13 +77,87 @@ for seed in range(3):
 work(9)
 assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
 """
-    assert run(PRELUDE + fork + THREADS + LAYER).strip() == "tbb"
+    run(PRELUDE + fork + THREADS, EP_CPU_NUM_THREADS=str(num_threads))
 
 
-@pytest.mark.parametrize("layer", ["tbb", "omp", "workqueue"] if find_tbb() else ["omp", "workqueue"])
-def test_a_layer_that_the_user_asks_for_is_used_from_many_threads(layer):
-    """workqueue aborts when it is entered twice: launches take turns there."""
-    assert run(PRELUDE + THREADS + LAYER, NUMBA_THREADING_LAYER=layer).strip() == layer
+def test_a_fork_while_other_threads_launch():
+    fork = """
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+work(0)
+threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+[thread.start() for thread in threads]
+for seed in range(5):
+    child = os.fork()
+    if child == 0:
+        try:
+            work(seed)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+[thread.join() for thread in threads]
+work(1)
+"""
+    if hasattr(os, "fork"):
+        run(PRELUDE + fork)
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 16])
+def test_more_threads_launch_than_the_pool_has_slots(num_threads):
+    """Every element is written once per launch, whoever writes it, and the number of threads changes meanwhile."""
+    code = """
+square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
+errors = []
+def launch(seed):
+    try:
+        rng = np.random.default_rng(seed)
+        for size in rng.integers(1, 1 << 20, 60):
+            x = np.full(size, 3, np.float32)
+            square.Launch(stream, x, x, size)
+            assert (x == 9).all(), (seed, size)
+            if seed == 0:
+                device.SetNumThreads(int(rng.integers(1, 9)))
+    except BaseException as error:
+        errors.append(error)
+threads = [threading.Thread(target=launch, args=(seed,)) for seed in range(13)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not errors, errors
+"""
+    run(PRELUDE + code, EP_CPU_NUM_THREADS=str(num_threads))
+
+
+def test_launches_between_which_the_workers_fall_asleep():
+    """On the edge of falling asleep as well: pauses of 0 to 0.3 ms, when a worker looks for the last time."""
+    code = """
+import time
+square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
+x = np.empty(1 << 18, np.float32)
+rng = np.random.default_rng(0)
+for pause in rng.uniform(0, 3e-4, 3000):
+    x[:: 1 << 10] = 3
+    end = time.perf_counter() + pause
+    while time.perf_counter() < end:
+        pass
+    square.Launch(stream, x, x, x.size)
+    assert (x[:: 1 << 10] == 9).all()
+"""
+    run(PRELUDE + code, EP_CPU_NUM_THREADS="4")
+
+
+def test_the_interpreter_ends_with_workers_at_work():
+    """A daemon thread still launches when the interpreter goes down."""
+    code = """
+def for_ever():
+    x = np.ones(1 << 20, np.float32)
+    y = np.empty_like(x)
+    while True:
+        relu.Launch(stream, x, y, x.size)
+threading.Thread(target=for_ever, daemon=True).start()
+work(0)
+"""
+    run(PRELUDE + code)
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 7])

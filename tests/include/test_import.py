@@ -10,7 +10,7 @@ import ep
 from tests.subprocesses import run
 
 LOADED = "import sys; print(*sorted(name for name in sys.modules))"
-NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich", "tbb"}
+NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich"}
 
 
 def loaded(code: str) -> set[str]:

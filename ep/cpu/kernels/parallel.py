@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from llvmlite import ir
-from numba import prange
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word
-from ep.cpu.launch_state import NUM_THREADS, PARALLEL_RANGE, SETTINGS
+from ep.cpu.launch_state import NUM_THREADS, POOL, SETTINGS, SHARE
 
 _WORD = ir.IntType(64)
+_CHUNKS_PER_LANE: Final = 4
 
 
 @intrinsic
@@ -56,17 +54,6 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
     return types.void(types.int64), generate
 
 
-def _parallel_range(task, context, count, num_chunks):  # type: ignore[no-untyped-def]
-    for chunk in prange(num_chunks):
-        call_task(task, context, count * chunk // num_chunks, count * (chunk + 1) // num_chunks)
-
-
-@cache
-def parallel_range() -> int:
-    """The address of the task (task, context, count, num_chunks) that splits [0, count) over threads."""
-    return compile_task("parallel_range", _parallel_range, num_words=4, parallel=True)
-
-
 @jit
 def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
     """Call `task(context, begin, end)` over [0, count): on this thread up to one grain, else on all of the device's.
@@ -76,10 +63,13 @@ def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
     if count <= grain:
         call_task(task, context, 0, count)
         return
-    num_chunks = min(load_word(load_word(state, SETTINGS), NUM_THREADS), (count + grain - 1) // grain)
+    settings, num_grains = load_word(state, SETTINGS), (count + grain - 1) // grain
+    num_lanes = min(load_word(settings, NUM_THREADS), num_grains)
     thread_state = release_gil()
-    if num_chunks == 1:
+    if num_lanes == 1:
         call_task(task, context, 0, count)
     else:
-        call_task(load_word(state, PARALLEL_RANGE), task, context, count, num_chunks)
+        # a few chunks each: who is late, or slow, leaves some to the others
+        chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
+        call_task(load_word(state, SHARE), load_word(settings, POOL), task, context, count, num_lanes, chunks_per_lane)
     acquire_gil(thread_state)

@@ -1,38 +1,21 @@
-"""Starts what all launches need: the threading layer, and the parallel range that runs on it."""
+"""Starts what all launches need: the threads, and the code that shares work among them."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
 
-from ep.cpu.kernels import threading_layer
-from ep.cpu.kernels.parallel import parallel_range
+from ep.cpu.device import CpuDevice
+from ep.cpu.kernels import thread_pool
+from ep.cpu.kernels.workers import Workers
 
 
 @cache
-def layer() -> tuple[str, str]:
-    """Start the threading layer; return its name and why it is that one."""
-    return threading_layer.select()
+def workers() -> Workers:
+    """The pool of all launches of this process."""
+    return Workers()
 
 
-def start() -> int:
-    """Return the address of the parallel range, ready to be called."""
-    layer()
-    return parallel_range()
-
-
-def guarded(entry: Callable[..., int]) -> Callable[..., int]:
-    """Return `entry`, behind the lock of all launches where the threading layer cannot be entered twice."""
-    if layer()[0] != "workqueue":
-        return entry
-
-    def call(*args: Any) -> int:
-        with _one_launch:
-            return entry(*args)
-
-    return call
-
-
-_one_launch: Final = threading.Lock()
+def start(device: CpuDevice) -> int:
+    """Start the threads of `device`, and return the address of the task that shares work among them."""
+    device.set_pool(workers().address, workers().start)
+    return thread_pool.share()

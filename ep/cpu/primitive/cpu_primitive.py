@@ -53,11 +53,11 @@ class CpuPrimitive(Primitive):
         with _preparing:
             if self._entry is _not_compiled:
                 begin = time.perf_counter()
-                device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-                parallel_range = runtime.start()
+                device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+                share = runtime.start(device)
                 entry, task, argument = self._compile()
-                self._state.set_code(device.settings_address, parallel_range, task, argument)  # type: ignore[attr-defined]
-                self._entry = runtime.guarded(entry)
+                self._state.set_code(device.settings_address, share, task, argument)
+                self._entry = entry
                 seconds = time.perf_counter() - begin
                 if seconds > _LONG_SECONDS:
                     _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
