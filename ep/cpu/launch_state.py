@@ -26,20 +26,18 @@ NUM_WORDS: Final = FILL_TASK + 1
 NUM_THREADS: Final = 0
 POOL: Final = 1  # the address of the threads' pool
 
-GRAIN_ELEMENTS: Final = 32768
-"""Up to this many elements a launch stays on the calling thread, as upstream's ParallelFor has it."""
+GRAIN_BYTES: Final = 900_000
+"""Up to this many bytes read and written, which one thread moves while others wake up, a launch stays on one thread."""
 
 
 class LaunchState:
     """One primitive's words. `address` is what the compiled entry takes as its first argument."""
 
-    def __init__(
-        self, operands: Sequence[DataType], attributes: Sequence[float] = (), grain: int = GRAIN_ELEMENTS
-    ) -> None:
+    def __init__(self, operands: Sequence[DataType], attributes: Sequence[float] = ()) -> None:
         """Fill in what is known before anything is compiled; the addresses of code follow with `set_code`."""
         self._words = np.zeros(NUM_WORDS, np.int64)
         self._words[NDARRAY_TYPE] = id(np.ndarray)
-        self._words[GRAIN] = grain
+        self.set_grain(GRAIN_BYTES // sum(data_type.itemsize for data_type in operands))
         for position, value in enumerate(attributes):
             self._words[ATTRIBUTES + position] = struct.unpack("q", struct.pack("d", value))[0]
         for position, data_type in enumerate(operands):
@@ -49,6 +47,10 @@ class LaunchState:
     def set_code(self, settings: int, share: int, task: int, task_argument: int) -> None:
         """Set the addresses of the device's settings, of the pool's `share` and of the task, and its argument."""
         self._words[[SETTINGS, SHARE, TASK, TASK_ARGUMENT]] = settings, share, task, task_argument
+
+    def set_grain(self, elements: int) -> None:
+        """Set how many elements a launch may have to stay on the calling thread."""
+        self._words[GRAIN] = elements
 
     def set_fill_task(self, task: int) -> None:
         """Set the address of Expand's walk."""

@@ -159,6 +159,18 @@ def broadcasts(draw):
     return sides
 
 
+@pytest.mark.parametrize("data_type", [DataType.kInt8, DataType.kFloat16, DataType.kFloat, DataType.kDouble])
+@pytest.mark.parametrize("row", [2, 3, 4, 7, 8, 9, 15, 16, 17, 33, 65])
+def test_every_size_of_a_row(device, rng, data_type, row):
+    """Rows that are written out in tiles and rows that are not, split between threads in the middle of blocks."""
+    key = (BinaryOp.kSub, data_type, data_type)
+    a = rng.integers(-9, 9, (211, 31, 11, row)).astype(data_type.dtype)
+    for dims in ((31, 1, row), (211, 1, 11, 1), (1, 31, 1, 1), (row,)):
+        b = rng.integers(-9, 9, dims).astype(data_type.dtype)
+        assert launch(device, key, a, b).tobytes() == (a - b).tobytes()
+        assert launch(device, key, b, a).tobytes() == (b - a).tobytes()
+
+
 @given(dims=broadcasts())
 def test_any_dims(device, dims):
     a = np.arange(math.prod(dims[0]), dtype=np.float32).reshape(dims[0])

@@ -67,6 +67,43 @@ def test_across_the_grain(device, rng, src_dims, dst_dims):
     assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
 
 
+ROWS = [*range(1, 20), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129, 191, 255, 256, 257, 319, 320, 513, 1025]
+
+
+@pytest.mark.parametrize("data_type", [DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kComplex128])
+@pytest.mark.parametrize("row", [*ROWS, 8191, 8192, 8193])
+def test_every_size_of_a_row(device, rng, data_type, row):
+    """Rows copied and rows filled, in blocks of every width, from places that are not aligned to them."""
+    src = samples(rng, data_type, 3 * row).reshape(3, 1, row)
+    out = launch(device, data_type, src, (3, 2, row))
+    assert out.tobytes() == np.broadcast_to(src, (3, 2, row)).tobytes()
+    src = samples(rng, data_type, 3)
+    out = launch(device, data_type, src, (2, 3, row), (3, 1))
+    assert out.tobytes() == np.broadcast_to(src[:, None], (2, 3, row)).tobytes()
+
+
+@pytest.mark.parametrize("row", [3, 17, 64, 331])
+def test_rows_between_gaps(device, rng, row):
+    """No block reaches beyond its row."""
+    src = rng.integers(0, 256, 5 * row, np.uint8)
+    dst = device.filled(5 * (row + 2), DataType.kUInt8)
+    device.require(ExpandFactory, DataType.kUInt8, 2).Launch(
+        device.stream, (5, row), device.buffer(src), (5, row), dst, dst_strides=(row + 2, 1)
+    )
+    result = device.array(dst, (5, row + 2))
+    np.testing.assert_array_equal(result[:, :row], src.reshape(5, row))
+    assert set(result[:, row:].reshape(-1)) == {0xA5}, "gaps were written"
+
+
+@pytest.mark.parametrize("dims", [(61, 1, 67, 1), (1, 53, 1, 71), (601, 1, 3, 1)], ids=str)
+def test_blocks_across_the_grain(device, rng, dims):
+    """Threads that begin in the middle of a row, and of a block of rows."""
+    dst_dims = tuple(size if size > 1 else other for size, other in zip(dims, (47, 43, 41, 37), strict=True))
+    src = samples(rng, DataType.kFloat, math.prod(dims)).reshape(dims)
+    out = launch(device, DataType.kFloat, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 def test_permuted_strides(device, order):
     """Every order of memory of a 4-d array, on either side: no order is taken for its inverse."""

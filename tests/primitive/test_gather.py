@@ -54,12 +54,26 @@ def test_every_key(device, rng, factory, params_type, indices_type):
     assert out.tobytes() == reference(params, indices, 2).tobytes()
 
 
-@pytest.mark.parametrize("inner", [*range(1, 20), 24, 32, 33, 48, 64, 100, 257])
+@pytest.mark.parametrize(
+    "inner", [*range(1, 20), *(24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 257, 8191, 8192, 8195)]
+)
 def test_every_row_size(device, rng, inner):
     params = rng.integers(0, 256, (2, 3, 13, inner), np.uint8)
     indices = draw_indices(rng, np.int32, (2, 11), -2, 14)
     out = launch(device, BatchGatherFactory, params, indices, 0)
     np.testing.assert_array_equal(out, reference(params, indices, 0))
+
+
+@pytest.mark.parametrize("inner", [1, 7, 16, 48, 300, 5000])
+def test_a_table_beyond_the_cache(device, rng, inner):
+    """Rows are fetched ahead there, and what is no row is not."""
+    rows = 2**25 // inner
+    params = rng.integers(0, 256, (rows, inner), np.uint8)
+    indices = np.concatenate([rng.integers(0, rows, 9000), [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]])
+    rng.shuffle(indices)
+    out = launch(device, GatherFactory, params[None, None], indices[None], 0)[0, 0]
+    valid = (indices >= 0) & (indices < rows)
+    np.testing.assert_array_equal(out, np.where(valid[:, None], params[np.where(valid, indices, 0)], 0))
 
 
 @pytest.mark.parametrize("params_offset", range(0, 17, 3))

@@ -20,6 +20,7 @@ from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.launch_state import ATTRIBUTES, FILL_TASK, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
 from ep.cpu.plan import COUNT, DIMS, FILLS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES
 from ep.include.data_type import DataType
@@ -30,22 +31,23 @@ from ep.include.primitive.primitive import kMaxNumDims
 _SRC0, _SRC1, _DST, _STATE = 0, 1, 2, 3
 _PLAN = 4  # of the walk
 _STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
+_ROW0, _ROW1, _DST_SIZE = 6, 7, 8  # of the row kernel: bytes from a row of an operand to the next, bytes of an element
 
 _TILE = 1024  # elements of an operand that are written out together
 _TILE_WORDS = 2 * _TILE  # of 16 bytes at most
 
 
 def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    """The address of the task (context, begin, end): dst[i] = op(src0[i], src1[i]) for begin <= i < end."""
+    """The address of the task (context, num_rows, count): dst[i] = op(src0[i], src1[i]) for i < count, in each row."""
     return _row_kernel(op, storage_type(src_type), storage_type(dst_type))
 
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any, compile_loops = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any, _ = row_functions(op, src_type, dst_type)
 
     def loops(functor):  # type: ignore[no-untyped-def]
-        @compile_loops
+        @inlined
         def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             if step0 == step1:
                 for i in range(begin, end):
@@ -63,12 +65,22 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
     apply_to = loops(apply) if apply_any is None else checked(loops(apply), loops(apply_any), exceeds_limit(load))
 
-    def row(context, begin, end):  # type: ignore[no-untyped-def]
+    def rows(context, num_rows, count):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
         src0, src1, dst = load_word(context, _SRC0), load_word(context, _SRC1), load_word(context, _DST)
-        apply_to(src0, load_word(context, _STEP0), src1, load_word(context, _STEP1), dst, begin, end, attributes)
+        step0, step1 = load_word(context, _STEP0), load_word(context, _STEP1)
+        row0, row1, dst_row = (
+            load_word(context, _ROW0),
+            load_word(context, _ROW1),
+            count * load_word(context, _DST_SIZE),
+        )
+        for _ in range(num_rows):
+            apply_to(src0, step0, src1, step1, dst, 0, count, attributes)
+            src0 += row0
+            src1 += row1
+            dst += dst_row
 
-    return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", row)
+    return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", rows)
 
 
 def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
@@ -122,34 +134,51 @@ def walk() -> int:
             store_word(row_context, _SRC0, written_out(context, 0, begin, stop, tile0, fill_context))
             store_word(row_context, _SRC1, written_out(context, 1, begin, stop, tile1, fill_context))
             store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
-            call_task(row_kernel, row_context, 0, stop - begin)
+            call_task(row_kernel, row_context, 1, stop - begin)
             begin = stop
 
     @jit
     def walk_rows(context, begin, end, row_context):  # type: ignore[no-untyped-def]
         plan, state = load_word(context, _PLAN), load_word(context, _STATE)
         src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
-        num_outer = load_word(plan, NUM_AXES) - 1
-        inner = load_word(plan, DIMS + num_outer)
-        step0, step1 = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
+        inner_axis = load_word(plan, NUM_AXES) - 1
+        # the walk goes over blocks of two axes, rows and what is in them
+        num_outer = max(inner_axis - 1, 0)
+        inner, rows, row0, row1 = load_word(plan, DIMS + inner_axis), 1, 0, 0
+        step0, step1 = load_word(plan, STRIDES + inner_axis), load_word(plan, STRIDES + kMaxNumDims + inner_axis)
+        if inner_axis > 0:
+            rows = load_word(plan, DIMS + num_outer)
+            row0, row1 = load_word(plan, STRIDES + num_outer), load_word(plan, STRIDES + kMaxNumDims + num_outer)
         index = stack_words(8)
-        offset0, offset1 = first_row(plan, num_outer, begin // inner, index)
-        column = begin % inner
+        row, column = begin // inner, begin % inner
+        offset0, offset1 = first_row(plan, num_outer, row // rows, index)
+        row %= rows
         store_word(row_context, _STEP0, step0)
         store_word(row_context, _STEP1, step1)
+        store_word(row_context, _ROW0, row0 * src_size)
+        store_word(row_context, _ROW1, row1 * src_size)
+        store_word(row_context, _DST_SIZE, dst_size)
         row_kernel = load_word(state, TASK_ARGUMENT)
         while begin < end:
-            count = min(inner - column, end - begin)
-            store_word(row_context, _SRC0, load_word(context, _SRC0) + (offset0 + column * step0) * src_size)
-            store_word(row_context, _SRC1, load_word(context, _SRC1) + (offset1 + column * step1) * src_size)
+            num_rows, count = 1, inner
+            if column == 0 and end - begin >= inner:
+                num_rows = min(rows - row, (end - begin) // inner)
+            else:
+                count = min(inner - column, end - begin)
+            place0, place1 = offset0 + row * row0 + column * step0, offset1 + row * row1 + column * step1
+            store_word(row_context, _SRC0, load_word(context, _SRC0) + place0 * src_size)
+            store_word(row_context, _SRC1, load_word(context, _SRC1) + place1 * src_size)
             store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
-            call_task(row_kernel, row_context, 0, count)
-            begin += count
+            call_task(row_kernel, row_context, num_rows, count)
+            begin += num_rows * count
             column = 0
-            offset0, offset1 = next_row(plan, num_outer, index, offset0, offset1)
+            row += num_rows
+            if row == rows:
+                row = 0
+                offset0, offset1 = next_row(plan, num_outer, index, offset0, offset1)
 
     def walk(context, begin, end):  # type: ignore[no-untyped-def]
-        plan, row_context = load_word(context, _PLAN), stack_words(6)
+        plan, row_context = load_word(context, _PLAN), stack_words(9)
         store_word(row_context, _STATE, load_word(context, _STATE))
         if load_word(plan, FILLS) != 0 or load_word(plan, FILLS + 1) != 0:
             walk_tiles(context, begin, end, row_context)

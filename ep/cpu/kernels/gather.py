@@ -22,7 +22,7 @@ from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer
 from ep.cpu.kernels.parallel import run
 from ep.cpu.kernels.rows import copy_row, prefetch
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.launch_state import GRAIN_BYTES, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
 from ep.include.data_type import DataType
 
 # words of the task's context
@@ -36,6 +36,7 @@ _NUM_WORDS = 13
 
 
 _CACHE_LINE = 64
+_INDEX_COST = 40  # what an index costs, in bytes that could be moved meanwhile
 _CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
 
 _UNITS = (1, 2, 4, 8, 16, 32, 64)
@@ -239,10 +240,11 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
     store_word(context, _NUM_VALID, max(gather - (low - offset), 0))
     store_word(context, _FIRST_ROW, low - offset)
     store_word(context, _AHEAD, _rows_ahead(row_bytes, params_count * data_size))
-    grain = load_word(state, GRAIN)
-    pieces = 1 if inner < 2 * grain else inner // grain
+    # rows that are worth a second thread; a row that alone is worth several is cut into pieces
+    row_cost = 2 * row_bytes + _INDEX_COST
+    pieces = max(row_cost // GRAIN_BYTES, 1)
     store_word(context, _PIECES, pieces)
-    run(state, load_word(state, TASK), context, rows * pieces, max(grain * pieces // inner, 1))
+    run(state, load_word(state, TASK), context, rows * pieces, max(GRAIN_BYTES * pieces // row_cost, 1))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +36,10 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         from ep.cpu.kernels import broadcast_elementwise_binary as kernels
         from ep.cpu.kernels import expand
+        from ep.cpu.kernels.grain import grain_elements
 
         self._state.set_fill_task(expand.task())
+        self._state.set_grain(grain_elements(self.request.op, (self.src_type, self.src_type, self.dst_type)))  # type: ignore[arg-type]
         row_kernel = kernels.row_kernel(self.request.op, self.src_type, self.dst_type)  # type: ignore[arg-type]
         return kernels.entry(), kernels.walk(), row_kernel
 
@@ -83,8 +85,9 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         return array
 
 
-_SHORT: Final = 8
-"""Elements of a row up to which an operand that is broadcast is written out first."""
+def _is_short(row: int, itemsize: int) -> bool:
+    """Whether an operand that is broadcast is written out first: rows of `row` elements would fill no vector."""
+    return row < 16 and row * itemsize < 32
 
 
 def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...], itemsize: int) -> Plan:
@@ -93,7 +96,7 @@ def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...], itemsize: int) -> Plan
     count, count0, count1 = math.prod(dims), math.prod(dims0), math.prod(dims1)
     fill0, fill1 = (
         Plan(dims, (strides, contiguous_strides(dims)), (0, 0), (False, False), itemsize)
-        if len(dims) > 1 and dims[-1] <= _SHORT and operand_count != count
+        if len(dims) > 1 and _is_short(dims[-1], itemsize) and operand_count != count
         else None
         for strides, operand_count in ((strides0, count0), (strides1, count1))
     )

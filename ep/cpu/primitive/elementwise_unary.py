@@ -24,7 +24,9 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         from ep.cpu.kernels import elementwise_unary as kernels
+        from ep.cpu.kernels.grain import grain_elements
 
+        self._state.set_grain(grain_elements(self.request.op, (self.src_type, self.dst_type)))  # type: ignore[arg-type]
         return kernels.entry(), kernels.row_kernel(self.request.op, self.src_type, self.dst_type), 0  # type: ignore[arg-type]
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
