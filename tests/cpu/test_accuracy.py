@@ -19,7 +19,7 @@ BOUNDS = {
     **dict.fromkeys((U.kSinh, U.kCosh, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh), 2),
 }
 DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
-PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog1p]
+PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
 PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
 
 
