@@ -19,6 +19,8 @@ BOUNDS = {
     **dict.fromkeys((U.kSinh, U.kCosh, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh), 2),
 }
 DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
+PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
+PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
@@ -36,7 +38,7 @@ def test_bounds(op, scalar_type):
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
-@pytest.mark.parametrize("op", [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog1p], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", PLACES, ids=lambda op: op.name)
 def test_bits_do_not_depend_on_the_place(op, scalar_type):
     """One by one, in an array, and with a neighbour beyond the limit of the vectorised sine: the same bits."""
     x = dense(scalar_type, 300)

@@ -80,7 +80,10 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
 
 IN_SINGLE = frozenset(
     (
-        *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kLogSigmoid),
+        *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
+        *(UnaryOp.kErf, UnaryOp.kGelu),
+        *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
+        *(UnaryOp.kLogSigmoid, UnaryOp.kSoftPlus),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
     )

@@ -2,15 +2,22 @@
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math.single import activation, exponential, hyperbolic, sigmoid
+from ep.cpu.kernels.vector_math.single import activation, error_function, exponential, hyperbolic, logarithm, sigmoid
 
 SINGLE: Final[dict[str, Any]] = {
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
+    "log": logarithm.log,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "log1p": logarithm.log1p,
+    "erf": error_function.erf,
+    "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,
     "sigmoid": sigmoid.sigmoid,
     "logsigmoid": sigmoid.logsigmoid,
+    "soft_plus": sigmoid.softplus,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,

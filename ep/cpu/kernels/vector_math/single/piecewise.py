@@ -1,0 +1,55 @@
+"""One of two polynomials, without a branch."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+
+_FLOAT = ir.FloatType()
+
+
+def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
+    """Return the compiled function (condition, x) of float32: the polynomial `first` where `condition`, else `second`.
+
+    The coefficients, the constant one first, are selected, which a core does beside the multiplications. Otherwise as
+    `polynomial`. `second` is at least as long as `first`.
+    """
+
+    @intrinsic
+    def evaluate(typing_context: Any, condition: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            condition, x = args
+            fma = builder.module.declare_intrinsic("llvm.fma", [_FLOAT], ir.FunctionType(_FLOAT, [_FLOAT] * 3))
+
+            def select(one: Any, other: Any) -> Any:
+                return other if one is None else builder.select(condition, one, other)
+
+            def chain(variable: Any, pairs: Any) -> Any:
+                *lower, (one, value) = pairs
+                value = select(one, value)
+                for above, (one, other) in zip(pairs[:0:-1], lower[::-1], strict=True):
+                    # where `first` begins, what has been computed of `second` is dropped
+                    begins = one is not None and above[0] is None
+                    added = other if begins else select(one, other)
+                    value = builder.call(fma, [value, variable, added])
+                    value = select(one, value) if begins else value
+                return value
+
+            constants = [
+                (None if a is None else ir.Constant(_FLOAT, a), ir.Constant(_FLOAT, b))
+                for a, b in zip_longest(first, second)
+            ]
+            square = builder.call(fma, [x, x, ir.Constant(_FLOAT, 0.0)])
+            even, odd = chain(square, constants[2::2]), chain(square, constants[3::2])
+            high = builder.call(fma, [odd, x, even])
+            for one, other in constants[1::-1]:
+                high = builder.call(fma, [high, x, select(one, other)])
+            return high
+
+        return types.float32(types.boolean, types.float32), generate
+
+    return evaluate

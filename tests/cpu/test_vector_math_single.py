@@ -1,0 +1,157 @@
+"""exp, tanh, sigmoid and the activations in float32 arithmetic, against float64 references over the whole domain."""
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from ep.cpu.kernels.interleaved import interleaved
+from ep.cpu.kernels.jit import OPTIONS
+from ep.cpu.kernels.vector_math.single.tables import SINGLE
+from tests.ulps import errors_in_ulps
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, e) / (1.0 + e)
+
+
+def _gated(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return np.where(x == -np.inf, -0.0, x * _sigmoid(z))
+
+
+def _fast_gelu(x: np.ndarray) -> np.ndarray:
+    return _gated(x, 2 * 0.7978845608028654 * x * (1 + 0.044714998453855515 * x * x))
+
+
+def _mish(x: np.ndarray) -> np.ndarray:
+    """x tanh(ln(1 + e^x)), by n / (n + 2) for n = e^x (e^x + 2)."""
+    e = np.exp(np.minimum(x, 40.0))
+    n = e * (e + 2.0)
+    return np.where(x == -np.inf, -0.0, x * (n / (n + 2.0)))
+
+
+def _log_sigmoid(x: np.ndarray) -> np.ndarray:
+    return -(np.maximum(-x, 0.0) + np.log1p(np.exp(-np.abs(x))))
+
+
+# the reference, and the largest error in ulp over all float32 values, rounded up
+CASES: dict[str, tuple[Any, float]] = {
+    "exp": (np.exp, 0.90),
+    "exp2": (np.exp2, 0.95),
+    "expm1": (np.expm1, 0.98),
+    "tanh": (np.tanh, 0.94),
+    "sigmoid": (_sigmoid, 0.86),
+    "logsigmoid": (_log_sigmoid, 1.75),
+    "silu": (lambda x: _gated(x, x), 1.65),
+    "quick_gelu": (lambda x: _gated(x, 1.702 * x), 1.65),
+    "fast_gelu": (_fast_gelu, 1.65),
+    "mish": (_mish, 1.50),
+}
+
+
+@cache
+def _loop(name: str) -> Any:
+    function = SINGLE[name]
+
+    def loop(x, y):  # type: ignore[no-untyped-def]
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    compiled = interleaved(loop)
+    compiled.compile(numba.void(numba.float32[::1], numba.float32[::1]))
+    return compiled
+
+
+def _apply(name: str, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    _loop(name)(x, y)
+    return y
+
+
+def _wrong(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """The errors in ulps; infinite where a zero has the wrong sign."""
+    errors = errors_in_ulps(got, want.astype(np.longdouble))
+    return np.where((got == 0) & (want == 0) & (np.signbit(got) != np.signbit(want)), np.inf, errors)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_exponent_and_sign(name: str) -> None:
+    reference, bound = CASES[name]
+    x = np.arange(0, 2**32, 4093, np.uint64).astype(np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        errors = _wrong(_apply(name, x), reference(x.astype(np.float64)))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= bound, x[worst]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_where_the_result_is_neither_0_nor_1(name: str) -> None:
+    reference, bound = CASES[name]
+    rng = np.random.default_rng(7)
+    parts = [rng.uniform(-1, 1, 300_000), rng.uniform(-20, 20, 300_000), rng.uniform(-152, 130, 300_000)]
+    x = np.concatenate(parts).astype(np.float32)
+    with np.errstate(all="ignore"):
+        errors = _wrong(_apply(name, x), reference(x.astype(np.float64)))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= bound, x[worst]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_special_values(name: str) -> None:
+    largest, tiny, subnormal = np.finfo(np.float32).max, np.finfo(np.float32).tiny, np.float32(1e-45)
+    x = np.array([0, np.inf, largest, tiny, subnormal, 88.72283, 88.722839, 103.97, 103.98, 128, 149, 150], np.float32)
+    x = np.concatenate([x, -x])
+    with np.errstate(all="ignore"):
+        want = CASES[name][0](x.astype(np.float64))
+    assert (_wrong(_apply(name, x), want) <= CASES[name][1]).all()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nan_whatever_its_payload(name: str) -> None:
+    bits = np.random.default_rng(8).integers(1, 2**23, 10_000) | 0x7F800000
+    nan = np.concatenate([bits, bits | 0x80000000]).astype(np.uint32).view(np.float32)
+    assert np.isnan(_apply(name, nan)).all()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bits_do_not_depend_on_the_place(name: str) -> None:
+    rng = np.random.default_rng(9)
+    x = np.concatenate([rng.uniform(-110, 100, 150), rng.uniform(-2, 2, 151)]).astype(np.float32)
+    together = _apply(name, x)
+    alone = np.concatenate([_apply(name, x[i : i + 1]) for i in range(x.size)])
+    assert together.tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.1, -0.3, 3.7, 1e5, 1e20, 3e38, 2.0**-40, 1e-13, 1e-25, -1e-25, 1e-38])
+def test_softplus_of_any_beta(beta: float) -> None:
+    function, b = SINGLE["soft_plus"], np.float32(beta)
+
+    @numba.njit(**OPTIONS)
+    def loop(x, y, beta, threshold):  # type: ignore[no-untyped-def]
+        for i in range(x.size):
+            y[i] = function(x[i], beta, threshold)
+
+    rng = np.random.default_rng(10)
+    z = np.concatenate([rng.uniform(-230, 30, 50_000), rng.uniform(-2, 2, 20_000), [0.0, -0.0, np.inf, -np.inf]])
+    with np.errstate(all="ignore"):
+        x = (z / float(b)).astype(np.float32)
+    x = x[np.isfinite(x) | np.isinf(z)]
+    y = np.empty_like(x)
+    loop(x, y, b, np.float32(20.0))
+    with np.errstate(all="ignore"):
+        z, exact_x = x.astype(np.longdouble) * np.longdouble(b), x.astype(np.longdouble)
+        exact = (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / np.longdouble(b)
+        want = np.where(x * b > np.float32(20.0), exact_x, exact)
+        errors = errors_in_ulps(y, want)
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= (1.7 if beta == 1 else 2.3), x[worst]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loops_are_packed_and_single(name: str) -> None:
+    (code,) = _loop(name).inspect_llvm().values()
+    assert "x float> @llvm.fma.v" in code
+    assert "double" not in code.partition("define")[2].partition("\n}\n")[0]

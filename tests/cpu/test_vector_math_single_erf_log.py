@@ -1,0 +1,117 @@
+"""The error function, gelu and the logarithms in float32 arithmetic."""
+
+from functools import cache
+from typing import Any
+
+import mpmath
+import numba
+import numpy as np
+import pytest
+
+from ep.cpu.kernels.interleaved import interleaved
+from ep.cpu.kernels.vector_math.single.tables import SINGLE
+from tests.ulps import errors_in_ulps
+
+LOGARITHMS = {name: getattr(np, name) for name in ("log", "log2", "log10", "log1p")}
+
+# the largest errors of all float32 arguments, rounded up
+BOUNDS = {"log": 0.88, "log2": 0.95, "log10": 0.91, "log1p": 0.92, "erf": 0.93, "gelu": 1.96}
+
+
+@cache
+def _loop(name: str) -> Any:
+    function = SINGLE[name]
+
+    def loop(x, y):  # type: ignore[no-untyped-def]
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    return interleaved(loop)
+
+
+def _apply(name: str, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    _loop(name)(x, y)
+    return y
+
+
+def _samples(count: int) -> np.ndarray:
+    """Float32 numbers of any exponent, around 0, near 1, near the cuts, and as far as the tails reach."""
+    rng = np.random.default_rng(8)
+    signs = rng.choice([-1.0, 1.0], count)
+    any_exponent = signs * np.exp2(rng.uniform(-149, 128, count))
+    near_one = 1 + signs * np.exp2(rng.uniform(-24, 0, count))
+    near = [cut * (1 + rng.uniform(-1e-5, 1e-5, count // 20)) for cut in (0.5, 0.7071, 0.75, 1.25, 1.09375, 1.4142, 4)]
+    spread = [rng.uniform(-1.5, 1.5, count), rng.uniform(-4, 4, count), rng.uniform(-14.5, 6, count)]
+    return np.concatenate([any_exponent, near_one, *near, *spread]).astype(np.float32)
+
+
+def _exact(name: str, x: np.ndarray) -> np.ndarray:
+    if name in LOGARITHMS:
+        with np.errstate(all="ignore"):
+            return LOGARITHMS[name](x.astype(np.longdouble))
+
+    def erf(v: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.erf(v)
+
+    def gelu(v: mpmath.mpf) -> mpmath.mpf:
+        return v / 2 * mpmath.erfc(-v / mpmath.sqrt(2))
+
+    function = {"erf": erf, "gelu": gelu}[name]
+    with mpmath.workprec(100):
+        return np.array([float(function(mpmath.mpf(float(v)))) for v in x], np.longdouble)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_it_is_within_its_bound(name: str) -> None:
+    x = _samples(200_000 if name in LOGARITHMS else 2000)
+    errors = errors_in_ulps(_apply(name, x), _exact(name, x))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= BOUNDS[name], x[worst]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "results"),
+    [
+        *((name, [-np.inf, -1, -1e-45, -0.0, 0, 1, np.inf], [np.nan] * 3 + [-np.inf] * 2 + [0.0, np.inf])
+          for name in ("log", "log2", "log10")),
+        ("log1p", [-np.inf, -2, -1, -0.0, 0, 1e-45, np.inf], [np.nan, np.nan, -np.inf, -0.0, 0, 1e-45, np.inf]),
+        ("erf", [-np.inf, -4, -0.0, 0, 4, np.inf], [-1, -1, -0.0, 0, 1, 1]),
+        ("gelu", [-np.inf, -15, -1e-45, -0.0, 0, 20, np.inf], [-0.0, -0.0, -0.0, -0.0, 0, 20, np.inf]),
+    ],
+)  # fmt: skip
+def test_special_values(name: str, arguments: list[float], results: list[float]) -> None:
+    x, want = np.array([*arguments, np.nan], np.float32), np.array([*results, np.nan], np.float32)
+    got = _apply(name, x)
+    np.testing.assert_array_equal(got, want)
+    kept = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(got[kept]), np.signbit(want[kept]))
+
+
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_powers_are_exact(name: str) -> None:
+    exponents = np.arange(-149, 128) if name == "log2" else np.arange(11)
+    x = np.exp2(exponents).astype(np.float32) if name == "log2" else (10.0**exponents).astype(np.float32)
+    np.testing.assert_array_equal(_apply(name, x), exponents)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bits_do_not_depend_on_the_position(name: str) -> None:
+    x = _samples(100)
+    alone = np.concatenate([_apply(name, x[i : i + 1]) for i in range(x.size)])
+    together = _apply(name, x)
+    kept = ~np.isnan(together)
+    assert together[kept].tobytes() == alone[kept].tobytes()
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_loops_vectorise(name: str) -> None:
+    function = SINGLE[name]
+
+    @numba.njit(numba.void(numba.float32[::1], numba.float32[::1]), error_model="numpy", fastmath={"contract"})
+    def loop(x, y):  # type: ignore[no-untyped-def]
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    (code,) = loop.inspect_llvm().values()
+    assert "@llvm.fma.v" in code
