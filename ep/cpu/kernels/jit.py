@@ -16,10 +16,6 @@ OPTIONS: Final[dict[str, Any]] = {
 }
 
 
-CALLED_FROM_COMPILED_CODE: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Without the wrappers for other callers, which would take a quarter of the time to compile a kernel."""
-
-
 def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions, and from them alone."""
-    return numba.njit(**CALLED_FROM_COMPILED_CODE)(function)
+    """Make `function` callable from other compiled functions."""
+    return numba.njit(**OPTIONS)(function)

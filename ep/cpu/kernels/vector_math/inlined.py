@@ -7,12 +7,12 @@ import numba
 from numba.core.registry import cpu_target
 from numba.extending import is_jitted
 
-from ep.cpu.kernels.jit import CALLED_FROM_COMPILED_CODE
+from ep.cpu.kernels.jit import OPTIONS
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile `function` into every caller: LLVM would call a long one, and vectorises no loop with a call in it."""
-    return function if is_jitted(function) else numba.njit(forceinline=True, **CALLED_FROM_COMPILED_CODE)(function)
+    return function if is_jitted(function) else numba.njit(forceinline=True, **OPTIONS)(function)
 
 
 def has_fused_multiply_add() -> bool:
