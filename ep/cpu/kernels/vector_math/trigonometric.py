@@ -125,34 +125,21 @@ def tan(x: float) -> float:
     return select(x == 0.0, x, _tangent_at(r, rest, k))
 
 
-@jit
-def sin_any(x: float) -> float:
-    """The sine of x."""
-    if fabs(x) <= LIMIT:
-        return sin(x)
-    if not fabs(x) < math.inf:
-        return x - x
-    r, rest, k = reduce_large(x)
-    return _sine_at(r, rest, k)
+def _for_any(function: Any, at: Any) -> Any:
+    """The scalar function that is `function` within its limit, and `at` the exactly reduced argument beyond it."""
+
+    @jit
+    def for_any(x: float) -> float:
+        if fabs(x) <= LIMIT:
+            return function(x)
+        if not fabs(x) < math.inf:
+            return x - x
+        r, rest, k = reduce_large(x)
+        return at(r, rest, k)
+
+    return for_any
 
 
-@jit
-def cos_any(x: float) -> float:
-    """The cosine of x."""
-    if fabs(x) <= LIMIT:
-        return cos(x)
-    if not fabs(x) < math.inf:
-        return x - x
-    r, rest, k = reduce_large(x)
-    return _cosine_at(r, rest, k)
-
-
-@jit
-def tan_any(x: float) -> float:
-    """The tangent of x."""
-    if fabs(x) <= LIMIT:
-        return tan(x)
-    if not fabs(x) < math.inf:
-        return x - x
-    r, rest, k = reduce_large(x)
-    return _tangent_at(r, rest, k)
+sin_any = _for_any(sin, _sine_at)
+cos_any = _for_any(cos, _cosine_at)
+tan_any = _for_any(tan, _tangent_at)
