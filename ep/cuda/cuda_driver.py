@@ -6,15 +6,15 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import metadata
-from types import ModuleType
 from typing import Any, Final
 
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import why_no_packages
+from ep.include.device import kMaxAlignmentRequirement
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
@@ -23,7 +23,8 @@ _NO_DEVICE: Final = 100
 _INVALID_CONTEXT: Final = 201
 _INVALID_HANDLE: Final = 400
 _NOT_READY: Final = 600
-_DEFAULT_STREAMS: Final = 2  # handles up to this one mean a default stream of the current context
+_CAPTURE_IMPLICIT: Final = 906
+_LAST_DEFAULT_STREAM: Final = 2  # handles up to this one mean a default stream of the current context
 
 
 class CudaDriver(Driver):
@@ -33,6 +34,7 @@ class CudaDriver(Driver):
 
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
+        self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
         self._lock = threading.Lock()
 
     # what there is
@@ -72,7 +74,7 @@ class CudaDriver(Driver):
         return count, None if count else f"the NVIDIA driver finds no GPU{_visible_devices()}"
 
     @cached_property
-    def _cuda(self) -> ModuleType:
+    def _cuda(self) -> Any:
         from cuda.bindings import driver as cuda
 
         return cuda
@@ -121,6 +123,16 @@ class CudaDriver(Driver):
         finally:
             self._ask(self._cuda.cuCtxPopCurrent)
 
+    @contextmanager
+    def _not_captured(self) -> Iterator[None]:
+        """What is done inside is no part of a graph that is being captured, and does not spoil the capture."""
+        exchange = self._cuda.cuThreadExchangeStreamCaptureMode
+        former = self._ask(exchange, self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        try:
+            yield
+        finally:
+            self._ask(exchange, former)
+
     def _in(self, device: int, function: Any, *arguments: Any) -> Any:
         with self._current(device):
             return self._ask(function, *arguments)
@@ -145,22 +157,41 @@ class CudaDriver(Driver):
         return int(free), int(total)
 
     def alloc(self, device: int, size: int) -> int:
-        return int(self._in(device, self._cuda.cuMemAlloc, size))
+        with self._current(device), self._not_captured():
+            return self._aligned(size, lambda more: self._ask(self._cuda.cuMemAlloc, more), self._cuda.cuMemFree)
 
     def free(self, device: int, address: int) -> None:
         with self._current(device):  # cuMemFree waits too, but does not promise to
             self._ask(self._cuda.cuCtxSynchronize)
-            self._ask(self._cuda.cuMemFree, address)
+            self._ask(self._cuda.cuMemFree, self._bases.pop(address, address))
 
     def alloc_async(self, device: int, size: int, stream: int) -> int:
-        return int(self._in(device, self._cuda.cuMemAllocAsync, size, stream))
+        cuda = self._cuda
+        with self._current(device):
+            return self._aligned(
+                size,
+                lambda more: self._ask(cuda.cuMemAllocAsync, more, stream),
+                lambda address: cuda.cuMemFreeAsync(address, stream),
+            )
 
     def free_async(self, device: int, address: int, stream: int) -> None:
-        self._in(device, self._cuda.cuMemFreeAsync, address, stream)
+        self._in(device, self._cuda.cuMemFreeAsync, self._bases.pop(address, address), stream)
+
+    def _aligned(self, size: int, allocate: Callable[[int], Any], free: Callable[[int], Any]) -> int:
+        """An address as `alloc` promises it. CUDA promises 256 bytes, but gives 512, so this seldom has to do more."""
+        base = int(allocate(size))
+        if base % kMaxAlignmentRequirement == 0:
+            return base
+        free(base)
+        base = int(allocate(size + kMaxAlignmentRequirement))
+        address = base + -base % kMaxAlignmentRequirement
+        self._bases[address] = base
+        return address
 
     def alloc_host(self, device: int, size: int) -> int:
         flags = self._cuda.CU_MEMHOSTALLOC_PORTABLE | self._cuda.CU_MEMHOSTALLOC_DEVICEMAP
-        return int(self._in(device, self._cuda.cuMemHostAlloc, size, flags))
+        with self._current(device), self._not_captured():
+            return int(self._ask(self._cuda.cuMemHostAlloc, size, flags))  # whole pages
 
     def free_host(self, device: int, address: int) -> None:
         with self._current(device):
@@ -174,17 +205,16 @@ class CudaDriver(Driver):
         self._in(device, self._cuda.cuMemsetD8Async, dst, byte, size, stream)
 
     def device_of(self, address: int) -> int | None:
-        cuda = self._cuda
-        attributes = cuda.CUpointer_attribute
-        result, *values = cuda.cuPointerGetAttribute(attributes.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
-        # memory that CUDA does not know is an error; page-locked memory it knows, and it is the host's
-        if result or int(values[0]) == int(cuda.CUmemorytype.CU_MEMORYTYPE_HOST):
-            return None
-        return int(
-            self._ask(cuda.cuPointerGetAttribute, attributes.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)
-        )
+        ordinal = self._cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        result, *values = self._cuda.cuPointerGetAttribute(ordinal, address)
+        return None if result else int(values[0])  # an error says that CUDA does not know the memory
 
     # streams and events
+
+    def device_of_stream(self, stream: int) -> int:
+        if stream <= _LAST_DEFAULT_STREAM:
+            return self.current_device()
+        return int(self._ask(self._cuda.cuStreamGetDevice, stream))
 
     def create_stream(self, device: int) -> int:
         return int(self._in(device, self._cuda.cuStreamCreate, self._cuda.CUstream_flags.CU_STREAM_DEFAULT.value))
@@ -199,8 +229,12 @@ class CudaDriver(Driver):
         return self._is_done(device, self._cuda.cuStreamQuery, stream)
 
     def is_capturing(self, device: int, stream: int) -> bool:
-        status = self._in(device, self._cuda.cuStreamIsCapturing, stream)
-        return bool(status != self._cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+        with self._current(device):
+            result, *values = self._cuda.cuStreamIsCapturing(stream)
+        if result == _CAPTURE_IMPLICIT:  # the legacy stream, while a stream that it waits for is captured
+            return True
+        self._check(self._cuda.cuStreamIsCapturing, result)
+        return bool(values[0] != self._cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
 
     def wait_event(self, device: int, stream: int, event: int) -> None:
         self._in(device, self._cuda.cuStreamWaitEvent, stream, event, 0)
@@ -229,7 +263,7 @@ class CudaDriver(Driver):
 
     def load_function(self, device: int, image: bytes, name: str) -> int:
         cuda = self._cuda
-        with self._current(device):
+        with self._current(device), self._not_captured():
             library = self._ask(cuda.cuLibraryLoadData, image, None, None, 0, None, None, 0)
             # a kernel, unlike a function, is launched in the context of the stream, whichever is current
             kernel = self._ask(cuda.cuLibraryGetKernel, library, name.encode())
@@ -255,7 +289,7 @@ class CudaDriver(Driver):
         stream: int,
         parameters: ParameterBlock,
     ) -> None:
-        if stream > _DEFAULT_STREAMS:
+        if stream > _LAST_DEFAULT_STREAM:
             (result,) = self._launch(function, *grid, *block, shared_bytes, stream, parameters.address, 0)
             if not result:
                 return

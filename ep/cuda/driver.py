@@ -140,9 +140,13 @@ class Driver(ABC):
 
     @abstractmethod
     def device_of(self, address: int) -> int | None:
-        """The device whose memory `address` lies in; None for host memory."""
+        """The device of memory that CUDA manages, page-locked memory too; None for other memory of the host."""
 
     # streams and events
+
+    @abstractmethod
+    def device_of_stream(self, stream: int) -> int:
+        """The device of any framework's stream; that of the current context for a default stream."""
 
     @abstractmethod
     def create_stream(self, device: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cuda.driver import DeviceProperties, Driver, ParameterBlock
+from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_packages
 from ep.include.device import kMaxAlignmentRequirement
 
@@ -98,6 +98,10 @@ class SimulatedDriver(Driver):
     def device_of(self, address: int) -> int | None:
         return 0  # the host's memory is the device's
 
+    def device_of_stream(self, stream: int) -> int:
+        self._check_stream(stream)
+        return 0
+
     def create_stream(self, device: int) -> int:
         with self._lock:
             handle = self._new_handle()
@@ -105,7 +109,8 @@ class SimulatedDriver(Driver):
         return handle
 
     def destroy_stream(self, device: int, stream: int) -> None:
-        self._streams.remove(stream)
+        self._check_stream(stream)
+        self._streams.discard(stream)
 
     def synchronize_stream(self, device: int, stream: int) -> None:
         self._check_stream(stream)
@@ -175,6 +180,5 @@ class SimulatedDriver(Driver):
         return self._next_handle
 
     def _check_stream(self, stream: int) -> None:
-        """A stream of the simulator, or one of the default streams; KeyError, as a crash would be, for others."""
-        if stream >= _FIRST_HANDLE and stream not in self._streams:
-            raise KeyError(stream)
+        if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
+            raise CudaError("the simulator", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")

@@ -1,0 +1,7 @@
+"""The CUDA device. Importing it registers the device and its factories, and imports neither Numba nor CUDA packages."""
+
+from ep.cuda.device_manager import CudaDeviceManager
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+
+DeviceManagerRegistry.RegisterDeviceManagerFactory(DeviceType.kCUDA, CudaDeviceManager)
