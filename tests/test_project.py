@@ -46,6 +46,7 @@ LAYERS = {
     "include": ("include",),
     "common": ("include", "common"),
     "cpu": ("include", "common", "cpu"),
+    "cuda": ("include", "common", "cuda"),
     "ops": ("include", "common", "ops"),
     "bench": ("include", "common", "ops", "bench"),
 }
@@ -56,6 +57,16 @@ def test_layers_import_only_what_lies_below(layer):
     for path in (ROOT / "ep" / layer).rglob("*.py"):
         for name in re.findall(r"^\s*(?:from|import) ep\.(\w+)", path.read_text(), re.MULTILINE):
             assert name in (*LAYERS[layer], "version"), f"{path.relative_to(ROOT)} imports ep.{name}"
+
+
+def test_one_module_imports_numba_cuda():
+    """So that its successor is a change of one file."""
+    importing = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "ep").rglob("*.py")
+        if re.search(r"^\s*(from|import) numba(_cuda|\.cuda)|^\s*from numba import .*\bcuda\b", path.read_text(), re.M)
+    ]
+    assert importing == ["ep/cuda/kernels/numba_cuda.py"]
 
 
 def test_links_of_the_documents_lead_somewhere():

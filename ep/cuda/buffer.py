@@ -87,13 +87,9 @@ class CudaBuffer:
         """
         array = np.asarray(array)
         if array.dtype != self.dtype or array.size != self.size:
-            raise ValueError(
-                f"array has {array.size} elements of {array.dtype}; the buffer {self.size} of {self.dtype}"
-            )
+            raise ValueError(f"array holds {array.size} {array.dtype}; the buffer holds {self.size} {self.dtype}")
         if not wait and not array.flags.c_contiguous:
-            raise ValueError(
-                f"array is not C-contiguous (shape {array.shape}, strides {array.strides}), so wait for it"
-            )
+            raise ValueError("array is not C-contiguous, so the copy must be waited for")
         array = np.ascontiguousarray(array)
         if array.nbytes:
             self._driver.copy(self.device_index, self.address, array.ctypes.data, array.nbytes, stream.handle)
