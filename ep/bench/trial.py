@@ -80,6 +80,8 @@ def to_device(array: Array, stream: Stream) -> Any:
     buffer = stream.device().Alloc(_OPTIONS, array.nbytes).view(array.dtype)
     if isinstance(buffer, np.ndarray):
         np.copyto(buffer, array.reshape(-1))
+    elif hasattr(buffer, "copy_from_host"):
+        buffer.copy_from_host(array.reshape(-1), stream)
     else:
         _memcpy(MemcpyKind.kHtoD, stream).Launch(stream, buffer, array, array.nbytes)
     return buffer
@@ -89,6 +91,9 @@ def to_host(buffer: Any, dims: Sequence[int], dtype: np.dtype[Any], stream: Stre
     """An array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
     if isinstance(buffer, np.ndarray):
         return buffer.reshape(dims)
+    if hasattr(buffer, "copy_to_host"):
+        copied: Array = buffer.copy_to_host(stream)
+        return copied.reshape(dims)
     array = np.empty(dims, dtype)
     _memcpy(MemcpyKind.kDtoH, stream).Launch(stream, array, buffer, array.nbytes)
     stream.Sync()

@@ -9,11 +9,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import metadata
 from typing import Any, Final
 
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import why_no_packages
+from ep.cuda.packages import version_of, why_no_packages
 from ep.include.device import kMaxAlignmentRequirement
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -63,7 +62,7 @@ class CudaDriver(Driver):
             return 0, f"the NVIDIA driver finds no GPU{_visible_devices()}"
         if result:
             return 0, f"the NVIDIA driver cannot be used: {self._error('cuInit', result)}"
-        needed = int(metadata.version("cuda-bindings").partition(".")[0])
+        needed = int((version_of("cuda-bindings") or "0").partition(".")[0])
         if self.version() < (needed, 0):
             newest = ".".join(map(str, self.version()))
             return 0, (

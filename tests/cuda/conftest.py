@@ -5,11 +5,17 @@ import pytest
 from ep import DeviceManagerRegistry, DeviceType
 
 
+def pytest_collection_modifyitems(config, items):
+    """Tests that need the device are part of a run for it, and of no other."""
+    if "cuda" not in (config.getoption("--device") or []):
+        needing = [item for item in items if "cuda" in getattr(item, "fixturenames", ())]
+        items[:] = [item for item in items if "cuda" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=needing)
+
+
 @pytest.fixture
-def cuda(request):
+def cuda():
     """CUDA device 0."""
-    if "cuda" not in (request.config.getoption("--device") or []):
-        pytest.skip("needs --device cuda")
     return DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
 
 

@@ -86,7 +86,7 @@ class TestMemory:
             cuda.Alloc(OPTIONS, 2**60)
         with pytest.raises(ValueError, match="numa_node_affinity is 0"):
             cuda.Alloc(AllocationOptions(numa_node_affinity=0), 8)
-        with pytest.raises(ValueError, match="pinned_device_type is DeviceType.kCUDA"):
+        with pytest.raises(ValueError, match=r"pinned_device_type is DeviceType\.kCUDA"):
             cuda.Alloc(AllocationOptions(pinned_device_type=DeviceType.kCUDA), 8)
         with pytest.raises(TypeError, match="buffer must be a buffer from Alloc"):
             cuda.Free(OPTIONS, np.zeros(8, np.uint8))
