@@ -37,6 +37,10 @@ class FastIntegerMath:
         self.shift = (self.divisor - 1).bit_length()
         self.multiplier = ((1 << bits) * ((1 << self.shift) - self.divisor)) // self.divisor + 1
 
+    def words(self) -> tuple[int, int, int]:
+        """Divisor, multiplier and shift as signed words of 64 bits."""
+        return self.divisor, self.multiplier - (self.multiplier >> 63 << 64), self.shift
+
     def divide(self, n: int) -> int:
         """The quotient n // divisor."""
         return quotient(n, self.multiplier, self.shift, self.bits)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.buffer_checks import check_dtype, check_size
 from ep.cuda.buffer import CudaBuffer, Memory
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
@@ -17,9 +18,6 @@ from ep.include.data_type import DataType
 
 Adapter = Callable[[Any], "Memory | None"]
 """Reads one type of array; None for one that is not on a CUDA device."""
-
-_UNNAMED: Final = np.dtype("V2")
-
 
 def as_address(
     buffer: Any,
@@ -34,49 +32,27 @@ def as_address(
 
     num_elements: how many elements are needed at least.
     Raises TypeError for what is no array on a CUDA device and for another dtype, ValueError for memory that is on
-    another device than the stream, not C-contiguous, read-only (where it is to be written) or too small.
+    another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
     """
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
     memory = adapter(buffer) if adapter else None
     if memory is None:
         raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
     address, count, dtype, may_write, contiguous, device, producer = memory
-    if dtype != data_type.dtype and not (dtype == _UNNAMED and data_type is DataType.kBFloat16):
-        raise TypeError(f"{argument} has dtype {dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
+    if dtype is not data_type.dtype:
+        check_dtype(argument, dtype, data_type)
     if not contiguous:
         raise ValueError(f"{argument} is not C-contiguous")
     if writable and not may_write:
         raise ValueError(f"{argument} is read-only")
-    if count < num_elements:
-        raise ValueError(f"{argument} has {count} elements; at least {num_elements} are needed")
+    check_size(argument, count, num_elements)
+    if address % data_type.dtype.alignment:
+        raise ValueError(f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes")
     if device != stream.device_index and count:
         raise ValueError(f"{argument} is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
     if producer is not None:
         stream.wait_for(producer)
     return address
-
-
-def check_overlap(
-    dst: int,
-    dst_bytes: int,
-    dst_argument: str,
-    src: int,
-    src_bytes: int,
-    src_argument: str,
-    *,
-    in_place: bool = False,
-) -> None:
-    """Raise ValueError where the used parts of `dst` and `src`, given by address, share memory.
-
-    in_place: the two may be the very same memory, since each element is read and written at one place.
-    """
-    if dst >= src + src_bytes or src >= dst + dst_bytes:
-        return
-    if (dst, dst_bytes) == (src, src_bytes):
-        if not in_place:
-            raise ValueError(f"{dst_argument} is the memory of {src_argument}, which this launch cannot work in")
-        return
-    raise ValueError(f"{dst_argument} overlaps {src_argument}")
 
 
 ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory")}

@@ -238,16 +238,29 @@ def _round_to_odd(builder: Any, value: Any) -> Any:
     return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)
 
 
-def word_reader(scalar_type: type[np.generic]) -> Any:
-    numba_type = from_dtype(np.dtype(scalar_type))
+def value_reader(scalar_type: type[np.generic]) -> Any:
+    dtype = np.dtype(scalar_type)
+    numba_type = from_dtype(dtype)
 
     @intrinsic
-    def read(typing_context: Any, word: Any) -> Any:
+    def read(typing_context: Any, word0: Any, word1: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if scalar_type is np.float32:
-                return builder.bitcast(builder.trunc(args[0], _BITS[4]), _FLOAT)
-            return builder.bitcast(args[0], _DOUBLE)
+            if dtype.kind != "c":
+                return _value(builder, args[0], dtype)
+            number = context.make_complex(builder, numba_type)
+            part = np.dtype(f"f{dtype.itemsize // 2}")
+            second = builder.lshr(args[0], ir.Constant(_BITS[8], 32)) if dtype.itemsize == 8 else args[1]
+            number.real, number.imag = _value(builder, args[0], part), _value(builder, second, part)
+            return number._getvalue()
 
-        return numba_type(types.int64), generate
+        return numba_type(types.int64, types.int64), generate
 
     return read
+
+
+def _value(builder: Any, word: Any, dtype: np.dtype[Any]) -> Any:
+    """The number whose bytes are the low ones of a word."""
+    bits = builder.trunc(word, _BITS[dtype.itemsize]) if dtype.itemsize < 8 else word
+    if dtype.kind == "b":
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+    return builder.bitcast(bits, _FLOAT if dtype.itemsize == 4 else _DOUBLE) if dtype.kind == "f" else bits

@@ -11,7 +11,7 @@ from ep.common.functor import functor_maker
 from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
 from ep.cuda.kernels.math_library import cuda_math_library
-from ep.cuda.kernels.memory import arithmetic_type, loader, storer, word_reader
+from ep.cuda.kernels.memory import arithmetic_type, loader, storer, value_reader
 from ep.cuda.kernels.numba_cuda import device_function
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
@@ -101,15 +101,15 @@ def _binary(functor: Any, count: int) -> Any:
 
 @cache
 def _attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
-    read = word_reader(scalar_type)
+    read = value_reader(scalar_type)
 
     def none(word0, word1):  # type: ignore[no-untyped-def]
         return ()
 
     def one(word0, word1):  # type: ignore[no-untyped-def]
-        return (read(word0),)
+        return (read(word0, 0),)
 
     def two(word0, word1):  # type: ignore[no-untyped-def]
-        return read(word0), read(word1)
+        return read(word0, 0), read(word1, 0)
 
     return device_function((none, one, two)[count])

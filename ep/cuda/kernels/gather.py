@@ -19,12 +19,13 @@ from ep.include.data_type import DataType
 
 
 @cache
-def kernel(indices_type: DataType, unit: int, bits: int) -> Kernel:
+def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_group: bool) -> Kernel:
     """The kernel that gathers rows, by words (params, indices, out, count, low, num_valid, first_row, sizes).
 
+    one_unit: whether a row is one unit; one_group: whether batch and outer are 1.
     count: units of out. The valid indices are [low, low + num_valid); `low` names row `first_row` of its group.
-    sizes: for the units of a row, for num_indices and for outer: the size and the multiplier and shift by which to
-        divide; then gather.
+    sizes: the units of a row and num_indices, each with the multiplier and the shift to divide by it; those of outer;
+        then gather.
     """
     load, store = loader(*unit_type(unit)), storer(*unit_type(unit))
     load_index, row_of = loader(indices_type, 1), _row_of()
@@ -34,12 +35,13 @@ def kernel(indices_type: DataType, unit: int, bits: int) -> Kernel:
     @device_function
     def locate(i, indices, low, num_valid, first_row, sizes):  # type: ignore[no-untyped-def]
         """Where the unit that becomes unit i of out lies in params, and whether there is one."""
-        units, num_indices, outer, gather = narrow(sizes[0]), narrow(sizes[3]), narrow(sizes[6]), narrow(sizes[9])
-        row_of_out = quotient(i, narrow(sizes[1]), narrow(sizes[2]))
+        units = narrow(1) if one_unit else narrow(sizes[0])
+        num_indices, gather = narrow(sizes[3]), narrow(sizes[8])
+        row_of_out = i if one_unit else quotient(i, narrow(sizes[1]), narrow(sizes[2]))
         column = remainder(i, row_of_out, units)
-        group = quotient(row_of_out, narrow(sizes[4]), narrow(sizes[5]))
+        group = narrow(0) if one_group else quotient(row_of_out, narrow(sizes[4]), narrow(sizes[5]))
         position = remainder(row_of_out, group, num_indices)
-        batch = quotient(group, narrow(sizes[7]), narrow(sizes[8]))
+        batch = narrow(0) if one_group else quotient(group, narrow(sizes[6]), narrow(sizes[7]))
         index = load_index(indices, widen(multiply_add(batch, num_indices, position)))[0]
         row, valid = row_of(index, low, num_valid)
         # the first row stands in for one that does not exist: no branch, and no read outside
@@ -60,7 +62,7 @@ def kernel(indices_type: DataType, unit: int, bits: int) -> Kernel:
             unit = load(params, place)
             store(out, i, unit if valid else zeros)
 
-    return Kernel(f"gather.{indices_type.name}.{unit}.{bits}", gather, 7, 10)
+    return Kernel(f"gather.{indices_type.name}.{unit}.{bits}.{one_unit:d}{one_group:d}", gather, 7, 9)
 
 
 def _zeros(unit: int) -> Any:

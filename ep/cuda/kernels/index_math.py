@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.common import fast_integer_math
-from ep.cuda.kernels.numba_cuda import SIMULATED, intrinsic, ir, types
+from ep.cuda.kernels.numba_cuda import SIMULATED, cgutils, intrinsic, ir, types
 
 
 class IndexMath(NamedTuple):
@@ -57,7 +57,7 @@ def _simulated(bits: int) -> IndexMath:
 
 def _compiled(bits: int) -> IndexMath:
     narrow_type = ir.IntType(bits)
-    text, constraints = f"mul.hi.u{bits} $0, $1, $2;", "=r,r,r" if bits == 32 else "=l,l,l"
+    name = "llvm.nvvm.mulhi.ui" if bits == 32 else "llvm.nvvm.mulhi.ull"
     number = types.Integer.from_bitwidth(bits, False)
 
     @intrinsic
@@ -71,7 +71,8 @@ def _compiled(bits: int) -> IndexMath:
     def quotient(typing_context: Any, n: Any, multiplier: Any, shift: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             function_type = ir.FunctionType(narrow_type, [narrow_type] * 2)
-            upper = builder.asm(function_type, text, constraints, args[:2], side_effect=False)
+            upper_half = cgutils.get_or_insert_function(builder.module, function_type, name)
+            upper = builder.call(upper_half, args[:2])
             return builder.lshr(builder.add(upper, args[0]), args[2])
 
         return number(number, number, number), generate

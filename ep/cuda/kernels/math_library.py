@@ -1,4 +1,4 @@
-"""The elementary functions of CUDA: libdevice's, in the type of arithmetic; the simulator has the host's in their place.
+"""The elementary functions of CUDA: libdevice's, in the type of arithmetic; in the simulator, those of the host.
 
 Documented errors of libdevice, in ulps of float32: 2 or less for most, 3 for sinh, asinh and atanh, 4 for tan, acosh,
 erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less but for erfc (5) and lgamma (4).

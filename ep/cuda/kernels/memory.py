@@ -56,9 +56,9 @@ _UNSIGNED: Final = {
 
 
 @cache
-def word_reader(scalar_type: type[np.generic]) -> Any:
-    """Return `read(word)`: the float32 or float64 whose bits are the low ones of a word."""
-    return _implementation().word_reader(scalar_type)
+def value_reader(scalar_type: type[np.generic]) -> Any:
+    """Return `read(word0, word1)`: the number of a type of arithmetic whose bytes the two words begin with."""
+    return _implementation().value_reader(scalar_type)
 
 
 def _implementation() -> Any:

@@ -61,10 +61,8 @@ def _convert(pack: np.ndarray[Any, Any], data_type: DataType) -> np.ndarray[Any,
     return pack.astype(data_type.dtype)
 
 
-def word_reader(scalar_type: type[np.generic]) -> Any:
-    form = "f" if scalar_type is np.float32 else "d"
-
-    def read(word: int) -> Any:
-        return scalar_type(struct.unpack_from(form, struct.pack("q", word))[0])
+def value_reader(scalar_type: type[np.generic]) -> Any:
+    def read(word0: int, word1: int) -> Any:
+        return np.frombuffer(struct.pack("2q", word0, word1), scalar_type, 1)[0]
 
     return read
