@@ -19,6 +19,7 @@ from ep.include.data_type import DataType
 Adapter = Callable[[Any], "Memory | None"]
 """Reads one type of array; None for one that is not on a CUDA device."""
 
+
 def as_address(
     buffer: Any,
     argument: str,
