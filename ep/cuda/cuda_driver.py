@@ -35,6 +35,7 @@ class CudaDriver(Driver):
         self._contexts: dict[int, Any] = {}
         self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     # what there is
 
@@ -324,7 +325,10 @@ class CudaDriver(Driver):
             failed, answer = function(result)
             return "unknown" if failed or answer is None else answer.decode()
 
-        return CudaError(what, int(result), text(self._cuda.cuGetErrorName), text(self._cuda.cuGetErrorString))
+        meaning = text(self._cuda.cuGetErrorString)
+        if os.getpid() != self._process:
+            meaning += "; a process that was forked from one that used CUDA cannot use it: start it by 'spawn'"
+        return CudaError(what, int(result), text(self._cuda.cuGetErrorName), meaning)
 
 
 def _visible_devices() -> str:

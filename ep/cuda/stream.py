@@ -76,7 +76,8 @@ class CudaStream(Stream):
 
     def GetAsyncError(self) -> Exception | None:
         try:
-            self._driver.query_stream(self.device_index, self.handle)
+            if not self.is_capturing():  # a question about its work would end the capture
+                self._driver.query_stream(self.device_index, self.handle)
         except CudaError as error:
             if error.code != self._seen:
                 self._seen = error.code
@@ -119,7 +120,10 @@ class CudaStream(Stream):
 
         def release() -> None:  # where no FreeAsync came before
             with suppress(CudaError):
-                self._driver.free_async(self.device_index, address, self.handle)
+                if self.handle < 0:  # the stream was destroyed, and so its work is done
+                    self._driver.free(self.device_index, address)
+                else:
+                    self._driver.free_async(self.device_index, address, self.handle)
 
         return self._device.buffer(number, Allocation(address, release, self))
 

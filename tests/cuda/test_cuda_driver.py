@@ -132,6 +132,33 @@ assert driver.device_of(4096) is None
     )
 
 
+def test_a_forked_process_is_told(python):
+    python(
+        "-c",
+        f"""{BEGIN}
+import os
+driver.create_event(0)
+child = os.fork()
+if child == 0:
+    try:
+        driver.load_function(0, b"code", "none")
+    except CudaError as caught:
+        os._exit(0 if "start it by 'spawn'" in str(caught) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""",
+    )
+
+
+def test_an_exit_with_everything_in_use_is_silent(python):
+    code = f"""{BEGIN}
+stream, event, options = cuda.CreateStream(), cuda.CreateEvent(), AllocationOptions()
+kept = [cuda.Alloc(options, 8), stream.AllocAsync(8), cuda.AllocPinned(options, 8), stream]
+kept.append(kept)
+"""
+    assert python("-c", code) == []
+
+
 def test_an_illegal_access(python):
     python(
         "-c",

@@ -296,6 +296,16 @@ class TestStreams:
         stream.Sync()
         assert cuda.memory_figures()["free"] >= before - (1 << 20)
 
+    def test_stream_ordered_memory_that_outlives_its_stream(self, cuda):
+        stream = cuda.CreateStream()
+        stream.Sync()
+        before = cuda.memory_figures()["free"]
+        buffer = stream.AllocAsync(64 << 20)
+        cuda.DestroyStream(stream)
+        del buffer
+        gc.collect()
+        assert cuda.memory_figures()["free"] >= before - (1 << 20)
+
     def test_memory_of_either_kind_is_freed_by_the_stream(self, cuda, stream):
         buffer = cuda.Alloc(OPTIONS, 8)
         stream.FreeAsync(buffer)
