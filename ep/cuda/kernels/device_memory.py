@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.cuda.kernels.memory import arithmetic_type
+from ep.cuda.arithmetic import storage_arithmetic
 from ep.cuda.kernels.numba_cuda import cgutils, from_dtype, intrinsic, ir, types
 from ep.include.data_type import DataType
 
@@ -72,7 +72,7 @@ def _assembly(builder: Any, text: str, constraints: str, result: Any, *args: Any
 
 
 def loader(data_type: DataType, count: int, aligned: bool) -> Any:
-    numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
+    numba_type = from_dtype(np.dtype(storage_arithmetic(data_type)))
     pack_type = types.UniTuple(numba_type, count)
     word, num_words = _words_of(data_type, count)
     alignment = _alignment(data_type, count, aligned)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.functor import functor_maker
-from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
+from ep.cuda.arithmetic import arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.kernels.math_library import cuda_math_library
-from ep.cuda.kernels.memory import arithmetic_type, loader, storer, value_reader
+from ep.cuda.kernels.memory import loader, storer, value_reader
 from ep.cuda.kernels.numba_cuda import device_function
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
@@ -49,8 +49,10 @@ class PackFunctions(NamedTuple):
 def pack_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, count: int) -> PackFunctions:
     """The functions of the kernel of `op` from `src_type` to `dst_type`, on packs of `count` elements."""
     kind = number_kind(src_type)
-    library = cuda_math_library(arithmetic_type(src_type))
-    functor = library.use(functor_maker(op, kind))
+    scalar_type = arithmetic_type(op, src_type)
+    functor = cuda_math_library(scalar_type).use(functor_maker(op, kind))
+    if scalar_type is not storage_arithmetic(src_type):
+        functor = _widened(functor)
     over_packs = _unary if isinstance(op, UnaryOp) else _binary
     return PackFunctions(
         loader(src_type, count),
@@ -59,13 +61,17 @@ def pack_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataTyp
         storer(dst_type, 1, aligned=False),
         over_packs(functor, count),
         over_packs(functor, 1),
-        _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type(src_type)),
+        _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type(op, src_type)),
     )
 
 
-def attribute_type(src_type: DataType) -> type[np.generic]:
-    """The type that an op on `src_type` takes its attributes in."""
-    return arithmetic_type(src_type) if number_kind(src_type) is Kind.FLOAT else np.float64
+def _widened(functor: Any) -> Any:
+    """A binary functor of float64, for operands that come as float32."""
+
+    def f(a, b, *attributes):  # type: ignore[no-untyped-def]
+        return functor(np.float64(a), np.float64(b), *attributes)
+
+    return device_function(f)
 
 
 def _unary(functor: Any, count: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.functor.math_library import ELEMENTARY, Function, MathLibrary
+from ep.cuda.kernels.integer_division import OVERRIDES
 from ep.cuda.kernels.numba_cuda import SIMULATED, device_function, libdevice
 
 _REAL_TYPES: Final = {
@@ -37,7 +38,7 @@ def cuda_math_library(scalar_type: type[np.generic]) -> MathLibrary:
     elementary: dict[str, Any] = {}
     if real_type is not None:
         elementary = _simulated(real_type) if SIMULATED else _libdevice(real_type)
-    return MathLibrary(scalar_type, elementary, device_function)
+    return MathLibrary(scalar_type, elementary, device_function, OVERRIDES)
 
 
 def _simulated(real_type: type[np.generic]) -> dict[str, Function]:

@@ -15,13 +15,6 @@ from ep.cuda.kernels.numba_cuda import SIMULATED
 from ep.include.data_type import DataType
 
 
-def arithmetic_type(data_type: DataType) -> type[np.generic]:
-    """The NumPy scalar type that elements of `data_type` are computed in."""
-    if data_type in (DataType.kFloat16, DataType.kBFloat16):
-        return np.float32
-    return data_type.dtype.type
-
-
 @cache
 def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
     """Return `load(address, index)`: pack `index` of `count` elements of a buffer, in the type of arithmetic.

@@ -6,7 +6,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.cuda.access import Access
-from ep.cuda.kernels.memory import arithmetic_type, loader, value_reader
+from ep.cuda.arithmetic import storage_arithmetic
+from ep.cuda.kernels.memory import loader, value_reader
 from ep.cuda.kernels.numba_cuda import device_function
 from ep.cuda.kernels.walk import walk
 from ep.include.data_type import DataType
@@ -33,7 +34,7 @@ def operand(access: Access, data_type: DataType, count: int, side: int, num_axes
     """
     load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
     if access is Access.NUMBER:
-        return _constant(value_reader(arithmetic_type(data_type)), count)
+        return _constant(value_reader(storage_arithmetic(data_type)), count)
     if access is Access.SINGLE:
 
         def first(address, word1):  # type: ignore[no-untyped-def]

@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.attributes import attribute_values
-from ep.common.functor.table import Kind
-from ep.common.number_kind import number_kind
+from ep.cuda.arithmetic import attribute_type
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
 from ep.include.primitive.primitive import Primitive, Request
@@ -61,11 +60,10 @@ class CudaPrimitive(Primitive):
 def attribute_words(request: Request) -> tuple[int, int]:
     """The attributes as kernels take them: two words with the bits of float32 or float64 values.
 
-    float32 where the op is computed in it, so that no kernel on float32 has to convert.
+    They have the type that the op is computed in, so that no kernel has to convert.
     """
-    src_type = (request.dtypes or ())[0]
-    narrow = number_kind(src_type) is Kind.FLOAT and src_type.itemsize < 8
+    scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
     with np.errstate(over="ignore"):  # beyond the range of float32 is infinity
-        values = np.array([*attribute_values(request), 0, 0][:2]).astype(np.float32 if narrow else np.float64)
-    first, second = values.view(np.int32 if narrow else np.int64).tolist()
+        values = np.array([*attribute_values(request), 0, 0][:2]).astype(scalar_type)
+    first, second = values.view(np.int32 if scalar_type is np.float32 else np.int64).tolist()
     return first, second
