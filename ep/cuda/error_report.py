@@ -15,14 +15,22 @@ CLAIMED: Final = -1
 NUM_WORDS: Final = 4
 
 INDEX_OUT_OF_RANGE: Final = 1
+UNSIGNED_INDEX_OUT_OF_RANGE: Final = 2
+"""The index is a uint64."""
+WRAPPED_INDEX_OUT_OF_RANGE: Final = 3
+"""Indices down to -size are in range."""
 
 
-def _index_out_of_range(index: int, position: int, size: int) -> Exception:
-    allowed = f"0 ... {size - 1}" if size else "nothing"
+def _index_error(index: int, position: int, size: int, lowest: int = 0) -> Exception:
+    allowed = f"{lowest} ... {size - 1}" if size else "nothing"
     return IndexError(f"indices.flat[{position}] is {index}; the axis holds {allowed}")
 
 
-_EXCEPTIONS: Final[dict[int, Callable[[int, int, int], Exception]]] = {INDEX_OUT_OF_RANGE: _index_out_of_range}
+_EXCEPTIONS: Final[dict[int, Callable[[int, int, int], Exception]]] = {
+    INDEX_OUT_OF_RANGE: _index_error,
+    UNSIGNED_INDEX_OUT_OF_RANGE: lambda index, position, size: _index_error(index % 2**64, position, size),
+    WRAPPED_INDEX_OUT_OF_RANGE: lambda index, position, size: _index_error(index, position, size, -size),
+}
 """For each code, what makes the exception of the three words that go with it."""
 
 

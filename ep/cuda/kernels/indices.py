@@ -21,9 +21,16 @@ from ep.cuda.error_report import (
 )
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.memory import loader, storer
-from ep.cuda.kernels.numba_cuda import SIMULATED, device_function, intrinsic, ir, next_index, num_threads
-from ep.cuda.kernels.numba_cuda import thread_index as first_index
-from ep.cuda.kernels.numba_cuda import types
+from ep.cuda.kernels.numba_cuda import (
+    SIMULATED,
+    device_function,
+    intrinsic,
+    ir,
+    next_index,
+    num_threads,
+    thread_index,
+    types,
+)
 from ep.include.data_type import DataType
 
 _WORD: Final = 8
@@ -36,7 +43,7 @@ def check_kernel(indices_type: DataType) -> Kernel:
     code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
 
     def check_indices(indices, count, size, report):  # type: ignore[no-untyped-def]
-        i, step = first_index(), num_threads()
+        i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
             if is_outside(index, size):
@@ -56,7 +63,7 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> Kernel:
     report_error, as_word, is_outside = _reporter(), _as_word(), _is_outside()
 
     def wrap_indices(indices, result, count, size, report):  # type: ignore[no-untyped-def]
-        i, step = first_index(), num_threads()
+        i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
             row = index + size if index < 0 else index
@@ -77,7 +84,7 @@ def clip_kernel(indices_type: DataType) -> Kernel:
     is_signed = indices_type.dtype.kind == "i"
 
     def clip_indices(indices, result, count, last):  # type: ignore[no-untyped-def]
-        i, step = first_index(), num_threads()
+        i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
             if is_outside(index, last + 1):
