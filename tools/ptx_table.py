@@ -16,6 +16,7 @@ from itertools import product
 from ep.common.number_kind import INTEGERS
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from ep.cuda.access import Access, Variant
+from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
 from ep.include import DataType
@@ -37,7 +38,8 @@ def kernels() -> Iterator[compiler.Kernel]:
     for key in sorted(ELEMENTWISE_UNARY, key=str):
         yield elementwise_unary.kernel(key.op, *key.dtypes)  # type: ignore[arg-type]
     for key in sorted(BROADCAST_ELEMENTWISE_BINARY, key=str):
-        usual = Variant(pack_elements(*key.dtypes), Access.SAME, Access.SAME, 1, 32)
+        elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
+        usual = Variant(elements, Access.SAME, Access.SAME, 1, 32)
         yield broadcast_elementwise_binary.kernel(key.op, *key.dtypes, usual)  # type: ignore[arg-type]
     for op, src_type, dst_type in _BINARY_SAMPLES:
         for variant in _variants(pack_elements(src_type, dst_type)):

@@ -21,4 +21,4 @@ class BoundedCache(OrderedDict[Hashable, Any]):
             value = self[key] = make()
             while len(self) > _KEPT:
                 self.popitem(last=False)
-        return value  # type: ignore[no-any-return]
+        return value

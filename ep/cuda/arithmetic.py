@@ -1,4 +1,4 @@
-"""The type that an op is computed in."""
+"""The type that an op is computed in, and which ops are so much work that nothing else matters."""
 
 from __future__ import annotations
 
@@ -30,3 +30,14 @@ def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.gener
     """The type of the attributes of `op` on `data_type`: that of the arithmetic, float64 beside other numbers."""
     scalar_type = arithmetic_type(op, data_type)
     return scalar_type if issubclass(scalar_type, np.floating) else np.float64
+
+
+COMPUTE_BOUND: Final = frozenset(
+    (
+        *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma),
+        *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
+        *_WIDE,
+    )
+)
+"""The ops with loops and powers of their own. Their kernels take one element at a time: with a copy of the code for
+each element of a pack they would not fit in the instruction cache, and memory is not what they wait for."""

@@ -6,11 +6,14 @@ nvJitLink, which is of the same release, a cubin: so a driver may be older than 
 
 from __future__ import annotations
 
+import hashlib
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ep.cuda.kernel_cache import CACHE
 from ep.cuda.kernels import numba_cuda
 
 ENTRY: Final = "ep_kernel"
@@ -43,9 +46,44 @@ def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
     return str(re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text))
 
 
+@dataclass(slots=True)
+class Statistics:
+    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
+
+    loaded: int = 0
+    compiled: int = 0
+
+
+statistics: Final = Statistics()
+
+
 def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
-    """The machine code of a kernel."""
-    return assemble(ptx(kernel, cc), cc)
+    """The machine code of a kernel, from the disk cache where it is there."""
+    name = f"{kernel.name}-sm_{cc[0]}{cc[1]}.cubin"
+    kept = CACHE.read(name) or b""
+    digest, contents = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
+    if contents and hashlib.sha256(contents).digest() == digest:
+        statistics.loaded += 1
+        return contents
+    contents = assemble(ptx(kernel, cc), cc)
+    statistics.compiled += 1
+    _keep(name, hashlib.sha256(contents).digest() + contents)
+    return contents
+
+
+_DIGEST_BYTES: Final = 32
+_unwritable: Final[list[OSError]] = []
+
+
+def _keep(name: str, contents: bytes) -> None:
+    """Write a file of the disk cache; the first one that cannot be written costs a warning, the others nothing."""
+    if _unwritable:
+        return
+    try:
+        CACHE.write(name, contents)
+    except OSError as error:
+        _unwritable.append(error)
+        warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
 
 
 def assemble(text: str, cc: tuple[int, int]) -> bytes:

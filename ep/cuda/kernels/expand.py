@@ -30,13 +30,14 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
     def expand(src, dst, packs, count, words):  # type: ignore[no-untyped-def]
         first, step = thread_index(), num_threads()
         i = first
-        while i + step < packs:  # two at a time under way
-            a, b = read(src, i * pack_units, words), read(src, (i + step) * pack_units, words)
+        while pack_units == 1 and i + step < packs:  # two at a time under way
+            a, b = read(src, i, words), read(src, i + step, words)
             store(dst, i, a)
             store(dst, i + step, b)
             i = next_index(i, 2 * step)
-        if i < packs:
+        while i < packs:
             store(dst, i, read(src, i * pack_units, words))
+            i = next_index(i, step)
         i = packs * pack_units + first
         while i < count:
             store_one(dst, i, read_one(src, i, words))

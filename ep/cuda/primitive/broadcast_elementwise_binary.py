@@ -18,6 +18,7 @@ from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.common.scalar import convert_scalar, is_scalar
 from ep.cuda.access import Access, Variant
+from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.buffers import as_address
 from ep.cuda.launch_config import pack_elements
 from ep.cuda.plan import walk_words
@@ -58,6 +59,7 @@ class BroadcastElementwiseBinaryImpl(CudaPrimitive, BroadcastElementwiseBinary):
         self.src_type, self.dst_type = request.dtypes or ()
         self._src_size, self._dst_size = self.src_type.itemsize, self.dst_type.itemsize
         self._elements = pack_elements(self.src_type, self.dst_type)
+        self._takes_packs = request.op not in COMPUTE_BOUND
         self._attributes = attribute_words(request)
         self._shapes, self._plans, self._numbers = BoundedCache(), BoundedCache(), BoundedCache()
 
@@ -67,7 +69,7 @@ class BroadcastElementwiseBinaryImpl(CudaPrimitive, BroadcastElementwiseBinary):
         return kernel(self.request.op, self.src_type, self.dst_type, variant)  # type: ignore[arg-type]
 
     def _usual_variant(self) -> Variant:
-        return Variant(self._elements, Access.SAME, Access.SAME, 1, 32)
+        return Variant(self._elements if self._takes_packs else 1, Access.SAME, Access.SAME, 1, 32)
 
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
@@ -96,7 +98,7 @@ class BroadcastElementwiseBinaryImpl(CudaPrimitive, BroadcastElementwiseBinary):
         aligned = (
             None if number0 else not words0[0] % pack,
             None if number1 else not words1[0] % pack,
-            not dst_address % (self._elements * self._dst_size),
+            self._takes_packs and not dst_address % (self._elements * self._dst_size),
         )
         key = shape, aligned
         plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(shape, aligned, self._elements))
@@ -137,7 +139,7 @@ def _number_words(number: Any, data_type: DataType, argument: str) -> tuple[int,
 
 
 def _plan(shape: _Shape, aligned: tuple[bool | None, bool | None, bool], elements: int) -> _Plan:
-    """aligned: whether src0, src1 (None for a number) and dst lie at multiples of their packs."""
+    """aligned: whether src0, src1 (None for a number) and dst lie at multiples of their packs, if packs are taken."""
     dims, count = shape.dims, shape.count
     accesses = [_access(shape, side, aligned[side]) for side in (0, 1)]
     # what is read as it is written must be aligned as dst must be

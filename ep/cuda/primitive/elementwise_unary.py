@@ -7,6 +7,7 @@ from typing import Any
 from ep.common.buffer_checks import check_overlap
 from ep.common.checks import as_size
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
+from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.buffers import as_address
 from ep.cuda.launch_config import pack_elements
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive, attribute_words
@@ -24,6 +25,7 @@ class ElementwiseUnaryImpl(CudaPrimitive, ElementwiseUnary):
         self.src_type, self.dst_type = request.dtypes or ()
         self._src_size, self._dst_size = self.src_type.itemsize, self.dst_type.itemsize
         self._elements = pack_elements(self.src_type, self.dst_type)
+        self._takes_packs = request.op not in COMPUTE_BOUND
         self._attributes = attribute_words(request)
 
     def _kernel(self, variant: None) -> Any:
@@ -43,8 +45,8 @@ class ElementwiseUnaryImpl(CudaPrimitive, ElementwiseUnary):
         check_overlap(dst_address, count * dst_size, "dst", src_address, count * src_size, "src", in_place=True)
         if not count:
             return
-        aligned = not (src_address % (elements * src_size) or dst_address % (elements * dst_size))
-        packs = count // elements if aligned else 0
+        whole = self._takes_packs and not (src_address % (elements * src_size) or dst_address % (elements * dst_size))
+        packs = count // elements if whole else 0
         items = max(packs, count - packs * elements)
         self._queue(stream, None, items, src_address, dst_address, packs, count, *self._attributes)
 
