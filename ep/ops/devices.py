@@ -119,11 +119,12 @@ def _arrays_of(value: ArrayLike) -> Arrays:
 
 
 def _is_on_cuda(value: Any) -> bool:
+    if type(value).__qualname__ == "FakeCUDAArray":  # of Numba's simulator; it says of itself what its ndarray says
+        return True
     if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
         with suppress(Exception):  # each library has its own for what it does not export
             return value.__dlpack_device__()[0] in _DLPACK_CUDA
-    # the arrays of Numba's simulator have no interface
-    return hasattr(value, "__cuda_array_interface__") or type(value).__qualname__ == "FakeCUDAArray"
+    return hasattr(value, "__cuda_array_interface__")
 
 
 def _cuda() -> Any:

@@ -46,8 +46,7 @@ def device_of(value: Any) -> int:
         return value.device_index
     if hasattr(value, "__dlpack_device__"):
         return int(value.__dlpack_device__()[1])
-    # the simulator's arrays have no interface
-    return _device_at(value.__cuda_array_interface__["data"][0]) if hasattr(value, "__cuda_array_interface__") else 0
+    return _device_at(value.__cuda_array_interface__["data"][0])
 
 
 def imported(value: Any, argument: str, stream: CudaStream) -> Imported:
@@ -82,11 +81,11 @@ def _reader_of(value: Any) -> Callable[[Any, str, CudaStream], Imported] | None:
         return _from_array
     if isinstance(value, CudaBuffer):
         return _from_buffer
+    if type(value).__qualname__ == "FakeCUDAArray":  # says of itself what its ndarray says
+        return _from_simulator
     if hasattr(value, "__dlpack_device__"):  # DLPack has more libraries' bfloat16, and leaves waiting to the exporter
         return _from_dlpack if value.__dlpack_device__()[0] in (dlpack.CUDA, dlpack.CUDA_MANAGED) else None
-    if hasattr(value, "__cuda_array_interface__"):
-        return _from_interface
-    return _from_simulator if type(value).__qualname__ == "FakeCUDAArray" else None
+    return _from_interface if hasattr(value, "__cuda_array_interface__") else None
 
 
 def _from_array(value: CudaArray, argument: str, stream: CudaStream) -> Imported:
