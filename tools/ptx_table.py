@@ -17,7 +17,7 @@ from ep.common.number_kind import INTEGERS
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from ep.cuda.access import Access, Variant
 from ep.cuda.arithmetic import COMPUTE_BOUND
-from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
+from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather, indices
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
 from ep.include import DataType
 from ep.include.primitive import BinaryOp
@@ -51,6 +51,7 @@ def kernels() -> Iterator[compiler.Kernel]:
     for num_axes, unit, bits in product(range(1, 10), _UNITS, (32, 64)):
         for pack_units in {0, 1, PACK_BYTES // unit}:
             yield expand.kernel(num_axes, unit, pack_units, bits)
+    yield from indices.kernels()
 
 
 def _variants(elements: int) -> Iterator[Variant]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
+from ep.common.number_kind import INTEGERS
 from ep.cuda.error_report import (
     CLAIMED,
     INDEX_OUT_OF_RANGE,
@@ -93,6 +95,17 @@ def clip_kernel(indices_type: DataType) -> Kernel:
             i = next_index(i, step)
 
     return Kernel(f"clip_indices.{indices_type.name}", clip_indices, 4)
+
+
+def kernels() -> Iterator[Kernel]:
+    """Every kernel that there is."""
+    for indices_type in INTEGERS:
+        yield check_kernel(indices_type)
+        yield clip_kernel(indices_type)
+        if indices_type.dtype.kind == "i":
+            yield wrap_kernel(indices_type, DataType.kInt64)
+            if indices_type.itemsize <= DataType.kInt32.itemsize:
+                yield wrap_kernel(indices_type, DataType.kInt32)
 
 
 @cache
