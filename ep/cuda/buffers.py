@@ -46,7 +46,8 @@ def as_address(
         raise ValueError(f"{argument} is not C-contiguous")
     if writable and not may_write:
         raise ValueError(f"{argument} is read-only")
-    check_size(argument, count, num_elements)
+    if count < num_elements:
+        check_size(argument, count, num_elements)
     if address % data_type.dtype.alignment:
         raise ValueError(f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes")
     if device != stream.device_index and count:
