@@ -45,6 +45,7 @@ def show(document: dict[str, Any], *, table: bool = False) -> None:
     _list("below 0.9 of the copy, from 2^26 elements on", below_copy(results), lambda r: r["share_of_copy"], _speed)
     _overhead(document)
     _suite(document["tests"])
+    _wrong(results)
     _missing(document)
     print("\ntargets:")
     for target in targets(document):
@@ -74,7 +75,9 @@ def targets(document: dict[str, Any]) -> list[Target]:
     if not document["overhead"]:
         found.append(Target("a launch from Python: 5 us", "-", None))
     graph = document["graph"]
-    text = f"{graph['host_us_per_launch']:.2f} us in Python, {graph['device_us_per_launch']:.2f} us" if graph else "-"
+    text = "-"
+    if graph:
+        text = f"{graph['host_us_per_launch']:.2f} us each in Python, {graph['device_us_per_launch']:.2f} on the device"
     found.append(Target("launches are captured in a graph and replayed", text, graph.get("replay_computes")))
     return found
 
@@ -147,11 +150,7 @@ def _grids(results: Sequence[Result]) -> None:
 
 def _list(what: str, found: Sequence[Result], value: Any, detail: Any) -> None:
     print(f"\n{what}: {len(found)}")
-    for result in found[:_MOST_LINES]:
-        name = f"{result['set']} {result['case']}, {result['dtype']}, {_power(result['size'])}"
-        print(f"  {value(result):5.2f}  {name}: {detail(result)}")
-    if len(found) > _MOST_LINES:
-        print(f"  ... and {len(found) - _MOST_LINES} more")
+    _lines([f"{value(result):5.2f}  {_name(result)}: {detail(result)}" for result in found])
 
 
 def _peer(result: Result) -> str:
@@ -179,20 +178,45 @@ def _suite(tests: dict[str, Any]) -> None:
         print(f"\ntests: {ended} after {tests['seconds']:.0f} s: {last}")
 
 
+def _wrong(results: Sequence[Result]) -> None:
+    """Results of ep that are wrong, each; those that a peer has not or has otherwise, counted."""
+    ours = [result for result in results if "ep" in result["wrong"]]
+    print(f"\nwrong results of ep: {len(ours)}")
+    _lines([f"{_name(result)}: {result['wrong']['ep']}" for result in ours])
+    found: dict[tuple[str, str, str], list[Result]] = {}
+    for result in results:
+        for name, text in result["wrong"].items():
+            if name != "ep":
+                why = "differs from ep" if text.startswith("differs") else text
+                found.setdefault((name, result["dtype"], why), []).append(result)
+    print(f"\ncases that were not timed with a peer: {sum(map(len, found.values()))}")
+    _lines(
+        [f"{len(of)} with {name}, {dtype}, as {_name(of[0])}: {why}" for (name, dtype, why), of in found.items()],
+    )
+
+
 def _missing(document: dict[str, Any]) -> None:
     lines = [f"{name}: {why}" for name, why in (document["absent_peers"] | document["left_out"]).items()]
-    lines += [f"{entry['cases']} of {entry['what']}: {entry['why']}" for entry in document["not_measured"]]
-    lines += [f"{entry['what']}: {entry['error']}" for entry in document["failed"]]
-    lines += [
-        f"{name} in {result['set']} {result['case']}, {result['dtype']}, {_power(result['size'])}: {text}"
-        for result in document["results"]
-        for name, text in result["wrong"].items()
-    ]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in document["not_measured"]:
+        groups.setdefault((entry["dtype"], entry["why"]), []).append(entry)
+    for (dtype, why), entries in groups.items():
+        sizes = ", ".join(_power(size) for size in sorted({entry["size"] for entry in entries}))
+        lines.append(f"{output.plural(sum(entry['cases'] for entry in entries), 'case')}, {dtype}, {sizes}: {why}")
+    lines += [f"FAILED {entry['what']}: {entry['error']}" for entry in document["failed"]]
     print(f"\nnot measured: {len(lines)}")
+    _lines(lines)
+
+
+def _lines(lines: Sequence[str]) -> None:
     for line in lines[:_MOST_LINES]:
         print(f"  {line}")
     if len(lines) > _MOST_LINES:
         print(f"  ... and {len(lines) - _MOST_LINES} more")
+
+
+def _name(result: Result) -> str:
+    return f"{result['set']} {result['case']}, {result['dtype']}, {_power(result['size'])}"
 
 
 def _heading(document: dict[str, Any]) -> str:

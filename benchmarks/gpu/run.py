@@ -22,6 +22,7 @@ from benchmarks.gpu.plan import Planned, planned
 from benchmarks.gpu.scale import GPU, SIMULATOR
 from benchmarks.gpu.timing import EventClock
 from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
+from ep.cli import output
 from ep.include.errors import UnsupportedPrimitiveError
 
 _TESTS: Final = 0.4
@@ -72,7 +73,7 @@ def new_document(device: Any) -> dict[str, Any]:
 def _went_wrong(document: dict[str, Any]) -> bool:
     return bool(
         document["failed"]
-        or document["tests"].get("exit_code")
+        or document["tests"].get("failed")
         or document["graph"].get("replay_computes") is False
         or any("ep" in result["wrong"] for result in document["results"])
     )
@@ -142,18 +143,18 @@ def measure_cases(
     finally:
         left.setdefault(why, []).extend(plan[position:])
         for reason, entries in left.items():
-            for group, of_group in itertools.groupby(entries, _group):
-                document["not_measured"].append({"what": group, "cases": len(list(of_group)), "why": reason})
+            for _, of_group in itertools.groupby(entries, _about):
+                missing = list(of_group)
+                document["not_measured"].append(_about(missing[0]) | {"cases": len(missing), "why": reason})
 
 
 def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
     """Measure one case and keep the result; True where it failed."""
-    about = {"set": entry.set, "dtype": entry.dtype, "size": entry.size}
     what = f"{_group(entry)}, {entry.case.name}"
     try:
-        document["results"].append(about | bench.measure(entry.case, entry.size))
+        document["results"].append(_about(entry) | bench.measure(entry.case, entry.size))
     except (TooLarge, UnsupportedPrimitiveError, MemoryError) as error:
-        document["not_measured"].append({"what": what, "cases": 1, "why": str(error)})
+        document["not_measured"].append(_about(entry) | {"case": entry.case.name, "cases": 1, "why": str(error)})
     except Exception as error:  # it is a finding; the other cases may well work
         document["failed"].append({"what": what, "error": f"{type(error).__name__}: {error}"})
         _say(f"FAILED {what}: {type(error).__name__}: {error}")
@@ -162,14 +163,17 @@ def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
 
 
 def _summarise(entry: Planned, document: dict[str, Any], budget: Budget) -> None:
-    group = (entry.set, entry.dtype, entry.size)
-    results = [r for r in document["results"] if (r["set"], r["dtype"], r["size"]) == group]
-    parts = [f"{_group(entry)}: {len(results)} cases"]
+    results = [result for result in document["results"] if result.items() >= _about(entry).items()]
+    parts = [f"{_group(entry)}: {output.plural(len(results), 'case')}"]
     for name, value in (("of the best peer", "ratio"), ("of the copy", "share_of_copy")):
         mean = report.geometric_mean(r[value] for r in results if r[value])
         if mean is not None:
             parts.append(f"{mean:.2f} {name}")
     _say(f"{budget.elapsed():5.0f} s  {', '.join(parts)}")
+
+
+def _about(entry: Planned) -> dict[str, Any]:
+    return {"set": entry.set, "dtype": entry.dtype, "size": entry.size}
 
 
 def _group(entry: Planned) -> str:

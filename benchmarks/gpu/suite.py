@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,17 +19,26 @@ _LAST_LINES: Final = 25
 _GRACE: Final = 10.0
 """Seconds for pytest to print what it found when it is interrupted."""
 _MOST_WORKERS: Final = 8
+_FIRST: Final = ("cuda", "primitive", "ops")
+"""What needs the device most, should the time not be enough for all."""
 
 
 def command() -> list[str]:
-    """The test run; on several processors where pytest-xdist is installed, for most of it is compilation."""
+    """`pytest tests --device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
+    tests = _ROOT / "tests"
+    there = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
+    ordered = sorted(there, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     workers = min(os.cpu_count() or 1, _MOST_WORKERS)
     parallel = ["-n", str(workers)] if workers > 1 and find_spec("xdist") else []
-    return [sys.executable, "-m", "pytest", "tests", "--device", "cuda", "-q", *parallel]
+    paths = [f"tests/{name}" for name in ordered]
+    return [sys.executable, "-m", "pytest", *paths, "--device", "cuda", "-q", *parallel]
 
 
 def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
-    """Run the tests for so many seconds at most: exit code (None where the time was over), last lines, seconds."""
+    """Run the tests for so many seconds at most.
+
+    exit_code: None where they were stopped at the limit; `failed` tells if some had failed by then.
+    """
     arguments = list(given or command())
     begin = time.monotonic()
     with tempfile.TemporaryFile() as output:
@@ -48,7 +58,9 @@ def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
             _end(process)
         output.seek(0)
         lines = output.read().decode(errors="replace").splitlines()
+    last = lines[-1] if lines else ""
     return {
+        "failed": bool(code) or re.search(r"\d+ (failed|error)", last) is not None,
         "command": " ".join(arguments),
         "exit_code": code,
         "seconds": time.monotonic() - begin,

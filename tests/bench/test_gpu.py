@@ -154,19 +154,26 @@ def test_targets():
 
 
 def test_report(capsys):
-    entry = {"what": "unary float64 of 1,024", "cases": 12, "why": "no time was left"}
+    entry = {"set": "unary", "dtype": "float64", "size": 2**10, "cases": 12, "why": "no time was left"}
     tests = {"exit_code": None, "seconds": 200.0, "limit_seconds": 200.0, "last_lines": ["12 passed"]}
     wrong = result(size=2**20, wrong={"cupy": "TypeError: no bfloat16"})
-    document = made_up(result(0.5, 0.5), wrong, not_measured=[entry], tests=tests, absent_peers={"cupy": "broken"})
+    document = made_up(
+        result(0.5, 0.5),
+        wrong,
+        not_measured=[entry, entry | {"size": 2**20}],
+        tests=tests,
+        absent_peers={"cupy": "broken"},
+    )
     report.show(document, table=True)
     lines = capsys.readouterr().out.splitlines()
     assert "NVIDIA H200, driver 580.1, CUDA 13.0, torch 2.11, 2026-01-02T03:04:05+00:00" in lines
     assert "   0.50  expand last axis, float32, 2^26: 1000.0 us, torch 500.0" in lines
     assert "   0.50  expand last axis, float32, 2^26: 537 GB/s of 4000" in lines
     assert "tests: stopped at its limit of 200 s after 200 s: 12 passed" in lines
-    assert "  12 of unary float64 of 1,024: no time was left" in lines
+    assert "  24 cases, float64, 2^10, 2^20: no time was left" in lines
     assert "  cupy: broken" in lines
-    assert "  cupy in expand last axis, float32, 2^20: TypeError: no bfloat16" in lines
+    assert "  1 with cupy, float32, as expand last axis, float32, 2^20: TypeError: no bfloat16" in lines
+    assert "wrong results of ep: 0" in lines
     assert any(line.startswith("  MISSED") for line in lines)
     report.show(made_up(device={"name": "Numba's simulator", "simulated": True}))
     lines = capsys.readouterr().out.splitlines()
@@ -191,13 +198,26 @@ def test_file(tmp_path):
 
 def test_the_suite_is_run_and_ended():
     done = suite.run(60, [sys.executable, "-c", "print('a'); raise SystemExit(3)"])
-    assert (done["exit_code"], done["last_lines"]) == (3, ["a"])
-    begun = "import time; print('begun', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('ended')"
+    assert (done["exit_code"], done["failed"], done["last_lines"]) == (3, True, ["a"])
+    done = suite.run(60, [sys.executable, "-c", "print('2 passed')"])
+    assert (done["exit_code"], done["failed"]) == (0, False)
+    begun = "import time; print('begun', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('1 failed')"
     done = suite.run(2, [sys.executable, "-c", begun])
     assert done["exit_code"] is None
-    assert done["last_lines"] == ["begun", "ended"]
+    assert done["last_lines"] == ["begun", "1 failed"]
+    assert done["failed"]
     assert done["seconds"] < 30
-    assert suite.command()[1:7] == ["-m", "pytest", "tests", "--device", "cuda", "-q"]
+
+
+def test_the_suite_has_all_tests_and_those_of_the_device_first():
+    python, *arguments = suite.command()
+    paths = [argument for argument in arguments if argument.startswith("tests/")]
+    assert (python, arguments[:2]) == (sys.executable, ["-m", "pytest"])
+    assert paths[:3] == ["tests/cuda", "tests/primitive", "tests/ops"]
+    assert len(set(paths)) == len(paths)
+    found = {path for entry in paths for path in [ROOT / entry, *(ROOT / entry).rglob("test_*.py")]}
+    assert set((ROOT / "tests").rglob("test_*.py")) <= found
+    assert arguments[2 + len(paths) :][:3] == ["--device", "cuda", "-q"]
 
 
 def test_peers_that_do_not_work_are_listed(monkeypatch):

@@ -122,6 +122,18 @@ Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
   return 0;
 }
 
+Result cuStreamBeginCapture(void *stream, int mode) { NEEDS_CONTEXT; return say("capture %p mode %d\n", stream, mode), 0; }
+Result cuStreamEndCapture(void *stream, void **graph) {
+  NEEDS_CONTEXT;
+  return *graph = (void *)0xa0, say("captured %p\n", stream), 0;
+}
+Result cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  return *executable = (void *)0xb0, say("instantiate %p flags %llu\n", graph, flags), 0;
+}
+Result cuGraphLaunch(void *executable, void *stream) { return say("replay %p on %p\n", executable, stream), 0; }
+Result cuGraphDestroy(void *graph) { return say("destroy graph %p\n", graph), 0; }
+Result cuGraphExecDestroy(void *executable) { return say("destroy executable %p\n", executable), 0; }
+
 Result cuThreadExchangeStreamCaptureMode(int *mode) {
   static __thread int current;
   int former = current;

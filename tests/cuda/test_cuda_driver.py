@@ -235,3 +235,26 @@ def test_the_framework_keeps_its_stream(python):
         STUB_LOG="1",
     )
     assert [line for line in lines if line.startswith("destroy")] == ["destroy 0x5010"]
+
+
+def test_a_graph(python):
+    """As the benchmark captures one."""
+    code = f"""{BEGIN}
+from benchmarks.gpu.overhead import measure_graph
+from benchmarks.gpu.scale import SIMULATOR
+from benchmarks.gpu.timing import EventClock
+stream = cuda.CreateStream()
+found = measure_graph(stream, EventClock(stream, SIMULATOR))
+assert found["launches"] == 100
+assert not found["replay_computes"]  # the stand-in computes nothing
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
+    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 1")
+    end = lines.index(f"captured {handle}")
+    captured = lines[begin + 1 : end]
+    assert len(captured) == 100
+    assert all(line.startswith("launch 0x88 ") and f"stream {handle} " in line for line in captured)
+    assert lines[end + 1 : end + 3] == ["instantiate 0xa0 flags 0", "destroy graph 0xa0"]
+    assert lines.count(f"replay 0xb0 on {handle}") > 500
+    assert "destroy executable 0xb0" in lines

@@ -23,6 +23,7 @@ from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
 
 FLOAT32 = np.dtype(np.float32)
+UNARY = {"set": "unary", "dtype": "float32", "size": 64}
 
 
 class NumPy:
@@ -65,7 +66,7 @@ def test_everything(cuda, tmp_path, capsys):
     given.json = None if cuda.simulated else tmp_path / "gpu.json"
     assert run.run(given) == 0
     printed = capsys.readouterr().out
-    assert "unary float32 of 64: 1 cases" in printed
+    assert "unary float32 of 64: 1 case" in printed
     assert "torch: not asked for" in printed
     assert ("no figure here says anything about a GPU" in printed) == cuda.simulated
     if not cuda.simulated:
@@ -128,15 +129,13 @@ def test_failures_are_kept_and_end_a_run_only_when_they_follow_each_other(cuda):
     assert [entry["why"] for entry in document["not_measured"]] == ["no room"]
     assert len(document["results"]) == 3
     document = cases_of(cuda, [bomb] * 5)
-    assert document["not_measured"] == [
-        {"what": "unary float32 of 64", "cases": 2, "why": "5 cases in a row had failed"}
-    ]
+    assert document["not_measured"] == [{**UNARY, "cases": 2, "why": "5 cases in a row had failed"}]
 
 
 def test_what_there_is_no_time_for_is_listed(cuda):
     document = cases_of(cuda, [], Budget(0, lambda: 0.0))
     assert document["results"] == []
-    assert document["not_measured"] == [{"what": "unary float32 of 64", "cases": 7, "why": "no time was left"}]
+    assert document["not_measured"] == [{**UNARY, "cases": 7, "why": "no time was left"}]
 
 
 def test_what_was_stopped_is_listed(cuda):
@@ -145,7 +144,7 @@ def test_what_was_stopped_is_listed(cuda):
     with pytest.raises(KeyboardInterrupt):
         run.measure_cases(plan, Bombs(None, None, KeyboardInterrupt()), cuda, document, Budget(600))
     assert len(document["results"]) == 2
-    assert document["not_measured"] == [{"what": "unary float32 of 64", "cases": 5, "why": "stopped from outside"}]
+    assert document["not_measured"] == [{**UNARY, "cases": 5, "why": "stopped from outside"}]
 
 
 # the adapters of libraries that need a GPU, on memory of the simulator, which is the host's
