@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -77,16 +77,17 @@ class Arrays(ABC):
         """Return a copy in host memory of what `as_buffer` or an operator returned; raises errors of work before it."""
 
 
-_DTYPES = frozenset(data_type.dtype for data_type in DataType)
+DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
+"""The dtypes that arrays may have."""
 
 
 def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
     """Return a dtype in native byte order; TypeError where it is no DataType's."""
-    if dtype in _DTYPES:
+    if dtype in DTYPES:
         return dtype
     native = dtype.newbyteorder("=")
-    if native not in _DTYPES:
-        names = ", ".join(sorted(known.name for known in _DTYPES))
+    if native not in DTYPES:
+        names = ", ".join(sorted(known.name for known in DTYPES))
         raise TypeError(f"{argument} has dtype {dtype}; it must be one of {names}")
     return native
 

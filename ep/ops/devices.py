@@ -15,6 +15,8 @@ from ep.ops.arrays import Array, ArrayLike, Arrays
 from ep.ops.cpu.arrays import CpuArrays
 
 _CPU: Final = CpuArrays()
+_NUMBERS: Final = (bool, int, float, complex)
+_OF_THE_HOST: Final = (np.ndarray, np.generic, list, tuple)
 _DLPACK_CUDA: Final = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
 
@@ -52,15 +54,17 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
 
     Raises TypeError where they are on different devices, naming two of them.
     """
+    for value in operands:
+        if type(value) is not np.ndarray:
+            break
+    else:  # what most calls are
+        return _CPU
     found: Arrays | None = None
     name_of_found = ""
     for value, name in zip(operands, names, strict=True):
-        if type(value) is np.ndarray:
-            arrays: Arrays = _CPU
-        elif is_weak(value):
+        if is_weak(value):
             continue
-        else:
-            arrays = _arrays_of(value)
+        arrays = _arrays_of(value)
         if found is None:
             found, name_of_found = arrays, name
         elif arrays.place != found.place:
@@ -74,7 +78,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
 def is_weak(value: Any) -> bool:
     """Whether a value is a Python number, which goes along with arrays of any dtype and device."""
     # numpy.float64 is a subclass of float
-    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
+    return isinstance(value, _NUMBERS) and not isinstance(value, np.generic)
 
 
 def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index: int = 0) -> Array:
@@ -110,7 +114,7 @@ def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
 
 
 def _arrays_of(value: ArrayLike) -> Arrays:
-    if isinstance(value, np.ndarray | np.generic | list | tuple):
+    if isinstance(value, _OF_THE_HOST):
         return _CPU
     for provider in _providers.values():
         if provider.recognises(value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
-from ep.ops.arrays import ArrayLike, Arrays, check_result, native_dtype
+from ep.ops.arrays import DTYPES, ArrayLike, Arrays, check_result, native_dtype
 from ep.ops.cpu.indices import RESOLVERS
 from ep.ops.dlpack import bfloat16_from_dlpack
 
@@ -31,16 +31,15 @@ class CpuArrays(Arrays):
     device_type = DeviceType.kCPU
     place = "the host"
 
-    @property
+    @cached_property
     def stream(self) -> Stream:
         return default_stream()
 
     def as_buffer(self, value: ArrayLike, argument: str) -> NDArray:
         array = value if type(value) is np.ndarray else _imported(value, argument)
-        dtype = native_dtype(array.dtype, argument)
-        if dtype is array.dtype and array.flags.c_contiguous:
+        if array.dtype in DTYPES and array.flags.c_contiguous:
             return array
-        return np.asarray(array, dtype, order="C")
+        return np.asarray(array, native_dtype(array.dtype, argument), order="C")
 
     def number(self, number: NDArray) -> NDArray:
         return number
