@@ -24,11 +24,11 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         description="Time the primitives on the CPU against the libraries a user might pick instead.",
     )
     comma = "comma-separated"
-    parser.add_argument("--only", type=_names(SETS), default=SETS, metavar="SETS", help=f"{comma}: {', '.join(SETS)}")
+    parser.add_argument("--only", type=names(SETS), default=SETS, metavar="SETS", help=f"{comma}: {', '.join(SETS)}")
     parser.add_argument("--cases", default="", metavar="REGEX", help="only cases whose name contains a match")
-    parser.add_argument("--sizes", type=_sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 1000,2^20")
-    parser.add_argument("--dtypes", type=_names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
-    parser.add_argument("--peers", type=_names(PEERS), default=PEERS, help=f"{comma}: {', '.join(PEERS)}")
+    parser.add_argument("--sizes", type=sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 1000,2^20")
+    parser.add_argument("--dtypes", type=names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
+    parser.add_argument("--peers", type=names(PEERS), default=PEERS, help=f"{comma}: {', '.join(PEERS)}")
     parser.add_argument("--threads", type=_positive, default=_available(), help="of each library; default: %(default)s")
     parser.add_argument("--quick", action="store_true", help="few cases and sizes, float32: under three minutes")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
@@ -55,30 +55,31 @@ def _available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _names:
+class names:
     """Reads a comma-separated list of known names."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         self._known = known
 
     def __call__(self, text: str) -> tuple[str, ...]:
-        names = tuple(part.strip() for part in text.split(","))
-        if unknown := [name for name in names if name not in self._known]:
+        found = tuple(part.strip() for part in text.split(","))
+        if unknown := [name for name in found if name not in self._known]:
             raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(self._known)}")
-        return names
+        return found
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    sizes = []
+def sizes(text: str) -> tuple[int, ...]:
+    """Read a comma-separated list of sizes, powers such as 2^20 too."""
+    found = []
     for part in text.split(","):
         base, _, exponent = part.partition("^")
         try:
-            sizes.append(int(base) ** int(exponent or 1))
+            found.append(int(base) ** int(exponent or 1))
         except ValueError:
             raise argparse.ArgumentTypeError(f"{part!r} is no number of elements, such as 1000 or 2^20") from None
-        if sizes[-1] < 1:
+        if found[-1] < 1:
             raise argparse.ArgumentTypeError(f"{part!r}: at least one element")
-    return tuple(sizes)
+    return tuple(found)
 
 
 def _positive(text: str) -> int:

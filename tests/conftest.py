@@ -7,7 +7,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from ep import DeviceType
+from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
 from tests.device import DeviceUnderTest
 
 # no deadline: the first example of a kernel compiles it
@@ -25,6 +25,15 @@ def pytest_addoption(parser):
         metavar="TAG",
         help="device type to test, such as cpu; may be repeated",
     )
+
+
+def pytest_configure(config):
+    """A device that is asked for and not there ends the run: tests of it must not be passed over."""
+    for tag in config.getoption("--device") or []:
+        try:
+            DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)
+        except (ValueError, DeviceUnavailableError) as error:
+            raise pytest.UsageError(f"--device {tag}: {error}") from error
 
 
 def pytest_report_header(config):

@@ -15,6 +15,8 @@ class DeviceUnderTest:
         self.type = device_type
         self.device = DeviceManagerRegistry.GetDevice(device_type, 0)
         self.stream = self.device.CreateStream()
+        self.simulated: bool = getattr(self.device, "simulated", False)
+        """Whether Numba's simulator stands in for the device, which makes it thousands of times slower."""
 
     def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
         """The primitive for a key."""
@@ -33,7 +35,10 @@ class DeviceUnderTest:
 
     def write(self, buffer: Any, array: np.ndarray) -> None:
         """Copy `array` to a buffer, or part of one."""
-        buffer[...] = array.reshape(-1)
+        if isinstance(buffer, np.ndarray):
+            buffer[...] = array.reshape(-1)
+        else:
+            buffer.copy_from_host(array.reshape(-1), self.stream)
 
     def filled(self, count: int, data_type: DataType, byte: int = 0xA5) -> Any:
         """A buffer of `count` elements whose bytes all are `byte`: what a launch does not write stays recognisable."""
@@ -42,7 +47,8 @@ class DeviceUnderTest:
     def array(self, buffer: Any, shape: Any = -1) -> np.ndarray:
         """A copy of a buffer on the host, once the stream is done."""
         self.stream.Sync()
-        return np.array(buffer).reshape(shape)
+        array = np.array(buffer) if isinstance(buffer, np.ndarray) else buffer.copy_to_host(self.stream)
+        return array.reshape(shape)
 
     def __str__(self) -> str:
         return self.type.tag

@@ -1,10 +1,15 @@
-"""Random and special values of every data type."""
+"""Random and special values of every data type, and how many of them."""
 
 from functools import cache
 
 import numpy as np
 
 from ep.include import DataType
+
+
+def sized(device, count: int, simulated: int) -> int:
+    """`count`, or `simulated` where an element takes the device microseconds: the one place where sizes shrink."""
+    return simulated if device.simulated else count
 
 
 def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndarray:

@@ -51,16 +51,33 @@ LAYERS = {
     "include": ("include",),
     "common": ("include", "common"),
     "cpu": ("include", "common", "cpu"),
+    "cuda": ("include", "common", "cuda"),
     "ops": ("include", "common", "ops"),
+    "ops/cpu": ("include", "common", "ops", "cpu"),
+    "ops/cuda": ("include", "common", "ops", "cuda"),
     "bench": ("include", "common", "ops", "bench"),
 }
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_layers_import_only_what_lies_below(layer):
-    for path in (ROOT / "ep" / layer).rglob("*.py"):
+    folder = ROOT / "ep" / layer
+    inner = [ROOT / "ep" / other for other in LAYERS if other.startswith(f"{layer}/")]
+    for path in folder.rglob("*.py"):
+        if any(path.is_relative_to(other) for other in inner):
+            continue
         for name in re.findall(r"^\s*(?:from|import) ep\.(\w+)", path.read_text(), re.MULTILINE):
             assert name in (*LAYERS[layer], "version"), f"{path.relative_to(ROOT)} imports ep.{name}"
+
+
+def test_one_module_imports_numba_cuda():
+    """So that its successor is a change of one file."""
+    importing = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "ep").rglob("*.py")
+        if re.search(r"^\s*(from|import) numba(_cuda|\.cuda)|^\s*from numba import .*\bcuda\b", path.read_text(), re.M)
+    ]
+    assert importing == ["ep/cuda/kernels/numba_cuda.py"]
 
 
 def test_links_of_the_documents_lead_somewhere():

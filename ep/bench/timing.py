@@ -6,7 +6,7 @@ import gc
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,12 @@ class Timing:
     median: float
     lower: float
     upper: float
+
+    @classmethod
+    def of(cls, samples: Sequence[float]) -> Timing:
+        """The timing that two samples or more give."""
+        lower, median, upper = statistics.quantiles(samples, n=4)
+        return cls(median, lower, upper)
 
 
 def interleaved(
@@ -67,7 +73,7 @@ def interleaved(
     finally:
         if collecting:
             gc.enable()
-    return {name: _timing(measured) for name, measured in samples.items()}
+    return {name: Timing.of(measured) for name, measured in samples.items()}
 
 
 def _first(call: Callable[[], object]) -> float:
@@ -86,8 +92,3 @@ def _sample(call: Callable[[], object], repeats: int) -> float:
     for _ in range(repeats):
         call()
     return (time.perf_counter() - start) / repeats
-
-
-def _timing(samples: list[float]) -> Timing:
-    lower, median, upper = statistics.quantiles(samples, n=4)
-    return Timing(median, lower, upper)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.bench.case import Array, Call, Case
+from ep.bench.device_timing import on_device_clock
 from ep.bench.timing import Timing, interleaved
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device
@@ -25,20 +26,28 @@ _OPTIONS: Final = AllocationOptions()
 class Trial:
     """A case that is ready to be timed.
 
+    enqueue: launches once.
     launch: launches once, and waits until the work is done.
+    has_clock: whether the device works while the host goes on, and its events tell how long.
     numpy: does the same with NumPy, on the host.
     is_right: whether the first launch gave NumPy's result.
     prepare_seconds: what the first launch took to compile, or to load from the disk cache.
     """
 
     case: Case
+    stream: Stream
+    enqueue: Call
     launch: Callable[[], None]
+    has_clock: bool
     numpy: Call
     is_right: bool
     prepare_seconds: float
 
     def time(self, seconds: float) -> dict[str, Timing]:
-        """Time `ep` and `numpy` in turns."""
+        """Time `ep` and `numpy` in turns; where the device has a clock, one after the other, and `ep` by that clock."""
+        if self.has_clock:
+            ep = on_device_clock(self.enqueue, self.stream, seconds / 2)
+            return {"ep": ep} | interleaved({"numpy": self.numpy}, seconds / 2)
         return interleaved({"ep": self.launch, "numpy": self.numpy}, seconds)
 
 
@@ -72,7 +81,8 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     launch()
     numpy()
     is_right = case.is_right(to_host(out, case.out_dims, case.out_type, stream), expected)
-    return Trial(case, launch, numpy, is_right, prepare_seconds)
+    has_clock = not isinstance(out, np.ndarray) and hasattr(device.CreateEvent(), "ElapsedTime")
+    return Trial(case, stream, enqueue, launch, has_clock, numpy, is_right, prepare_seconds)
 
 
 def to_device(array: Array, stream: Stream) -> Any:
@@ -80,6 +90,8 @@ def to_device(array: Array, stream: Stream) -> Any:
     buffer = stream.device().Alloc(_OPTIONS, array.nbytes).view(array.dtype)
     if isinstance(buffer, np.ndarray):
         np.copyto(buffer, array.reshape(-1))
+    elif hasattr(buffer, "copy_from_host"):
+        buffer.copy_from_host(array.reshape(-1), stream)
     else:
         _memcpy(MemcpyKind.kHtoD, stream).Launch(stream, buffer, array, array.nbytes)
     return buffer
@@ -89,6 +101,9 @@ def to_host(buffer: Any, dims: Sequence[int], dtype: np.dtype[Any], stream: Stre
     """An array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
     if isinstance(buffer, np.ndarray):
         return buffer.reshape(dims)
+    if hasattr(buffer, "copy_to_host"):
+        copied: Array = buffer.copy_to_host(stream)
+        return copied.reshape(dims)
     array = np.empty(dims, dtype)
     _memcpy(MemcpyKind.kDtoH, stream).Launch(stream, array, buffer, array.nbytes)
     stream.Sync()

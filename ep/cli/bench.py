@@ -1,8 +1,9 @@
 """Time the primitives against NumPy on this machine.
 
 Both sides write into memory that is allocated beforehand, take turns, and are compared before they are timed; times
-are medians. Bandwidth counts what has to be read and written at least, and is compared with a copy of as many
-elements. 'ep demo' shows larger, real-looking work.
+are medians. On a GPU they are the GPU's own, of launches back to back on data that is there already. Bandwidth counts
+what has to be read and written at least, and is compared with a copy of as many elements. 'ep demo' shows larger,
+real-looking work.
 """
 
 from __future__ import annotations

@@ -68,15 +68,15 @@ def _run_on(device: Device) -> bool:
             (
                 case.name,
                 names.short_name(case.primitive),
-                f"{times['ep'].median * 1e3:.2f}",
-                f"{times['numpy'].median * 1e3:.2f}",
+                f"{times['ep'].median * 1e3:.3f}",
+                f"{times['numpy'].median * 1e3:.3f}",
                 f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",
                 "ok" if trial.is_right else "fail",
             )
         )
     ran = time.perf_counter() - start - prepared
     print(f"\n{present.label(device)}: compiled or loaded the kernels in {prepared:.1f} s, then ran for {ran:.1f} s.")
-    print("Times are medians; GB/s counts the bytes that have to be read and written.\n")
+    print("Times are medians, on a GPU its own; GB/s counts the bytes that have to be read and written.\n")
     output.table(_COLUMNS, rows, right=_COLUMNS[2:5])
     print()
     return right

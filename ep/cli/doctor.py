@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from ep.bench.cases import bench_cases
 from ep.bench.trial import set_up
-from ep.cli import cpu, names, output, present
+from ep.cli import cpu, cuda, names, output, present
 from ep.cli.parser import Parser
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -23,7 +23,7 @@ from ep.include.primitive import registered
 from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
-_COUNT: Final = 2**12  # elements of the results that are checked: little work, but more than one thread's
+_COUNT: Final = 2**12  # elements of the results that are checked: little work
 
 
 class Finding(NamedTuple):
@@ -56,7 +56,7 @@ def _versions() -> Iterator[Finding]:
     for package in _PACKAGES:
         version = _version(package)
         yield Finding(package, "pass" if version else "fail", version or "not installed")
-    yield Finding("numba-cuda", "", _version("numba-cuda") or "not installed; needed for CUDA devices alone")
+    yield Finding("numba-cuda", "", cuda.versions() or "not installed; needed for CUDA devices alone")
 
 
 def _version(package: str) -> str | None:
@@ -99,6 +99,11 @@ def _devices() -> Iterator[Finding]:
             yield Finding(device_type.tag, "", f"not available: {error}")
             continue
         for device in found:
+            try:
+                if details := cuda.details(device):
+                    yield Finding(present.label(device), "", details)
+            except Exception as error:  # a GPU that is there but cannot be used
+                yield Finding(present.label(device), "fail", _one_line(error))
             yield from _computes(device)
 
 

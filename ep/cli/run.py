@@ -5,7 +5,8 @@
   ep run unary --op gelu --input x.npy --out y.npy
   ep run binary --op add --lhs x.npy --rhs 0.5 --out y.npy
 
-Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error.
+Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error. With
+--device cuda they are copied to the GPU first and the result back, which the time of the computation leaves out.
 
 NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --dtype bfloat16 reads them as bfloat16. A
 result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
@@ -17,7 +18,7 @@ import time
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ep.cli import names, npy, output
 from ep.cli.parser import CommandError, Parser
 from ep.include.device_type import DeviceType
 from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.stream import Stream
 
 # what an operator raises for arguments that do not fit it
 _REFUSALS = (TypeError, ValueError, IndexError, OverflowError, MemoryError)
@@ -73,32 +75,63 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Namespace) -> int:
     """Read, compute, write, and say in one line what came out."""
     from ep import ops
-    from ep.ops.arrays import DEVICE_TYPE
 
-    if arguments.device is not DEVICE_TYPE:
-        raise CommandError(f"operators run on {DEVICE_TYPE.tag} only, not on {arguments.device.tag}")
     target = npy.check_writable(arguments.out)
+    device = _device(arguments.device)
     operate, operands, rehearsals = arguments.operate(ops, arguments)
     start = time.perf_counter()
     for tiny in rehearsals:
         with suppress(*_REFUSALS, LookupError):  # the same comes of the real operands, with their shapes in the message
-            tiny()
+            operate(*map(device.place, tiny))
+            device.stream.Sync()
     middle = time.perf_counter()
     try:
-        result = operate(*operands)
+        placed = [device.place(operand) for operand in operands]
+        begin = time.perf_counter()
+        result = operate(*placed)
+        device.stream.Sync()
+        end = time.perf_counter()
+        result = device.bring_back(result)
     except (*_REFUSALS, LookupError) as error:
         raise CommandError(" ".join(str(error).split()) or type(error).__name__) from error
-    end = time.perf_counter()
+    copies = f", copied there and back in {begin - middle + time.perf_counter() - end:.6f} s" if device.copies else ""
     npy.write(target, result)
     if not arguments.quiet:
         shape = " x ".join(map(str, result.shape)) or "scalar"
         size, setup = output.megabytes(result.nbytes), f"after {middle - start:.2f} s to compile or load the kernel"
-        print(f"{arguments.out}: {result.dtype.name}, {shape} ({size}), computed in {end - middle:.6f} s {setup}")
+        print(
+            f"{arguments.out}: {result.dtype.name}, {shape} ({size}), computed in {end - begin:.6f} s{copies} {setup}"
+        )
     return 0
 
 
-Plan = tuple[Callable[..., Any], Sequence[Any], Sequence[Callable[[], Any]]]
-"""An operator, its operands, and calls of it on one element: they compile what the real call needs."""
+class _Device(NamedTuple):
+    """Where the operator runs: its stream, and how operands get there and results back."""
+
+    stream: Stream
+    place: Callable[[Any], Any]
+    bring_back: Callable[[Any], npy.Array]
+    copies: bool
+
+
+def _device(device_type: DeviceType) -> _Device:
+    from ep.ops.devices import arrays_on
+
+    try:
+        arrays = arrays_on(device_type)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    if device_type is DeviceType.kCPU:  # it reads memory maps as they are
+        return _Device(arrays.stream, lambda operand: operand, lambda result: result, copies=False)
+
+    def place(operand: Any) -> Any:
+        return arrays.copy_from_host(operand) if isinstance(operand, np.ndarray) else operand
+
+    return _Device(arrays.stream, place, arrays.copy_to_host, copies=True)
+
+
+Plan = tuple[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]]]
+"""An operator, its operands, and operands of one element each, with which it compiles what the real ones need."""
 
 
 def _gather(ops: Any, arguments: Namespace) -> Plan:
@@ -108,17 +141,13 @@ def _gather(ops: Any, arguments: Namespace) -> Plan:
         return ops.gather(params, indices, arguments.axis, arguments.batch_dims, arguments.mode)
 
     # a negative index may be read as another type
-    return (
-        operate,
-        (params, indices),
-        [lambda index=index: operate(_tiny(params), _tiny(indices, index)) for index in (0, -1)],
-    )
+    return operate, (params, indices), [(_tiny(params), _tiny(indices, index)) for index in (0, -1)]
 
 
 def _expand_or_repeat(ops: Any, arguments: Namespace) -> Plan:
     operate = getattr(ops, arguments.operator)
     x = npy.read(arguments.input, arguments.dtype)
-    return operate, (x, *arguments.size), [lambda: operate(_tiny(x), *(1 for _ in arguments.size))]
+    return operate, (x, *arguments.size), [(_tiny(x), *(1 for _ in arguments.size))]
 
 
 def _unary(ops: Any, arguments: Namespace) -> Plan:
@@ -143,7 +172,7 @@ def _elementwise(ops: Any, arguments: Namespace, *operands: Any) -> Plan:
         return function(*operands, **attributes)
 
     tiny = [_tiny(operand) if isinstance(operand, np.ndarray) else operand for operand in operands]
-    return operate, operands, [lambda: operate(*tiny)]
+    return operate, operands, [tiny]
 
 
 def _operand(text: str, arguments: Namespace) -> Any:

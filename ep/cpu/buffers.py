@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common import buffer_checks
 from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType
 
@@ -29,16 +30,12 @@ def as_buffer(
     if not isinstance(buffer, np.ndarray):
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
         raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
-    if buffer.dtype != data_type.dtype and not _is_unnamed_bfloat16(buffer, data_type):
-        raise TypeError(
-            f"{argument} has dtype {buffer.dtype}; this primitive takes {data_type.dtype} ({data_type.name})"
-        )
+    buffer_checks.check_dtype(argument, buffer.dtype, data_type)
     if not buffer.flags.c_contiguous:
         raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
     if writable and not buffer.flags.writeable:
         raise ValueError(f"{argument} is read-only")
-    if buffer.size < num_elements:
-        raise ValueError(f"{argument} has {buffer.size} elements; at least {num_elements} are needed")
+    buffer_checks.check_size(argument, buffer.size, num_elements)
     plain = buffer.view(np.ndarray)
     return plain if plain.dtype is data_type.dtype else plain.view(data_type.dtype)
 
@@ -57,18 +54,7 @@ def check_overlap(
 
     in_place: the two may be the very same memory, since each element is read and written at one place.
     """
-    dst_begin, src_begin = dst.ctypes.data, src.ctypes.data
-    dst_end, src_end = dst_begin + dst_elements * dst.itemsize, src_begin + src_elements * src.itemsize
-    if dst_begin >= src_end or src_begin >= dst_end:
-        return
-    if (dst_begin, dst_end) == (src_begin, src_end):
-        if not in_place:
-            raise ValueError(f"{dst_argument} is the memory of {src_argument}, which this launch cannot work in")
-        return
-    raise ValueError(f"{dst_argument} overlaps {src_argument}")
-
-
-def _is_unnamed_bfloat16(buffer: np.ndarray[Any, Any], data_type: DataType) -> bool:
-    """Whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
-    dtype = buffer.dtype
-    return data_type is DataType.kBFloat16 and (dtype.kind, dtype.itemsize, dtype.names) == ("V", 2, None)
+    dst_bytes, src_bytes = dst_elements * dst.itemsize, src_elements * src.itemsize
+    buffer_checks.check_overlap(
+        dst.ctypes.data, dst_bytes, dst_argument, src.ctypes.data, src_bytes, src_argument, in_place=in_place
+    )

@@ -1,104 +1,18 @@
-"""Where compiled kernels are kept between processes, and under which key. Imports no Numba."""
+"""The CPU's kernels on disk. Imports no Numba."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import sys
-import time
-from functools import cache
-from importlib import metadata
-from pathlib import Path
 from typing import Final
 
-_PACKAGE: Final = Path(__file__).resolve().parent.parent
-_KERNEL_SOURCES: Final = ("common", "cpu")
-_TOOLS: Final = ("numba", "llvmlite", "numpy", "ml_dtypes")
-_IMPORTED_AT: Final = time.time()
+from ep.common.kernel_cache import KernelCache, usage, user_cache_folder
 
+__all__ = ["clear", "kernel_folder", "kernel_folders", "read", "sources_changed", "usage", "user_cache_folder", "write"]
 
-def _kernel_sources() -> list[Path]:
-    return [path for part in _KERNEL_SOURCES for path in sorted((_PACKAGE / part).rglob("*.py"))]
+_CACHE: Final = KernelCache("cpu", ("numba", "llvmlite", "numpy", "ml_dtypes"))
 
-
-def user_cache_folder() -> Path:
-    """The folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
-    if override := os.environ.get("EP_CACHE_DIR"):
-        return Path(override)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "ep"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "ep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ep"
-
-
-@cache
-def kernel_folder() -> Path:
-    """The folder of the kernels that this very code compiles.
-
-    Its name is a hash of the kernel sources and of the versions that take part in compiling; the processor is part
-    of each file's name. So whatever changes the machine code leads to another file, and stale code never runs.
-    """
-    from ep.version import __version__
-
-    digest = hashlib.sha256()
-    versions = [f"{tool} {metadata.version(tool)}" for tool in _TOOLS]
-    digest.update(repr((__version__, sys.implementation.cache_tag, versions)).encode())
-    for path in _kernel_sources():
-        digest.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode())
-        digest.update(path.read_bytes())
-    return user_cache_folder() / f"cpu-{digest.hexdigest()[:16]}"
-
-
-def sources_changed() -> bool:
-    """Whether a kernel source was written since this process imported this module, so that its code is of either."""
-    return any(path.stat().st_mtime > _IMPORTED_AT for path in _kernel_sources())
-
-
-def read(name: str) -> bytes | None:
-    """Return the contents of the cached file `name`, or None where there is none that can be read or trusted."""
-    if sources_changed():
-        return None
-    try:
-        return (kernel_folder() / name).read_bytes()
-    except OSError:
-        return None
-
-
-def write(name: str, contents: bytes) -> None:
-    """Keep `contents` as the cached file `name`; raises OSError where the folder cannot be written.
-
-    The file appears whole or not at all, so that any number of processes may share the folder. Nothing is kept where
-    the sources changed under the process.
-    """
-    if sources_changed():
-        return
-    folder = kernel_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{name}.{os.getpid()}.{os.urandom(4).hex()}.partial"
-    try:
-        partial.write_bytes(contents)
-        os.replace(partial, folder / name)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def usage(folder: Path) -> tuple[int, int]:
-    """Return the number of files in `folder` and below, and their bytes."""
-    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
-    return len(sizes), sum(sizes)
-
-
-def kernel_folders() -> list[Path]:
-    """Every kernel folder in the user's cache, that of other versions too."""
-    return sorted(path for path in user_cache_folder().glob("cpu-*") if path.is_dir())
-
-
-def clear() -> int:
-    """Remove every kernel folder, also those that other versions left; return how many bytes that freed."""
-    freed = 0
-    for folder in kernel_folders():
-        freed += usage(folder)[1]
-        shutil.rmtree(folder)
-    return freed
+kernel_folder = _CACHE.folder
+kernel_folders = _CACHE.folders
+sources_changed = _CACHE.sources_changed
+read = _CACHE.read
+write = _CACHE.write
+clear = _CACHE.clear

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -20,8 +19,6 @@ DIMS: Final = 8
 STRIDES: Final = DIMS + kMaxNumDims
 FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands it, 0 where it is read in place
 NUM_WORDS: Final = FILLS + 2
-
-_KEPT: Final = 256
 
 
 class Plan:
@@ -56,19 +53,3 @@ class Plan:
         self.in_place, self._fills = in_place, fills
         self._words = words
         self.address: int = words.ctypes.data
-
-
-V = TypeVar("V")
-
-
-class BoundedCache(OrderedDict[Hashable, Any]):
-    """What a primitive keeps for later launches, by dims or by number; the oldest goes where it would be too much."""
-
-    def keep(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return the value of `key`, made with `make` where there is none."""
-        value = self.get(key)
-        if value is None:
-            value = self[key] = make()
-            while len(self) > _KEPT:
-                self.popitem(last=False)
-        return value  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from ep.include.suggest import did_you_mean
 
 ENTRY_POINT_GROUP: Final = "ep.devices"
 _NAME: Final = "k[A-Z][A-Za-z0-9]*"
-_BUILT_IN: Final = {"cpu": "ep.cpu"}
+_BUILT_IN: Final = {"cpu": "ep.cpu", "cuda": "ep.cuda"}
 _loaded: set[str] = set()
 _loading: set[str] = set()
 _load_lock = threading.RLock()

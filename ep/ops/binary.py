@@ -10,6 +10,7 @@ import numpy as np
 
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.include.data_type import as_data_type
+from ep.include.device_type import DeviceType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,
@@ -17,7 +18,8 @@ from ep.include.primitive.broadcast_elementwise_binary import (
 )
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import DEVICE_TYPE, Array, default_stream, delivered, destination
+from ep.ops.arrays import Array
+from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
 from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
@@ -33,26 +35,27 @@ def binary_function(op: BinaryOp) -> Callable[..., Array]:
 
     def function(*args: Any, **kwargs: Any) -> Array:
         (x, y), attributes, out = parameters.read(args, kwargs)
-        a, b = as_operands(x, y, names)
-        primitive, dtype = _primitive(op, a.dtype, attributes)
+        arrays = arrays_of((x, y), names)
+        a, b = as_operands(arrays, x, y, names)
+        primitive, dtype = _primitive(arrays.device_type, op, a.dtype, attributes)
         shape = a.shape if a.shape == b.shape else broadcast_dims(a.shape, b.shape, names=names)
         a_dims, b_dims = launch_dims(name, a.shape, b.shape)
-        dst = destination(shape, dtype, out)
-        primitive.Launch(default_stream(), a_dims, a, b_dims, b, dst)
-        return delivered(dst, out)
+        dst = arrays.destination(shape, dtype, out)
+        primitive.Launch(arrays.stream, a_dims, a, b_dims, b, dst)
+        return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)
 
 
 @lru_cache(maxsize=1024)
 def _primitive(
-    op: BinaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
+    device_type: DeviceType, op: BinaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
 ) -> tuple[BroadcastElementwiseBinary, np.dtype[Any]]:
     """Return the primitive for operands of `dtype`, and the dtype of its result."""
     src_type = as_data_type(dtype)
     dst_type = result_type(op, src_type)
     key = op, src_type, dst_type, kMaxNumDims, *map(float.fromhex, attributes)
-    return RequirePrimitive(BroadcastElementwiseBinaryFactory, DEVICE_TYPE, *key), dst_type.dtype
+    return RequirePrimitive(BroadcastElementwiseBinaryFactory, device_type, *key), dst_type.dtype
 
 
 FUNCTIONS: Final = {function_name(op): binary_function(op) for op in BinaryOp}

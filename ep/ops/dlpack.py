@@ -1,19 +1,38 @@
-"""bfloat16 through DLPack: the one data type of this package that NumPy's own import does not read."""
+"""DLPack: the tensors in its capsules, read without a copy, and capsules of memory of this package.
+
+NumPy reads those of host memory itself, but for bfloat16.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
+from dataclasses import dataclass
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 
-_CPU: Final = 1
+CPU: Final = 1
+CUDA: Final = 2
+CUDA_MANAGED: Final = 13
+
 _BFLOAT: Final = 4
+_CODES: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_DTYPES: Final = {
+    (code, 8 * size): np.dtype(f"{kind}{size}")
+    for kind, code in _CODES.items()
+    for size in {"f": (2, 4, 8), "c": (8, 16), "b": (1,)}.get(kind, (1, 2, 4, 8))
+} | {(_BFLOAT, 16): np.dtype(ml_dtypes.bfloat16)}
+_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
+
+_READ_ONLY: Final = 1
+_LATEST: Final = (1, 0)
+_PLAIN, _VERSIONED = b"dltensor", b"dltensor_versioned"
 
 
 class _Tensor(ctypes.Structure):
-    """`DLTensor` of dlpack.h; the same in all versions that exporters give when no version is asked for."""
+    """`DLTensor` of dlpack.h."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),
@@ -29,32 +48,149 @@ class _Tensor(ctypes.Structure):
     )
 
 
-class _Memory:
-    """Exposes a tensor's memory to NumPy, and keeps its capsule, and so the memory, alive."""
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-    def __init__(self, capsule: Any, tensor: _Tensor) -> None:
-        self._capsule = capsule
-        shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-        strides = tuple(2 * tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides else None
-        address = (tensor.data or 0) + tensor.byte_offset
+
+class _Managed(ctypes.Structure):
+    """`DLManagedTensor`, which a capsule named "dltensor" holds."""
+
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", _Deleter))
+
+
+class _ManagedVersioned(ctypes.Structure):
+    """`DLManagedTensorVersioned`, which a capsule named "dltensor_versioned" holds."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", _Deleter),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's C interface, with types of its own: those of `ctypes.pythonapi` are everyone's."""
+    return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
+
+
+_is_valid = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
+_pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+_new = _function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+# what is being destroyed must not be counted as an object again
+_is_valid_at = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
+_pointer_at = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What a capsule holds; the memory lasts as long as `owner`.
+
+    strides: in elements; None for row-major.
+    dtype: None for elements that are none of this package's.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any] | None
+    device_type: int
+    device_id: int
+    read_only: bool
+    owner: Any
+
+
+def read(value: Any, **options: Any) -> Tensor:
+    """Return the tensor that `value` exports, without a copy.
+
+    options: what `__dlpack__` is given, such as `stream`.
+    """
+    try:
+        capsule = value.__dlpack__(max_version=_LATEST, **options)
+    except Exception:  # an exporter from before there were versions, or whatever it says without
+        capsule = value.__dlpack__(**options)
+    read_only = False
+    if _is_valid(capsule, _VERSIONED):
+        managed = _ManagedVersioned.from_address(_pointer(capsule, _VERSIONED))
+        if managed.major != _LATEST[0]:
+            raise BufferError(f"the capsule is of DLPack {managed.major}.{managed.minor}, which is not known")
+        tensor, read_only = managed.tensor, bool(managed.flags & _READ_ONLY)
+    else:
+        tensor = _Tensor.from_address(_pointer(capsule, _PLAIN))
+    sizes = range(tensor.ndim)
+    return Tensor(
+        (tensor.data or 0) + tensor.byte_offset,
+        tuple(tensor.shape[axis] for axis in sizes),
+        tuple(tensor.strides[axis] for axis in sizes) if tensor.strides else None,
+        _DTYPES.get((tensor.type_code, tensor.type_bits)) if tensor.type_lanes == 1 else None,
+        tensor.device_type,
+        tensor.device_id,
+        read_only,
+        # the capsule is not marked as used: its own destructor frees the tensor once the capsule is gone
+        capsule,
+    )
+
+
+class _Memory:
+    """Exposes a tensor's memory to NumPy, and keeps it alive."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._owner = tensor.owner
         self.__array_interface__ = {
             "version": 3,
-            "shape": shape,
-            "strides": strides,
+            "shape": tensor.shape,
+            "strides": tensor.strides and tuple(2 * stride for stride in tensor.strides),
             "typestr": "<u2",
-            "data": (address, True),  # read-only: it is an operand, never a result
+            "data": (tensor.address, True),  # read-only: it is an operand, never a result
         }
 
 
 def bfloat16_from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     """Return the array of bfloat16 in host memory that `value` exports, without a copy; TypeError for anything else."""
-    if value.__dlpack_device__()[0] != _CPU:
+    if value.__dlpack_device__()[0] != CPU:
         raise TypeError("the memory is not the host's")
-    capsule = value.__dlpack__()
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    tensor = _Tensor.from_address(get_pointer(capsule, b"dltensor"))
-    if (tensor.type_code, tensor.type_bits, tensor.type_lanes) != (_BFLOAT, 16, 1):
+    tensor = read(value)
+    if tensor.dtype != ml_dtypes.bfloat16:
         raise TypeError("the elements are not bfloat16")
-    # the capsule is not marked as used: its own destructor frees the tensor once the array is gone
-    return np.asarray(_Memory(capsule, tensor)).view(ml_dtypes.bfloat16)
+    return np.asarray(_Memory(tensor)).view(ml_dtypes.bfloat16)
+
+
+_exported: Final[dict[int, tuple[Any, ...]]] = {}
+"""What each exported tensor consists of and whose memory it is, by the address of the tensor, until it is deleted."""
+
+
+def capsule(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: tuple[int, int], owner: Any) -> Any:
+    """Return a capsule ("dltensor") of C-contiguous memory, which may be written; it keeps `owner` alive.
+
+    device: the device type, as DLPack counts them, and the number of the device.
+    """
+    ndim = len(shape)
+    code, bits = _NAMES[dtype]
+    steps = tuple(itertools.accumulate(shape[:0:-1], lambda a, b: a * b, initial=1))[::-1] if ndim else ()
+    sizes = (ctypes.c_int64 * max(ndim, 1))(*shape)
+    strides = (ctypes.c_int64 * max(ndim, 1))(*steps)
+    pointer = ctypes.POINTER(ctypes.c_int64)
+    tensor = _Tensor(
+        address, *device, ndim, code, bits, 1, ctypes.cast(sizes, pointer), ctypes.cast(strides, pointer), 0
+    )
+    managed = _Managed(tensor, None, _DELETER)
+    place = ctypes.addressof(managed)
+    _exported[place] = managed, sizes, strides, owner
+    return _new(place, _PLAIN, ctypes.cast(_DESTRUCTOR, ctypes.c_void_p))
+
+
+def _delete(place: int) -> None:
+    """What the consumer of a capsule calls when it is done, on any thread."""
+    _exported.pop(place, None)
+
+
+def _destroy(capsule: int) -> None:
+    """What Python calls with a capsule that goes: one that nobody has consumed still has its name."""
+    if _is_valid_at(capsule, _PLAIN):
+        _delete(_pointer_at(capsule, _PLAIN))
+
+
+# as long as the process: capsules hold the addresses
+_DELETER: Final = _Deleter(_delete)
+_DESTRUCTOR: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_destroy)

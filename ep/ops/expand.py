@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import DEVICE_TYPE, Array, ArrayLike, as_buffer, default_stream, delivered, destination
+from ep.ops.arrays import Array, ArrayLike, Arrays
+from ep.ops.devices import arrays_of
 from ep.ops.shapes import as_sizes, launch_dims
 
 
@@ -25,11 +27,12 @@ def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
 
     The result has the shape `sizes` and the dtype of x; it is no view. Raises ValueError for sizes that do not fit.
     """
-    x = as_buffer(x, "x")
+    arrays = arrays_of((x,), ("x",))
+    x = arrays.as_buffer(x, "x")
     shape = expanded_shape(x.shape, as_sizes(sizes))
-    dst = destination(shape, x.dtype, out)
-    launch_expand("expand", x, x.shape, dst, shape)
-    return delivered(dst, out)
+    dst = arrays.destination(shape, x.dtype, out)
+    launch_expand(arrays, "expand", x, x.shape, dst, shape)
+    return arrays.delivered(dst, out)
 
 
 def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
@@ -51,15 +54,15 @@ def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
     return tuple(result)
 
 
-def launch_expand(operator: str, src: Array, src_dims: Dims, dst: Array, dst_dims: Dims) -> None:
+def launch_expand(arrays: Arrays, operator: str, src: Array, src_dims: Dims, dst: Array, dst_dims: Dims) -> None:
     """Fill `dst`, seen as an array of `dst_dims`, with `src`, seen as one of `src_dims`.
 
     Raises ValueError where the dims need more axes than a primitive has.
     """
     src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-    _expand(dst.dtype).Launch(default_stream(), src_dims, src, dst_dims, dst)
+    _expand(arrays.device_type, dst.dtype).Launch(arrays.stream, src_dims, src, dst_dims, dst)
 
 
 @cache
-def _expand(dtype: np.dtype[Any]) -> Expand:
-    return RequirePrimitive(ExpandFactory, DEVICE_TYPE, dtype, kMaxNumDims)
+def _expand(device_type: DeviceType, dtype: np.dtype[Any]) -> Expand:
+    return RequirePrimitive(ExpandFactory, device_type, dtype, kMaxNumDims)

@@ -10,10 +10,12 @@ import numpy as np
 
 from ep.common.checks import as_integer
 from ep.common.primitive.gather_view import gather_view
+from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import DEVICE_TYPE, Array, ArrayLike, as_buffer, default_stream, delivered, destination
+from ep.ops.arrays import Array, ArrayLike
+from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices, resolved
 
 
@@ -34,28 +36,30 @@ def gather(
         the last axis of indices.
     mode: what becomes of an index outside `0 ... n - 1`. "raise": IndexError, which says where. "wrap_negative":
         -n ... -1 count from the end, IndexError past that. "zero": zeros. "clip": the nearest index, as
-        `numpy.take` has it.
+        `numpy.take` has it. A device that works on while the host goes on does not wait for an IndexError: the
+        elements are zeros, and the error is raised by what waits for the result (`copy_to_host`, `Stream.Sync`).
     out: where to put the result, an array of its shape and dtype.
 
     The result has the shape `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]` and the
     dtype of params. Raises TypeError for indices that are no integers, ValueError for axes that do not agree; nothing
-    has been written then, nor with an IndexError.
+    has been written then, nor with an IndexError of the CPU.
     """
-    params = as_buffer(params, "params")
-    indices = as_indices(indices)
+    arrays = arrays_of((params, indices), ("params", "indices"))
+    params = arrays.as_buffer(params, "params")
+    indices = as_indices(arrays, indices)
     axis, batch_dims = _axes(params.shape, indices.shape, axis, batch_dims)
     shape = params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1 :]
-    indices = resolved(indices, params.shape[axis], mode)
-    dst = destination(shape, params.dtype, out)
+    indices = resolved(arrays, indices, params.shape[axis], mode)
+    dst = arrays.destination(shape, params.dtype, out)
     view = gather_view(params.shape, axis, batch_dims)
     num_indices = math.prod(indices.shape[batch_dims:])
     if batch_dims == 0:
-        primitive = _gather(params.dtype, indices.dtype)
-        primitive.Launch(default_stream(), view.outer, view.gather, view.inner, params, num_indices, indices, dst)
+        primitive = _gather(arrays.device_type, params.dtype, indices.dtype)
+        primitive.Launch(arrays.stream, view.outer, view.gather, view.inner, params, num_indices, indices, dst)
     else:
-        batch_primitive = _batch_gather(params.dtype, indices.dtype)
-        batch_primitive.Launch(default_stream(), *view, params, num_indices, indices, dst)
-    return delivered(dst, out)
+        batch_primitive = _batch_gather(arrays.device_type, params.dtype, indices.dtype)
+        batch_primitive.Launch(arrays.stream, *view, params, num_indices, indices, dst)
+    return arrays.delivered(dst, out)
 
 
 def _axes(
@@ -84,10 +88,10 @@ def _from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
 
 
 @cache
-def _gather(params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> Gather:
-    return RequirePrimitive(GatherFactory, DEVICE_TYPE, params_dtype, indices_dtype)
+def _gather(device_type: DeviceType, params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> Gather:
+    return RequirePrimitive(GatherFactory, device_type, params_dtype, indices_dtype)
 
 
 @cache
-def _batch_gather(params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> BatchGather:
-    return RequirePrimitive(BatchGatherFactory, DEVICE_TYPE, params_dtype, indices_dtype)
+def _batch_gather(device_type: DeviceType, params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> BatchGather:
+    return RequirePrimitive(BatchGatherFactory, device_type, params_dtype, indices_dtype)

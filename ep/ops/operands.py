@@ -9,34 +9,36 @@ import numpy as np
 
 from ep.common.scalar import convert_scalar
 from ep.include.data_type import DataType, as_data_type
-from ep.ops.arrays import Array, ArrayLike, as_buffer
+from ep.ops.arrays import Array, ArrayLike, Arrays
+from ep.ops.devices import is_weak
 
 
-def as_operands(x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
+def as_operands(arrays: Arrays, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Return both operands as buffers of one dtype.
 
     A Python number takes the dtype of the other operand; NumPy's scalars are arrays and do not. Two Python numbers
     have the dtype that NumPy gives to a list of them. Raises TypeError where the dtypes differ, ValueError for a
     Python number that the dtype does not hold.
     """
-    if _is_weak(x):
-        if _is_weak(y):
+    if is_weak(x):
+        if is_weak(y):
             dtype = np.array([x, y]).dtype
             if dtype.kind == "O":
                 raise ValueError(f"{names[0]} and {names[1]} are {x} and {y}, which no dtype holds")
-            return as_weak(x, dtype, names[0]), as_weak(y, dtype, names[1])
-        b = as_buffer(y, names[1])
-        return as_weak(x, b.dtype, names[0]), b
-    a = as_buffer(x, names[0])
-    if _is_weak(y):
-        return a, as_weak(y, a.dtype, names[1])
-    b = as_buffer(y, names[1])
+            a, b = as_weak(x, dtype, names[0]), as_weak(y, dtype, names[1])
+            return arrays.number(a), arrays.number(b)
+        b = arrays.as_buffer(y, names[1])
+        return arrays.number(as_weak(x, b.dtype, names[0])), b
+    a = arrays.as_buffer(x, names[0])
+    if is_weak(y):
+        return a, arrays.number(as_weak(y, a.dtype, names[1]))
+    b = arrays.as_buffer(y, names[1])
     if a.dtype != b.dtype:
         raise TypeError(f"{names[0]} has dtype {a.dtype}, {names[1]} has {b.dtype}; convert one of them")
     return a, b
 
 
-def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> Array:
+def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:
     """Return a Python number as a 0-d array.
 
     Raises ValueError where an integer type or bool lacks the value or a floating-point type would make it infinite,
@@ -52,11 +54,6 @@ def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> Array:
     if not fits:
         raise ValueError(f"{argument} is {number}, which {dtype} does not hold")
     return np.array(scalar, data_type.dtype)
-
-
-def _is_weak(value: Any) -> bool:
-    # numpy.float64 is a subclass of float
-    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
 
 
 def _keeps(converted: Any, number: complex, data_type: DataType) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.ops.arrays import Array, ArrayLike, as_buffer, delivered, destination
+from ep.ops.arrays import Array, ArrayLike
+from ep.ops.devices import arrays_of
 from ep.ops.expand import launch_expand
 from ep.ops.shapes import as_sizes
 
@@ -21,11 +22,12 @@ def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     as 1. Raises ValueError for sizes that do not fit, and where the walk needs more than 8 axes even after neighbours
     have been merged: an axis of which there are several copies counts as two.
     """
-    x = as_buffer(x, "x")
+    arrays = arrays_of((x,), ("x",))
+    x = arrays.as_buffer(x, "x")
     src_dims, dst_dims, shape = repeat_dims(x.shape, as_sizes(sizes))
-    dst = destination(shape, x.dtype, out)
-    launch_expand("repeat", x, src_dims, dst, dst_dims)
-    return delivered(dst, out)
+    dst = arrays.destination(shape, x.dtype, out)
+    launch_expand(arrays, "repeat", x, src_dims, dst, dst_dims)
+    return arrays.delivered(dst, out)
 
 
 def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:

@@ -20,16 +20,16 @@ def as_sizes(sizes: tuple[Any, ...]) -> Dims:
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:
     """Return dims that broadcast alike and that a primitive takes: `operands`, simplified where they are too many.
 
-    Raises ValueError where more than 8 axes are left.
+    An operand without axes keeps none. Raises ValueError where more than 8 axes are left.
     """
     if max(map(len, operands)) <= kMaxNumDims:
         return operands
     if any(0 in dims for dims in operands):
-        return ((0,),) * len(operands)
+        return [dims and (0,) for dims in operands]
     simplified, _ = simplify_broadcast_dims(*operands)
     if len(simplified[0]) > kMaxNumDims:
         raise ValueError(
             f"{operator} of shapes {' and '.join(map(str, operands))} needs {len(simplified[0])} axes "
             f"where neighbours that broadcast alike are one; at most {kMaxNumDims} are possible"
         )
-    return simplified
+    return [dims and simple for dims, simple in zip(operands, simplified, strict=True)]

@@ -9,10 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from ep.include.data_type import as_data_type
+from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.arrays import DEVICE_TYPE, Array, as_buffer, default_stream, delivered, destination
+from ep.ops.arrays import Array
+from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
 from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
@@ -25,24 +27,25 @@ def unary_function(op: UnaryOp) -> Callable[..., Array]:
 
     def function(*args: Any, **kwargs: Any) -> Array:
         (x,), attributes, out = parameters.read(args, kwargs)
-        src = as_buffer(x, "x")
-        primitive, dtype = _primitive(op, src.dtype, attributes)
-        dst = destination(src.shape, dtype, out)
-        primitive.Launch(default_stream(), src, dst, src.size)
-        return delivered(dst, out)
+        arrays = arrays_of((x,), parameters.operands)
+        src = arrays.as_buffer(x, "x")
+        primitive, dtype = _primitive(arrays.device_type, op, src.dtype, attributes)
+        dst = arrays.destination(src.shape, dtype, out)
+        primitive.Launch(arrays.stream, src, dst, src.size)
+        return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)
 
 
 @lru_cache(maxsize=1024)
 def _primitive(
-    op: UnaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
+    device_type: DeviceType, op: UnaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
 ) -> tuple[ElementwiseUnary, np.dtype[Any]]:
     """Return the primitive for operands of `dtype`, and the dtype of its result."""
     src_type = as_data_type(dtype)
     dst_type = result_type(op, src_type)
     values = map(float.fromhex, attributes)
-    return RequirePrimitive(ElementwiseUnaryFactory, DEVICE_TYPE, op, src_type, dst_type, *values), dst_type.dtype
+    return RequirePrimitive(ElementwiseUnaryFactory, device_type, op, src_type, dst_type, *values), dst_type.dtype
 
 
 # a cast needs a type to cast to, which is no operand

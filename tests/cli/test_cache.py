@@ -8,6 +8,7 @@ import pytest
 
 from ep.cli import cache, cpu, warm
 from ep.cpu import kernel_cache
+from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive import BinaryOp, Entry, UnaryOp, registered
 
@@ -84,6 +85,8 @@ def test_warm_of_nothing(ep, folder):
 
 def test_every_key_makes_a_primitive():
     for entry in registered():
+        if not DeviceManagerRegistry.GetDeviceCount(entry.device_type):
+            continue  # NewPrimitive answers None
         primitive = warm.make(entry)
         assert primitive is not None
         assert primitive.request.interface is entry.interface

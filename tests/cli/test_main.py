@@ -13,6 +13,9 @@ import pytest
 import ep as package
 from ep.cli import demo
 from ep.cli.main import COMMANDS, main
+from ep.include import DeviceManagerRegistry
+from tests.include.conftest import toy as toy
+from tests.include.toy import ToyManager
 
 EP = (sys.executable, "-W", "error", "-m", "ep")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
@@ -71,11 +74,14 @@ def test_wrong_usage(ep, arguments, message):
     assert len(done.err.splitlines()) <= 2
 
 
-def test_absent_device(ep):
+def test_absent_device(ep, toy):
     for command in ("bench", "demo"):
-        done = ep(command, "--device", "cuda")
+        done = ep(command, "--device", "toy")
         assert done.code == 1
-        assert f"ep {command}: error: no installed package provides devices of type 'cuda'" in done.err
+        assert f"ep {command}: error: no installed package provides devices of type 'toy'" in done.err
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, ToyManager)
+    done = ep("demo", "--device", "toy")
+    assert (done.code, done.err) == (1, "ep demo: error: no toy device was found\n")
 
 
 def test_interrupt(capsys, monkeypatch):

@@ -40,7 +40,7 @@ def test_attributes(ep):
 
 def matrix(out, title):
     """The matrix under `title` as {row: {data type: mark}}."""
-    lines = out.partition(title)[2].splitlines()[1:]
+    lines = out.partition(title)[2].partition("\n\n")[0].splitlines()[1:]
     heading = lines[0]
     groups = [group for group in heading.split("  ") if group.strip()]
     starts = [heading.index(group) for group in groups]
@@ -52,8 +52,9 @@ def matrix(out, title):
     }
 
 
-def test_matrix(ep):
-    marks = matrix(ep("show", "ElementwiseUnary").out, "ElementwiseUnary on cpu, by src_type")
+@pytest.mark.parametrize("tag", ["cpu", "cuda"])
+def test_matrix(ep, tag):
+    marks = matrix(ep("show", "ElementwiseUnary").out, f"ElementwiseUnary on {tag}, by src_type")
     assert marks["kRelu"]["i8"] == marks["kRelu"]["bf16"] == marks["kRelu"]["char"] == "x"
     assert marks["kRelu"]["c64"] == "."
     assert marks["kExp"]["f32"] == "x"
@@ -61,7 +62,8 @@ def test_matrix(ep):
     assert marks["kIsNan -> kBool"]["f16"] == "x"
     assert marks["kReal -> kFloat"]["c128"] == "x"
     assert marks["kRealGrad -> kComplex64"]["f64"] == "x"
-    rows = [entry for entry in registered() if entry.interface is INTERFACES["ElementwiseUnary"]]
+    here = registered(DeviceType.FromTag(tag))
+    rows = [entry for entry in here if entry.interface is INTERFACES["ElementwiseUnary"]]
     assert sum(mark == "x" for row in marks.values() for mark in row.values()) == len(rows)
 
 

@@ -126,7 +126,7 @@ bare = DeviceType.Register("kBare", "bare")
 try:
     ep.RequirePrimitive(GatherFactory, bare, "float32", "int64")
 except UnsupportedPrimitiveError as error:
-    assert str(error).endswith("; it is registered on cpu, foo"), error
+    assert str(error).endswith("; it is registered on cpu, cuda, foo"), error
 else:
     raise AssertionError
 """,

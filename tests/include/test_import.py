@@ -43,6 +43,13 @@ def test_questions_load_no_compiler(question):
     assert not {name.partition(".")[0] for name in names} & NOT_LOADED
 
 
+def test_listing_what_is_registered_loads_every_device_and_no_compiler():
+    names = loaded("from ep.include.primitive import registered\nassert registered()")
+    assert {"ep.cpu", "ep.cuda"} <= names
+    assert not {name.partition(".")[0] for name in names} & NOT_LOADED
+    assert not {name for name in names if name.startswith(("ep.cpu.kernels", "ep.cuda.kernels"))}
+
+
 def test_import_is_quick():
     code = "import time, numpy\nbefore = time.process_time()\nimport ep\nprint(time.process_time() - before)"
     assert min(float(run(code)) for _ in range(3)) < 0.15  # the first may have to write bytecode

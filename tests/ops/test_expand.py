@@ -23,21 +23,21 @@ def expansions(draw):
 
 @given(expansions())
 @settings(max_examples=60, deadline=None)
-def test_expand(expansion):
+def test_expand(expand, expansion):
     shape, result_shape, sizes = expansion
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    result = ep.ops.expand(x, *sizes)
+    result = expand(x, *sizes)
     assert result.shape == tuple(result_shape)
     assert np.array_equal(result, references.expand(x, result_shape))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=4), st.lists(st.integers(0, 3), max_size=2))
 @settings(max_examples=60, deadline=None)
-def test_repeat(axes, new):
+def test_repeat(repeat, axes, new):
     shape = [size for size, _ in axes]
     sizes = [*new, *(times for _, times in axes)]
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    result = ep.ops.repeat(x, *sizes)
+    result = repeat(x, *sizes)
     expected = references.repeat(x, sizes)
     assert result.shape == expected.shape == np.tile(x, sizes).shape
     assert np.array_equal(result, expected)
@@ -76,39 +76,39 @@ def test_0d(function):
         ((2,), (-2,), r"sizes\[0\] is -2; a kept axis takes -1 or a size >= 0"),
     ],
 )
-def test_expand_refuses(shape, sizes, message):
+def test_expand_refuses(expand, shape, sizes, message):
     with pytest.raises(ValueError, match=message):
-        ep.ops.expand(np.zeros(shape), *sizes)
+        expand(np.zeros(shape), *sizes)
 
 
-def test_repeat_refuses():
+def test_repeat_refuses(repeat):
     with pytest.raises(ValueError, match="has fewer axes than x"):
-        ep.ops.repeat(np.zeros((2, 3)), 2)
+        repeat(np.zeros((2, 3)), 2)
     with pytest.raises(ValueError, match=r"sizes\[1\] is -1; it must not be negative"):
-        ep.ops.repeat(np.zeros((2, 3)), 2, -1)
+        repeat(np.zeros((2, 3)), 2, -1)
 
 
-def test_expand_of_many_axes():
+def test_expand_of_many_axes(expand):
     shape, sizes = (1, 2, 3, 1, 1, 1, 2, 1, 1, 1, 1), (2, 2, 3, 1, 2, 2, 2, 1, 3, 2, 1)
     x = np.arange(12, dtype=np.int32).reshape(shape)
-    assert np.array_equal(ep.ops.expand(x, sizes), np.broadcast_to(x, sizes))
-    assert ep.ops.expand(np.ones((1,) * 9), 2, 1, 0, *[1] * 7).shape == (2, 1, 0, *[1] * 7)
-    assert ep.ops.expand(np.ones(()), [2, 1] * 6).tolist() == np.ones([2, 1] * 6).tolist()
+    assert np.array_equal(expand(x, sizes), np.broadcast_to(x, sizes))
+    assert expand(np.ones((1,) * 9), 2, 1, 0, *[1] * 7).shape == (2, 1, 0, *[1] * 7)
+    assert expand(np.ones(()), [2, 1] * 6).tolist() == np.ones([2, 1] * 6).tolist()
 
 
-def test_repeat_of_many_axes():
+def test_repeat_of_many_axes(repeat):
     x = np.arange(3**4, dtype=np.int32).reshape(3, 3, 3, 3)
-    assert np.array_equal(ep.ops.repeat(x, 2, 2, 2, 2), np.tile(x, (2, 2, 2, 2)))
+    assert np.array_equal(repeat(x, 2, 2, 2, 2), np.tile(x, (2, 2, 2, 2)))
     y = np.arange(3 * 2**5, dtype=np.int32).reshape(3, 2, 2, 1, 1, 1, 2, 2, 2)
-    assert np.array_equal(ep.ops.repeat(y, 1, 1, 2, 1, 3, 1, 1, 1, 2), np.tile(y, (1, 1, 2, 1, 3, 1, 1, 1, 2)))
+    assert np.array_equal(repeat(y, 1, 1, 2, 1, 3, 1, 1, 1, 2), np.tile(y, (1, 1, 2, 1, 3, 1, 1, 1, 2)))
 
 
-def test_too_many_axes():
+def test_too_many_axes(expand, repeat):
     with pytest.raises(ValueError, match=r"repeat of shapes .* needs 10 axes .* at most 8"):
-        ep.ops.repeat(np.zeros((2,) * 5), [2] * 5)
+        repeat(np.zeros((2,) * 5), [2] * 5)
     with pytest.raises(ValueError, match=r"expand of shapes .* needs 9 axes"):
-        ep.ops.expand(np.zeros((2, 1, 2, 1, 2, 1, 2, 1, 2)), [2] * 9)
-    assert ep.ops.repeat(np.zeros((2,) * 5), [2, 2, 2, 2, 0]).shape == (4, 4, 4, 4, 0)
+        expand(np.zeros((2, 1, 2, 1, 2, 1, 2, 1, 2)), [2] * 9)
+    assert repeat(np.zeros((2,) * 5), [2, 2, 2, 2, 0]).shape == (4, 4, 4, 4, 0)
 
 
 def test_repeat_is_one_launch(monkeypatch):

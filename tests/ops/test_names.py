@@ -45,7 +45,7 @@ def test_name(op, name):
 def test_every_op_has_a_function():
     names = [function_name(op) for op in OPS]
     assert len(set(names)) == len(names) == 71 + 81
-    assert ep.ops.__all__ == sorted({"gather", "expand", "repeat", *names})
+    assert ep.ops.__all__ == sorted({"copy_to_device", "copy_to_host", "gather", "expand", "repeat", *names})
     assert all(re.fullmatch("[a-z][a-z0-9_]*", name) and name.isidentifier() for name in names)
     assert all(callable(getattr(ep.ops, name)) for name in ep.ops.__all__)
     assert not hasattr(ep.ops, "cast")
@@ -131,4 +131,9 @@ def test_wrong_calls(call, message):
 
 def test_import_needs_no_compiler():
     code = "import sys, ep.ops; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    assert not {"numba", "llvmlite", "torch", "scipy"} & set(run(code).split())
+    assert not {"numba", "llvmlite", "torch", "scipy", "cuda"} & set(run(code).split())
+
+
+def test_import_needs_no_device():
+    code = "import sys, ep.ops; print(*(name for name in sys.modules if name.startswith(('ep.cpu', 'ep.cuda'))))"
+    assert run(code).split() == []

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ep.ops
-from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.common.primitive.gather_view import gather_view
 from ep.common.primitive.nd_index_offset_helper import NdIndexOffsetHelper
 from ep.common.primitive.strides import contiguous_strides
@@ -26,15 +24,15 @@ def each(name):
 
 
 @each("gather")
-def test_gather(example):
-    result = ep.ops.gather(example["params"], example["indices"], example["axis"], example["batch_dims"])
+def test_gather(gather, example):
+    result = gather(example["params"], example["indices"], example["axis"], example["batch_dims"])
     assert result.tolist() == example["output"]
 
 
 @each("gather_shapes")
-def test_gather_shapes(example):
+def test_gather_shapes(gather, example):
     indices = np.zeros(example["indices"], np.int32)
-    result = ep.ops.gather(numbered(example["params"]), indices, example["axis"], example["batch_dims"])
+    result = gather(numbered(example["params"]), indices, example["axis"], example["batch_dims"])
     assert result.shape == tuple(example["output"])
 
 
@@ -44,11 +42,11 @@ def test_gather_view():
     assert view == (1, example["outer"], example["gather"], example["inner"])
 
 
-def test_one_element_of_gather():
+def test_one_element_of_gather(gather):
     example = EXAMPLES["gather_simplified"][1]
     params = numbered(example["params"])
     indices = np.array([2, 1, 4, example["indices_flat_value_at_3"], 3, 2]).reshape(example["indices"])
-    result = ep.ops.gather(params, indices, example["axis"])
+    result = gather(params, indices, example["axis"])
     view = gather_view(params.shape, example["axis"])
     helper = NdIndexOffsetHelper((view.outer, indices.size, view.inner))
     assert list(helper.OffsetToNdIndex(example["output_offset"])) == example["output_coord"]
@@ -57,7 +55,7 @@ def test_one_element_of_gather():
     assert result.flat[example["output_offset"]] == params.flat[source]
 
 
-def test_one_element_of_batch_gather():
+def test_one_element_of_batch_gather(gather):
     example = EXAMPLES["batch_gather_walk"]
     params, axis, batch_dims = numbered(example["params"]), example["axis"], example["batch_dims"]
     view = gather_view(params.shape, axis, batch_dims)
@@ -69,7 +67,7 @@ def test_one_element_of_batch_gather():
 
     indices = np.zeros(example["indices"], np.int64)
     indices.flat[example["indices_offset"]] = example["index_value"]
-    result = ep.ops.gather(params, indices, axis, batch_dims)
+    result = gather(params, indices, axis, batch_dims)
     assert result.size == view.batch * example["output_per_batch"]
 
     batch, offset = divmod(example["output_offset"], example["output_per_batch"])
@@ -84,35 +82,33 @@ def test_one_element_of_batch_gather():
     assert result.flat[example["output_offset"]] == params.flat[source]
 
 
-def test_gather_sharded():
+def test_gather_sharded(gather, device):
     params, indices = numbered((2, 5, 2)), np.array([[2, 1, 4], [0, 3, 2]], np.int32)
-    primitive = RequirePrimitive(GatherFactory, DeviceType.kCPU, np.float32, np.int32)
-    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+    primitive = device.require(GatherFactory, np.float32, np.int32)
     total = np.zeros((2, 2, 3, 2), np.float32)
     for offset, size in zip(EXAMPLES["gather_sharded"]["offsets"], EXAMPLES["gather_sharded"]["sizes"], strict=True):
-        rows = np.ascontiguousarray(params[:, offset : offset + size])
-        out = np.full_like(total, np.nan)
-        primitive.Launch(stream, 2, size, 2, rows, indices.size, indices, out, offset)
-        total += out
-    assert np.array_equal(total, ep.ops.gather(params, indices, axis=1))
+        rows, out = device.buffer(params[:, offset : offset + size]), device.buffer(np.full_like(total, np.nan))
+        primitive.Launch(device.stream, 2, size, 2, rows, indices.size, device.buffer(indices), out, offset)
+        total += device.array(out, total.shape)
+    assert np.array_equal(total, gather(params, indices, axis=1))
 
 
 @each("expand")
-def test_expand(example):
+def test_expand(expand, example):
     x = numbered(example["input"])
     for sizes in example["sizes"]:
-        result = ep.ops.expand(x, *sizes)
+        result = expand(x, *sizes)
         assert np.array_equal(result, np.broadcast_to(x, example["output"]))
 
 
 @each("expand_strides")
-def test_expand_strides(example):
+def test_expand_strides(expand, example):
     x = numbered(example["input"])
     assert list(contiguous_strides(x.shape)) == example["stride"]
-    assert np.array_equal(ep.ops.expand(x, example["size"]), walked(x, example["size"], example["output_stride"]))
+    assert np.array_equal(expand(x, example["size"]), walked(x, example["size"], example["output_stride"]))
 
 
-def test_expand_on_each_rank():
+def test_expand_on_each_rank(expand):
     example = EXAMPLES["expand_physical"]
     x = numbered(example["logical_input"])
     parts = []
@@ -120,10 +116,10 @@ def test_expand_on_each_rank():
         assert list(piece.shape) == example["physical_input"]
         assert list(contiguous_strides(piece.shape)) == example["physical_stride"]
         piece = np.ascontiguousarray(piece)
-        parts.append(ep.ops.expand(piece, example["physical_size"]))
+        parts.append(expand(piece, example["physical_size"]))
         assert np.array_equal(parts[-1], walked(piece, example["physical_size"], example["physical_output_stride"]))
     split_axis = example["split_axis"] + len(example["logical_size"]) - x.ndim
-    assert np.array_equal(np.concatenate(parts, split_axis), ep.ops.expand(x, example["logical_size"]))
+    assert np.array_equal(np.concatenate(parts, split_axis), expand(x, example["logical_size"]))
 
 
 def walked(x, size, stride):
@@ -136,9 +132,9 @@ def test_strides(example):
 
 
 @each("repeat")
-def test_repeat(example):
+def test_repeat(repeat, example):
     x = numbered(example["input"])
-    result = ep.ops.repeat(x, *example["repeat"])
+    result = repeat(x, *example["repeat"])
     assert result.shape == tuple(example["output"])
     assert np.array_equal(result, np.tile(x, example["repeat"]))
     if "expand" in example:

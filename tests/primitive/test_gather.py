@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ep.common.number_kind import ALL, INTEGERS
 from ep.include import DataType
 from ep.include.primitive import BatchGatherFactory, GatherFactory
-from tests.samples import samples
+from tests.samples import samples, sized
 
 
 def reference(params, indices, offset):
@@ -99,6 +99,7 @@ def test_addresses_of_any_alignment(device, rng, params_offset):
     ],
 )
 def test_across_the_grain(device, rng, outer, gather, inner, num_indices):
+    outer, inner, num_indices = (sized(device, size, min(size, 1009)) for size in (outer, inner, num_indices))
     params = rng.integers(0, 256, (1, outer, gather, inner), np.uint8)
     indices = draw_indices(rng, np.int64, (1, num_indices), -1, gather)
     out = launch(device, GatherFactory, params, indices, 0)
@@ -218,7 +219,7 @@ class TestRefusals:
 
 def test_more_than_two_to_the_31_elements(device):
     """Offsets past 2^31: on the side of params, then on that of out."""
-    inner, rows = 1 << 20, (1 << 11) + 3
+    inner, rows = sized(device, 1 << 20, 1 << 5), (1 << 11) + 3
     large = device.empty(rows * inner, DataType.kInt8)
     primitive = device.require(GatherFactory, "int8", "int32")
 

@@ -45,6 +45,15 @@ def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]
     return [tuple(axis[position] for axis in kept) for position in range(len(operands))], tuple(map(max, kept))
 
 
+def check_expands(src_dims: Dims, dst_dims: Dims) -> None:
+    """Raise ValueError where src_dims do not broadcast to dst_dims."""
+    if len(src_dims) > len(dst_dims):
+        raise ValueError(f"src_dims {src_dims} has more dims than dst_dims {dst_dims}")
+    for axis in range(-len(src_dims), 0):
+        if src_dims[axis] not in (1, dst_dims[axis]):
+            raise ValueError(f"src_dims {src_dims} does not expand to dst_dims {dst_dims} at axis {axis}")
+
+
 class StridedWalk(NamedTuple):
     """A walk that reads a source and writes a destination, both by strides in elements."""
 

@@ -23,15 +23,17 @@ def fits_32_bit_offsets(*element_counts: int) -> bool:
     return max(element_counts, default=0) < 2**30
 
 
-def widen(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int]:
+def widen(walk: StridedWalk, itemsize: int, max_unit: int = MAX_UNIT) -> tuple[StridedWalk, int]:
     """Move a walk's elements in wider units where a run of them is contiguous at both ends; return walk and unit.
 
     Only whole axes or whole parts of the last axis become units, and only where every other stride is a multiple:
     the walk that returns moves the same bytes.
+
+    max_unit: the widest unit, a power of two, where addresses do not allow MAX_UNIT.
     """
     dims, src, dst = (list(part) for part in walk)
     unit = itemsize
-    while unit < MAX_UNIT and src[-1] == dst[-1] == 1 and dims[-1] % 2 == 0:
+    while unit < max_unit and src[-1] == dst[-1] == 1 and dims[-1] % 2 == 0:
         if any(stride % 2 for stride in (*src[:-1], *dst[:-1])):
             break
         unit *= 2
@@ -41,3 +43,12 @@ def widen(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int]:
         if dims[-1] == 1 and len(dims) > 1:
             del dims[-1], src[-1], dst[-1]
     return StridedWalk(tuple(dims), tuple(src), tuple(dst)), unit
+
+
+def split(walk: StridedWalk, itemsize: int, max_unit: int) -> tuple[StridedWalk, int]:
+    """Move a walk's elements in units of at most `max_unit` bytes, a power of two, several to an element if need be."""
+    if itemsize <= max_unit:
+        return walk, itemsize
+    parts = itemsize // max_unit
+    dims, src, dst = walk.dims, *(tuple(parts * stride for stride in strides) for strides in walk[1:])
+    return StridedWalk((*dims, parts), (*src, 1), (*dst, 1)), max_unit

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_dims
 from ep.common.primitive.broadcast import broadcast_dims, simplify_broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.common.scalar import convert_scalar, is_scalar
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import BoundedCache, Plan
+from ep.cpu.plan import Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_dims, as_strides
-from ep.common.primitive.broadcast import simplify_strided
+from ep.common.primitive.broadcast import check_expands, simplify_strided
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import widen
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import BoundedCache, Plan
+from ep.cpu.plan import Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -81,15 +82,6 @@ class ExpandImpl(CpuPrimitive, Expand):
         plan = self._plans.keep(key, lambda: _plan(sdims, sstrides, ddims, dstrides, self.data_type.itemsize))
         check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
         self._run(plan.address, src, dst)
-
-
-def check_expands(src_dims: tuple[int, ...], dst_dims: tuple[int, ...]) -> None:
-    """Raise ValueError where src_dims do not broadcast to dst_dims."""
-    if len(src_dims) > len(dst_dims):
-        raise ValueError(f"src_dims {src_dims} has more dims than dst_dims {dst_dims}")
-    for axis in range(-len(src_dims), 0):
-        if src_dims[axis] not in (1, dst_dims[axis]):
-            raise ValueError(f"src_dims {src_dims} does not expand to dst_dims {dst_dims} at axis {axis}")
 
 
 def _plan(

@@ -1,0 +1,109 @@
+"""CuPy: ufuncs with `out=`, those of `cupyx.scipy.special` too, `take` and `copyto`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import cupy
+import cupyx
+import cupyx.scipy.special
+
+from benchmarks.gpu.peers import Operand
+from ep.bench.case import BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.include.primitive import BinaryOp, UnaryOp
+
+_SPECIAL: Final[Any] = cupyx.scipy.special
+_UNARY: Final[dict[UnaryOp, Any]] = {
+    UnaryOp.kIdentity: lambda x, out: cupy.copyto(out, x),
+    UnaryOp.kAbs: cupy.absolute,
+    UnaryOp.kNegative: cupy.negative,
+    UnaryOp.kRelu: lambda x, out: cupy.maximum(x, 0, out=out),
+    UnaryOp.kExp: cupy.exp,
+    UnaryOp.kExp2: cupy.exp2,
+    UnaryOp.kExpm1: cupy.expm1,
+    UnaryOp.kLog: cupy.log,
+    UnaryOp.kLog2: cupy.log2,
+    UnaryOp.kLog10: cupy.log10,
+    UnaryOp.kLog1p: cupy.log1p,
+    UnaryOp.kSqrt: cupy.sqrt,
+    UnaryOp.kRsqrt: cupyx.rsqrt,
+    UnaryOp.kSin: cupy.sin,
+    UnaryOp.kCos: cupy.cos,
+    UnaryOp.kTan: cupy.tan,
+    UnaryOp.kAsin: cupy.arcsin,
+    UnaryOp.kAcos: cupy.arccos,
+    UnaryOp.kAtan: cupy.arctan,
+    UnaryOp.kSinh: cupy.sinh,
+    UnaryOp.kCosh: cupy.cosh,
+    UnaryOp.kTanh: cupy.tanh,
+    UnaryOp.kAsinh: cupy.arcsinh,
+    UnaryOp.kAcosh: cupy.arccosh,
+    UnaryOp.kAtanh: cupy.arctanh,
+    UnaryOp.kSigmoid: _SPECIAL.expit,
+    UnaryOp.kLogSigmoid: _SPECIAL.log_expit,
+    UnaryOp.kErf: _SPECIAL.erf,
+    UnaryOp.kErfc: _SPECIAL.erfc,
+    UnaryOp.kLgamma: _SPECIAL.gammaln,
+    UnaryOp.kDigamma: _SPECIAL.digamma,
+}
+_BINARY: Final[dict[BinaryOp, Any]] = {
+    BinaryOp.kAdd: cupy.add,
+    BinaryOp.kMul: cupy.multiply,
+    BinaryOp.kPow: cupy.power,
+    BinaryOp.kLessThan: cupy.less,
+}
+
+
+class Adapter:
+    """Makes the stream CuPy's current one for this thread, for good."""
+
+    name = "cupy"
+    version: str = cupy.__version__
+
+    def __init__(self, stream: Any) -> None:
+        if not cupy.cuda.is_available():
+            raise RuntimeError(f"CuPy {cupy.__version__} finds no GPU")
+        cupy.cuda.Device(stream.device_index).use()
+        self._device = stream.device_index
+        self._stream = _external(stream)
+        self._stream.use()
+
+    def array(self, operand: Operand) -> Any:
+        buffer = operand.buffer
+        memory = cupy.cuda.UnownedMemory(buffer.address, buffer.nbytes, buffer, self._device)
+        return cupy.ndarray(operand.dims, buffer.dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+    def prepare(self, case: Case, inputs: Sequence[Operand], out: Operand) -> Mapping[str, Callable[[], object]]:
+        arrays, result = [self.array(operand) for operand in inputs], self.array(out)
+        call: Callable[[], object] | None = None
+        match case.work:
+            case UnaryWork(op) if op in _UNARY:
+                call = partial(_UNARY[op], arrays[0], out=result)
+            case BinaryWork(op) if op in _BINARY:
+                call = partial(_BINARY[op], *arrays, out=result)
+            case GatherWork(outer=1):
+                call = partial(cupy.take, arrays[0][0], arrays[1], axis=0, out=result[0])
+            case GatherWork():
+                call = partial(cupy.take, arrays[0], arrays[1], axis=1, out=result)
+            case ExpandWork():
+                call = partial(cupy.copyto, result, cupy.broadcast_to(arrays[0], out.dims))
+        return {} if call is None else {"cupy": call}  # take_along_axis allocates its result and its indices
+
+
+class _Protocol:
+    """A stream as libraries hand it to each other."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def _external(stream: Any) -> Any:
+    """CuPy's object for a stream, which CuPy 14 made otherwise than those before it."""
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(_Protocol(stream.handle))
+    return cupy.cuda.ExternalStream(stream.handle, stream.device_index)

@@ -1,0 +1,91 @@
+"""What a launch costs in Python, on buffers of one element, for every kind of array; and in a CUDA graph."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.gpu.graph import Graph
+from benchmarks.gpu.peers import Call, Operand, Peer
+from benchmarks.gpu.timing import EventClock, host_seconds
+from ep import AllocationOptions, BinaryOp, DeviceType, RequirePrimitive, UnaryOp
+from ep.bench import numpy_ways
+from ep.bench.builders import binary, gather, unary
+from ep.bench.case import Case
+from ep.cli.names import factory_of
+
+_LAUNCHES: Final = 100  # of a batch: fewer than a stream takes before it makes its caller wait
+_BATCHES: Final = 50
+_REPLAYS: Final = 10
+
+
+def cases() -> list[Case]:
+    """One element each."""
+    return [
+        unary("relu", UnaryOp.kRelu, (1,), numpy_ways.relu),
+        binary("add", BinaryOp.kAdd, (1,), (1,), np.add),
+        gather("gather", 1, 1, 1, index_type=np.int64, order="uniform"),
+    ]
+
+
+def measure(stream: Any, peers: Sequence[Peer], batches: int = _BATCHES) -> dict[str, Any]:
+    """Microseconds of a launch by case and kind of array, and of the peers' own calls beside them."""
+    found: dict[str, Any] = {}
+    for case in cases():
+        primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
+        inputs, out = _operands(case, stream)
+        kinds: dict[str, Callable[[Operand], Any]] = {"CudaBuffer": lambda operand: operand.buffer}
+        kinds |= {f"{peer.name} array": peer.array for peer in peers}
+        calls: dict[str, Call] = {
+            f"ep, {name}": case.bind(primitive, stream, [array(operand) for operand in inputs], array(out))
+            for name, array in kinds.items()
+        }
+        for peer in peers:
+            calls |= peer.prepare(case, inputs, out)
+        found[case.name] = {
+            name: 1e6 * host_seconds(call, stream.Sync, _LAUNCHES, batches) for name, call in calls.items()
+        }
+    return found
+
+
+def measure_graph(stream: Any, clock: EventClock) -> dict[str, Any]:
+    """Microseconds of a launch that is one of a hundred of a graph, in Python and on the device, and if it computed."""
+    case = cases()[0]
+    primitive = RequirePrimitive(factory_of(case.primitive), DeviceType.kCUDA, *case.key)
+    inputs, out = _operands(case, stream)
+    call = case.bind(primitive, stream, [operand.buffer for operand in inputs], out.buffer)
+    call()
+    stream.Sync()
+
+    def work() -> None:
+        for _ in range(_LAUNCHES):
+            call()
+
+    graph = Graph(stream, work)
+    value = np.array([3.25], np.float32)
+    inputs[0].buffer.copy_from_host(value, stream)
+    out.buffer.copy_from_host(-value, stream)
+    graph.launch()
+    computed = bool(out.buffer.copy_to_host(stream)[0] == value[0])
+    host = host_seconds(graph.launch, stream.Sync, _REPLAYS, _BATCHES)
+    device = statistics.median(clock.sample(graph.launch, _REPLAYS, host).device_seconds for _ in range(_REPLAYS))
+    graph.destroy()
+    return {
+        "launches": _LAUNCHES,
+        "replay_computes": computed,
+        "host_us_per_launch": 1e6 * host / _LAUNCHES,
+        "device_us_per_launch": 1e6 * device / _LAUNCHES,
+    }
+
+
+def _operands(case: Case, stream: Any) -> tuple[list[Operand], Operand]:
+    def operand(array: np.ndarray[Any, Any]) -> Operand:
+        buffer = stream.device().Alloc(AllocationOptions(), array.nbytes).view(array.dtype)
+        buffer.copy_from_host(array.reshape(-1), stream)
+        return Operand(buffer, array.shape)
+
+    inputs = [operand(np.asarray(array)) for array in case.make(np.random.default_rng(1))]
+    return inputs, operand(np.zeros(case.out_dims, case.out_type))

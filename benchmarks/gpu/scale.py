@@ -1,0 +1,54 @@
+"""How large things are on a GPU, and how small in the simulator, which is thousands of times slower."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes in bytes.
+
+    copy: the copy that is the yardstick.
+    rotated: what the buffers of a case take together at least, from `rotated_from` elements on; several times the L2
+        cache, which has 50 MB on an H100 and 60 MB on an H200.
+    most_sets: into how many sets of buffers that may be divided.
+    filler: what is filled to keep the stream busy while a batch is queued.
+    batch_seconds: about what a batch of launches takes on the device; `most_launches` ends it in any case.
+    rounds: samples at least.
+    """
+
+    copy: int
+    rotated: int
+    rotated_from: int
+    most_sets: int
+    filler: int
+    batch_seconds: float
+    most_launches: int
+    most_fills: int
+    rounds: int
+
+
+GPU: Final = Scale(
+    copy=2**30,
+    rotated=2**28,
+    rotated_from=2**20,
+    most_sets=64,
+    filler=2**29,
+    batch_seconds=4e-4,
+    most_launches=64,
+    most_fills=32,
+    rounds=7,
+)
+SIMULATOR: Final = Scale(
+    copy=2**16,
+    rotated=2**12,
+    rotated_from=2**6,
+    most_sets=2,
+    filler=2**10,
+    batch_seconds=0,
+    most_launches=3,
+    most_fills=1,
+    rounds=3,
+)

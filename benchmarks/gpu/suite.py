@@ -1,0 +1,80 @@
+"""The test suite on the device, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_LAST_LINES: Final = 25
+_GRACE: Final = 10.0
+"""Seconds for pytest to print what it found when it is interrupted."""
+_MOST_WORKERS: Final = 8
+_FIRST: Final = ("cuda", "primitive", "ops")
+"""What needs the device most, should the time not be enough for all."""
+
+
+def command() -> list[str]:
+    """`pytest tests --device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
+    tests = _ROOT / "tests"
+    there = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
+    ordered = sorted(there, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    workers = min(os.cpu_count() or 1, _MOST_WORKERS)
+    parallel = ["-n", str(workers)] if workers > 1 and find_spec("xdist") else []
+    paths = [f"tests/{name}" for name in ordered]
+    return [sys.executable, "-m", "pytest", *paths, "--device", "cuda", "-q", *parallel]
+
+
+def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
+    """Run the tests for so many seconds at most.
+
+    exit_code: None where they were stopped at the limit; `failed` tells if some had failed by then.
+    """
+    arguments = list(given or command())
+    begin = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            arguments,
+            cwd=_ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            start_new_session=True,  # so that its workers end with it
+        )
+        try:
+            code: int | None = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            _end(process)
+        output.seek(0)
+        lines = output.read().decode(errors="replace").splitlines()
+    last = lines[-1] if lines else ""
+    return {
+        "failed": bool(code) or re.search(r"\d+ (failed|error)", last) is not None,
+        "command": " ".join(arguments),
+        "exit_code": code,
+        "seconds": time.monotonic() - begin,
+        "limit_seconds": seconds,
+        "last_lines": lines[-_LAST_LINES:],
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number, wait in ((signal.SIGINT, _GRACE), (signal.SIGKILL, None)):
+        if process.poll() is not None:
+            return
+        os.killpg(process.pid, number)
+        try:
+            process.wait(wait)
+        except subprocess.TimeoutExpired:
+            continue

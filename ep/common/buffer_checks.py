@@ -1,0 +1,41 @@
+"""Checks of the buffers of a launch, in words that all devices share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ep.include.data_type import DataType
+
+
+def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> None:
+    """Raise TypeError for elements of another type than `data_type`."""
+    if dtype != data_type.dtype and not _is_unnamed_bfloat16(dtype, data_type):
+        raise TypeError(f"{argument} has dtype {dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
+
+
+def check_size(argument: str, num_elements: int, needed: int) -> None:
+    """Raise ValueError where a buffer has fewer elements than are needed."""
+    if num_elements < needed:
+        raise ValueError(f"{argument} has {num_elements} elements; at least {needed} are needed")
+
+
+def check_overlap(
+    dst: int, dst_bytes: int, dst_argument: str, src: int, src_bytes: int, src_argument: str, *, in_place: bool = False
+) -> None:
+    """Raise ValueError where the used parts of two buffers, given by address and bytes, share memory.
+
+    in_place: the two may be the very same memory, since each element is read and written at one place.
+    """
+    if dst >= src + src_bytes or src >= dst + dst_bytes:
+        return
+    if (dst, dst_bytes) != (src, src_bytes):
+        raise ValueError(f"{dst_argument} overlaps {src_argument}")
+    if not in_place:
+        raise ValueError(f"{dst_argument} is the memory of {src_argument}, which this launch cannot work in")
+
+
+def _is_unnamed_bfloat16(dtype: np.dtype[Any], data_type: DataType) -> bool:
+    """Whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
+    return data_type is DataType.kBFloat16 and (dtype.kind, dtype.itemsize, dtype.names) == ("V", 2, None)

@@ -1,0 +1,128 @@
+"""The caching allocator: device memory that was freed is kept, since asking CUDA for it again is slow and waits."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ep.include.device import kMaxAlignmentRequirement
+
+if TYPE_CHECKING:
+    from ep.cuda.driver import Driver
+
+_CLASSES_PER_DOUBLING: Final = 8
+
+
+@dataclass(slots=True)
+class Block:
+    """A piece of device memory from CUDA. `epoch`: when it was freed, as a number of fences."""
+
+    address: int
+    capacity: int
+    epoch: int = 0
+
+
+class CachingAllocator:
+    """Gives out blocks whose sizes come in classes, eight for each doubling, so at most an eighth is unused.
+
+    Safe across streams: memory may be freed while work that uses it is still queued on streams of the device. A block
+    is given out again only after a *fence*, by which all streams wait for what the others had queued; where there is
+    only one stream, its order is enough, and the fence does nothing. Streams that the device does not know of (another
+    framework's, for which there is no CudaStream at the time) are the caller's to wait for.
+    """
+
+    def __init__(self, driver: Driver, device: int, fence: Callable[[], None]) -> None:
+        """fence: lets all streams of the device wait for what is queued on the others now."""
+        self._driver, self._device, self._fence_streams = driver, device, fence
+        self._lock = threading.Lock()
+        self._epoch = 0
+        self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
+        self._returned: deque[Block] = deque()  # given back, not sorted in yet: `free` takes no lock
+        self._held = 0  # bytes of all blocks, given out or not
+
+    def allocate(self, size: int) -> Block:
+        """A block of at least `size` > 0 bytes. Raises MemoryError, with figures, once nothing is cached any more."""
+        capacity = capacity_of(size)
+        with self._lock:
+            self._sort_in()
+            if blocks := self._free.get(capacity):
+                block = blocks.popleft()
+                if block.epoch == self._epoch:
+                    self._fence()
+                return block
+            return self._new_block(size, capacity)
+
+    def free(self, block: Block) -> None:
+        """Take a block back. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
+        block.epoch = self._epoch
+        self._returned.append(block)
+
+    def fence(self) -> None:
+        """Make every block that is free by now safe for any stream."""
+        with self._lock:
+            self._fence()
+
+    def empty(self) -> None:
+        """Give all cached blocks back to CUDA; waits until the device is idle."""
+        with self._lock:
+            self._empty()
+
+    def figures(self) -> tuple[int, int]:
+        """Bytes given out, and bytes cached."""
+        with self._lock:
+            self._sort_in()
+            cached = self._cached()
+            return self._held - cached, cached
+
+    def out_of_memory(self, size: int) -> MemoryError:
+        """The error for a request that cannot be met."""
+        free, total = self._driver.memory_info(self._device)
+        cached = self._cached()
+        return MemoryError(
+            f"{size:,} bytes cannot be allocated on cuda:{self._device}: {free:,} of its {total:,} bytes are free; "
+            f"ep has given out {self._held - cached:,} and caches {cached:,}"
+        )
+
+    def _new_block(self, size: int, capacity: int) -> Block:
+        for attempt in (capacity, _aligned(size)):  # where memory is short, not a byte too much
+            try:
+                address = self._driver.alloc(self._device, attempt)
+            except MemoryError:
+                self._empty()
+                continue
+            self._held += attempt
+            return Block(address, attempt)
+        raise self.out_of_memory(size)
+
+    def _fence(self) -> None:
+        self._epoch += 1  # first: what is freed while the streams are gone through may be missed by the fence
+        self._fence_streams()
+
+    def _sort_in(self) -> None:
+        while self._returned:
+            block = self._returned.popleft()
+            self._free.setdefault(block.capacity, deque()).append(block)
+
+    def _empty(self) -> None:
+        self._sort_in()
+        for blocks in self._free.values():
+            while blocks:
+                block = blocks.popleft()
+                self._held -= block.capacity
+                self._driver.free(self._device, block.address)
+
+    def _cached(self) -> int:
+        return sum(capacity * len(blocks) for capacity, blocks in self._free.items())
+
+
+def capacity_of(size: int) -> int:
+    """The size of the class that `size` > 0 belongs to."""
+    step = max(kMaxAlignmentRequirement, (1 << (size - 1).bit_length()) // (2 * _CLASSES_PER_DOUBLING))
+    return -(-size // step) * step
+
+
+def _aligned(size: int) -> int:
+    return -(-size // kMaxAlignmentRequirement) * kMaxAlignmentRequirement

@@ -1,0 +1,54 @@
+"""The manager of the CUDA devices."""
+
+from __future__ import annotations
+
+import threading
+
+from ep.common.checks import as_integer
+from ep.cuda.device import CudaDevice
+from ep.cuda.driver import driver
+from ep.include.device_manager import DeviceManager
+from ep.include.device_type import DeviceType
+from ep.include.errors import DeviceUnavailableError
+
+
+class CudaDeviceManager(DeviceManager):
+    """The GPUs that the driver shows, or the one of Numba's simulator. They are counted when first asked for."""
+
+    def __init__(self) -> None:
+        self._devices: dict[int, CudaDevice] = {}
+        self._lock = threading.Lock()
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCUDA
+
+    def GetDevice(self, device_index: int) -> CudaDevice:
+        index = self._checked(device_index)
+        with self._lock:
+            if index not in self._devices:
+                self._devices[index] = CudaDevice(self, index)
+            return self._devices[index]
+
+    def GetDeviceCount(self) -> int:
+        return driver().device_count()
+
+    def GetActiveDeviceIndex(self) -> int:
+        return driver().current_device() if self.GetDeviceCount() else 0
+
+    def SetActiveDeviceByIndex(self, device_index: int) -> None:
+        driver().set_current_device(self._checked(device_index))
+
+    def IsStreamWaitEventSupported(self) -> bool:
+        return True
+
+    def WhyUnavailable(self) -> str | None:
+        return driver().why_unavailable()
+
+    def _checked(self, device_index: int) -> int:
+        index, count = as_integer(device_index, "device_index"), self.GetDeviceCount()
+        if count == 0:
+            raise DeviceUnavailableError(f"there is no CUDA device: {self.WhyUnavailable()}")
+        if not 0 <= index < count:
+            there = "is one CUDA device, number 0" if count == 1 else f"are {count} CUDA devices, from number 0"
+            raise DeviceUnavailableError(f"device_index is {index}; there {there}")
+        return index

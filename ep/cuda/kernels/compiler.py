@@ -1,0 +1,119 @@
+"""Compiles kernels to cubins, or loads them from the disk cache; in the simulator, wraps them.
+
+A kernel is a Python function of words (int64): addresses, sizes, and the bits of attributes. Numba makes PTX of it, and
+nvJitLink, which is of the same release, a cubin: so a driver may be older than the PTX. Neither step needs a device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ep.cuda.kernel_cache import CACHE
+from ep.cuda.kernels import numba_cuda
+
+ENTRY: Final = "ep_kernel"
+"""The name of the one kernel in a cubin."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be compiled.
+
+    name: what it computes, unique among all kernels and fit for a file name.
+    function: takes `num_words` words and, where `num_packed` is not 0, a tuple of so many more; returns nothing.
+    """
+
+    name: str
+    function: Callable[..., None]
+    num_words: int
+    num_packed: int = 0
+
+
+def image(kernel: Kernel, cc: tuple[int, int]) -> Any:
+    """What the driver loads for a device of compute capability `cc`: a cubin, in the simulator a function."""
+    return _simulated_image(kernel) if numba_cuda.SIMULATED else cubin(kernel, cc)
+
+
+def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
+    """The PTX of a kernel, whose entry is named ENTRY; compiled anew at each call."""
+    text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
+    (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
+    return str(re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text))
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
+
+    loaded: int = 0
+    compiled: int = 0
+
+
+statistics: Final = Statistics()
+
+
+def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
+    """The machine code of a kernel, from the disk cache where it is there."""
+    name = f"{kernel.name}-sm_{cc[0]}{cc[1]}.cubin"
+    kept = CACHE.read(name) or b""
+    digest, contents = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
+    if contents and hashlib.sha256(contents).digest() == digest:
+        statistics.loaded += 1
+        return contents
+    contents = assemble(ptx(kernel, cc), cc)
+    statistics.compiled += 1
+    _keep(name, hashlib.sha256(contents).digest() + contents)
+    return contents
+
+
+_DIGEST_BYTES: Final = 32
+_unwritable: Final[list[OSError]] = []
+
+
+def _keep(name: str, contents: bytes) -> None:
+    """Write a file of the disk cache; the first one that cannot be written costs a warning, the others nothing."""
+    if _unwritable:
+        return
+    try:
+        CACHE.write(name, contents)
+    except OSError as error:
+        _unwritable.append(error)
+        warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
+
+
+def assemble(text: str, cc: tuple[int, int]) -> bytes:
+    """Return the cubin of a text in PTX; RuntimeError with the assembler's words where it is refused."""
+    from cuda.bindings import nvjitlink
+
+    options = [f"-arch=sm_{cc[0]}{cc[1]}"]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        code = text.encode() + b"\0"
+        try:
+            nvjitlink.add_data(linker, nvjitlink.InputType.PTX, code, len(code), ENTRY)
+            nvjitlink.complete(linker)
+        except nvjitlink.nvJitLinkError as error:
+            log = bytearray(nvjitlink.get_error_log_size(linker))
+            nvjitlink.get_error_log(linker, log)
+            raise RuntimeError(f"nvJitLink refuses a kernel: {log.decode(errors='replace')}") from error
+        contents = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, contents)
+        return bytes(contents)
+    finally:
+        nvjitlink.destroy(linker)
+
+
+def _simulated_image(kernel: Kernel) -> Callable[..., None]:
+    run = numba_cuda.simulated(kernel.function)
+    first, last = kernel.num_words, kernel.num_words + kernel.num_packed
+
+    def launch(grid: Any, block: Any, shared_bytes: int, words: Any) -> None:
+        packed = (tuple(words[first:last]),) if kernel.num_packed else ()
+        run[tuple(grid), tuple(block)](*words[:first], *packed)
+
+    return launch

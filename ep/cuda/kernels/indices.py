@@ -1,0 +1,208 @@
+"""The indices of gather: checked, wrapped or clipped, by a kernel for each type of index.
+
+What is out of range where it must not be is reported to the stream, as `error_report` has it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.number_kind import INTEGERS
+from ep.cuda.error_report import (
+    CLAIMED,
+    INDEX_OUT_OF_RANGE,
+    NOTHING,
+    UNSIGNED_INDEX_OUT_OF_RANGE,
+    WRAPPED_INDEX_OUT_OF_RANGE,
+)
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.kernels.memory import loader, storer
+from ep.cuda.kernels.numba_cuda import (
+    SIMULATED,
+    device_function,
+    intrinsic,
+    ir,
+    next_index,
+    num_threads,
+    thread_index,
+    types,
+)
+from ep.include.data_type import DataType
+
+_WORD: Final = 8
+
+
+@cache
+def check_kernel(indices_type: DataType) -> Kernel:
+    """The kernel (indices, count, size, report) that reports an index outside `0 ... size - 1`."""
+    load, report_error, as_word, is_outside = loader(indices_type, 1), _reporter(), _as_word(), _is_outside()
+    code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
+
+    def check_indices(indices, count, size, report):  # type: ignore[no-untyped-def]
+        i, step = thread_index(), num_threads()
+        while i < count:
+            index = as_word(load(indices, i)[0])
+            if is_outside(index, size):
+                report_error(report, code, index, i, size)
+            i = next_index(i, step)
+
+    return Kernel(f"check_indices.{indices_type.name}", check_indices, 4)
+
+
+@cache
+def wrap_kernel(indices_type: DataType, result_type: DataType) -> Kernel:
+    """The kernel (indices, result, count, size, report): indices below 0 count from the end, others stay.
+
+    What is outside `-size ... size - 1` becomes -1, and is reported.
+    """
+    load, store = loader(indices_type, 1), storer(result_type, 1)
+    report_error, as_word, is_outside = _reporter(), _as_word(), _is_outside()
+
+    def wrap_indices(indices, result, count, size, report):  # type: ignore[no-untyped-def]
+        i, step = thread_index(), num_threads()
+        while i < count:
+            index = as_word(load(indices, i)[0])
+            row = index + size if index < 0 else index
+            if is_outside(row, size):
+                report_error(report, WRAPPED_INDEX_OUT_OF_RANGE, index, i, size)
+                row = -1
+            store(result, i, (row,))
+            i = next_index(i, step)
+
+    return Kernel(f"wrap_indices.{indices_type.name}.{result_type.name}", wrap_indices, 5)
+
+
+@cache
+def clip_kernel(indices_type: DataType) -> Kernel:
+    """The kernel (indices, result, count, last): the nearest index in `0 ... last`."""
+    load, store = loader(indices_type, 1), storer(indices_type, 1)
+    as_word, is_outside = _as_word(), _is_outside()
+    is_signed = indices_type.dtype.kind == "i"
+
+    def clip_indices(indices, result, count, last):  # type: ignore[no-untyped-def]
+        i, step = thread_index(), num_threads()
+        while i < count:
+            index = as_word(load(indices, i)[0])
+            if is_outside(index, last + 1):
+                index = 0 if is_signed and index < 0 else last
+            store(result, i, (index,))
+            i = next_index(i, step)
+
+    return Kernel(f"clip_indices.{indices_type.name}", clip_indices, 4)
+
+
+def kernels() -> Iterator[Kernel]:
+    """Every kernel that there is."""
+    for indices_type in INTEGERS:
+        yield check_kernel(indices_type)
+        yield clip_kernel(indices_type)
+        if indices_type.dtype.kind == "i":
+            yield wrap_kernel(indices_type, DataType.kInt64)
+            if indices_type.itemsize <= DataType.kInt32.itemsize:
+                yield wrap_kernel(indices_type, DataType.kInt32)
+
+
+@cache
+def _as_word() -> Any:
+    """as_word(index): an index of any type as an int64; what is past it turns up below 0."""
+
+    def as_word(index):  # type: ignore[no-untyped-def]
+        return np.int64(index)
+
+    def as_word_simulated(index):  # type: ignore[no-untyped-def]
+        return (int(index) + 2**63) % 2**64 - 2**63
+
+    return as_word_simulated if SIMULATED else device_function(as_word)
+
+
+@cache
+def _is_outside() -> Any:
+    """is_outside(index, size): whether an int64 is outside `0 ... size - 1`."""
+
+    def is_outside(index, size):  # type: ignore[no-untyped-def]
+        return index < 0 or index >= size
+
+    return device_function(is_outside)
+
+
+@cache
+def _reporter() -> Any:
+    """report_error(report, code, index, position, size): keeps an error, if there is room, for the host to read."""
+    load_word, claim, store_word, publish = _simulated_words() if SIMULATED else _compiled_words()
+
+    def report_error(report, code, index, position, size):  # type: ignore[no-untyped-def]
+        if load_word(report) == NOTHING and claim(report, NOTHING, CLAIMED) == NOTHING:
+            store_word(report + _WORD, index)
+            store_word(report + 2 * _WORD, position)
+            store_word(report + 3 * _WORD, size)
+            publish(report, code)
+
+    return device_function(report_error)
+
+
+def _simulated_words() -> tuple[Any, Any, Any, Any]:
+    lock = threading.Lock()
+
+    def load_word(address: int) -> int:
+        return ctypes.c_int64.from_address(address).value
+
+    def claim(address: int, expected: int, desired: int) -> int:
+        with lock:
+            found = load_word(address)
+            if found == expected:
+                store_word(address, desired)
+            return found
+
+    def store_word(address: int, word: int) -> None:
+        ctypes.c_int64.from_address(address).value = int(word)
+
+    return load_word, claim, store_word, store_word
+
+
+def _compiled_words() -> tuple[Any, Any, Any, Any]:
+    """The instructions on words of host memory, which the device and the host see at the same address.
+
+    The claim is atomic among the threads of the device, which is all it has to be: the host changes the code only
+    where an error is, and no thread claims there. Loads and stores of whole words are atomic for both sides.
+    """
+    word = types.int64
+    return (
+        _instruction("ld.relaxed.sys.global.b64 $0, [$1];", "=l,l,~{memory}", word, word),
+        _instruction("atom.relaxed.gpu.global.cas.b64 $0, [$1], $2, $3;", "=l,l,l,l,~{memory}", word, *[word] * 3),
+        _instruction("st.relaxed.sys.global.b64 [$0], $1;", "l,l,~{memory}", types.void, word, word),
+        _instruction("st.release.sys.global.b64 [$0], $1;", "l,l,~{memory}", types.void, word, word),
+    )
+
+
+def _instruction(text: str, constraints: str, result: Any, *arguments: Any) -> Any:
+    """A function that is one PTX instruction, with effects on memory, of int64 arguments."""
+    bits = ir.IntType(64)
+    function_type = ir.FunctionType(ir.VoidType() if result is types.void else bits, [bits] * len(arguments))
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = builder.asm(function_type, text, constraints, args, side_effect=True)
+        return context.get_dummy_value() if result is types.void else value
+
+    if len(arguments) == 1:
+
+        def one(typing_context: Any, address: Any) -> Any:
+            return result(*arguments), generate
+
+        return intrinsic(one)
+    if len(arguments) == 2:
+
+        def two(typing_context: Any, address: Any, word: Any) -> Any:
+            return result(*arguments), generate
+
+        return intrinsic(two)
+
+    def three(typing_context: Any, address: Any, expected: Any, desired: Any) -> Any:
+        return result(*arguments), generate
+
+    return intrinsic(three)

@@ -1,0 +1,96 @@
+"""All that is used of numba.cuda: the one module that imports it, so that a successor package is a change of one file.
+
+In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions, and so does everything they call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba import cuda
+
+from ep.cuda.driver import is_simulated
+
+SIMULATED: Final = is_simulated()
+
+if SIMULATED:
+    cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
+else:
+    from numba.cuda import cgutils, dispatcher, libdevice, types
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.extending import intrinsic
+    from numba.cuda.np.numpy_support import from_dtype
+
+__all__ = ["SIMULATED", "cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """Make `function` callable from kernels and other device functions."""
+    return function if SIMULATED else cuda.jit(device=True)(function)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def thread_index():  # type: ignore[no-untyped-def]
+    """The number of the calling thread in its grid."""
+    return cuda.grid(1)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def num_threads():  # type: ignore[no-untyped-def]
+    """The number of threads in the grid."""
+    return cuda.gridsize(1)
+
+
+def _next_index(index: int, step: int) -> int:
+    """index + step; the compiler cannot see through it, and so does not divide by the step to count a loop's turns."""
+    return index + step
+
+
+def _next_index_intrinsic(typing_context: Any, index: Any, step: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.asm(ir.FunctionType(word, [word, word]), "add.s64 $0, $1, $2;", "=l,l,l", args, False)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+next_index: Any = _next_index if SIMULATED else intrinsic(_next_index_intrinsic)
+
+
+def simulated(kernel: Callable[..., None]) -> Any:
+    """Return `kernel` for the simulator: `simulated(kernel)[blocks, threads](*arguments)`."""
+
+    def run(*arguments: Any) -> None:
+        with np.errstate(all="ignore"):  # per thread, and each thread of the simulator is one of Python's
+            kernel(*arguments)
+
+    return cuda.jit(run)
+
+
+def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
+    """The PTX of a kernel for compute capability `cc`; needs no device.
+
+    Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of so many more; in PTX each is
+    a parameter of its own.
+    """
+    packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
+    signature = types.void(*[types.int64] * num_words, *packed)
+    with global_compiler_lock, _current_device(cc):
+        code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
+    return str(code)
+
+
+@contextmanager
+def _current_device(cc: tuple[int, int]) -> Iterator[None]:
+    """Let device functions compile for `cc`: Numba asks the current device, which there may be none of."""
+    ask = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = ask

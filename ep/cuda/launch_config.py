@@ -1,0 +1,33 @@
+"""How many threads a launch has, and how much each of them takes at once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cuda.driver import is_simulated
+from ep.include.data_type import DataType
+
+_SIMULATED: Final = is_simulated()
+
+BLOCK_THREADS: Final = 2 if _SIMULATED else 256
+"""Threads of a block, of every kernel. In the simulator so few that small data crosses blocks and grids."""
+
+MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
+"""Blocks of a grid at most."""
+
+
+def num_blocks(num_items: int, resident_blocks: int) -> int:
+    """The blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
+
+    resident_blocks: how many the whole device holds at a time; more would only wait.
+    """
+    return min(-(-num_items // BLOCK_THREADS), resident_blocks, MAX_BLOCKS)
+
+
+PACK_BYTES: Final = 16
+"""What one instruction moves at most."""
+
+
+def pack_elements(*data_types: DataType) -> int:
+    """The elements that a thread takes at once: 16 bytes of the largest type."""
+    return PACK_BYTES // max(data_type.itemsize for data_type in data_types)

@@ -1,0 +1,128 @@
+"""Expand on CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.buffer_checks import check_overlap
+from ep.common.checks import as_dims, as_strides
+from ep.common.primitive.broadcast import StridedWalk, check_expands, simplify_strided
+from ep.common.primitive.keys import EXPAND
+from ep.common.primitive.movement import fits_32_bit_offsets, split, widen, widest_unit
+from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
+from ep.cuda.buffers import as_address
+from ep.cuda.launch_config import PACK_BYTES
+from ep.cuda.plan import walk_words
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class _Shape(NamedTuple):
+    """What follows from dims and strides: the walk in elements, and how many of them each side must have."""
+
+    walk: StridedWalk
+    src_count: int
+    dst_count: int
+
+
+class _Plan(NamedTuple):
+    """A launch of one shape between addresses of one alignment; words: all but the addresses."""
+
+    variant: tuple[int, int, int, int]
+    num_items: int
+    words: tuple[int, ...]
+
+
+class ExpandImpl(CudaPrimitive, Expand):
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        (self.data_type,) = request.dtypes or ()
+        self._shapes, self._plans = BoundedCache(), BoundedCache()
+
+    def _kernel(self, variant: tuple[int, int, int, int]) -> Any:
+        from ep.cuda.kernels.expand import kernel
+
+        return kernel(*variant)
+
+    def _usual_variant(self) -> tuple[int, int, int, int]:
+        return 2, PACK_BYTES, 1, 32
+
+    def Launch(
+        self,
+        stream: Stream,
+        src_dims: Sequence[int],
+        src: Any,
+        dst_dims: Sequence[int],
+        dst: Any,
+        src_strides: Sequence[int] | None = None,
+        dst_strides: Sequence[int] | None = None,
+    ) -> None:
+        stream = check_stream(stream)
+        dims_and_strides = src_dims, dst_dims, src_strides, dst_strides
+        try:
+            shape = self._shapes.get(dims_and_strides)
+        except TypeError:  # dims in a list
+            shape = None
+        if shape is None:
+            shape = self._shape(*dims_and_strides)
+        size = self.data_type.itemsize
+        src_address = as_address(src, "src", self.data_type, shape.src_count, stream)
+        dst_address = as_address(dst, "dst", self.data_type, shape.dst_count, stream, writable=True)
+        if not shape.dst_count:
+            return
+        in_place = shape.walk.src_strides == shape.walk.dst_strides
+        src_bytes, dst_bytes = shape.src_count * size, shape.dst_count * size
+        check_overlap(dst_address, dst_bytes, "dst", src_address, src_bytes, "src", in_place=in_place)
+        alignment = widest_unit(src_address), widest_unit(dst_address)
+        key = shape, alignment
+        plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(shape, size, *alignment))
+        self._queue(stream, plan.variant, plan.num_items, src_address, dst_address, *plan.words)
+
+    def _shape(self, src_dims: Any, dst_dims: Any, src_strides: Any, dst_strides: Any) -> _Shape:
+        max_num_dims = self.request.max_num_dims or 0
+        sdims = as_dims(src_dims, "src_dims", max_num_dims)
+        ddims = as_dims(dst_dims, "dst_dims", max_num_dims)
+        check_expands(sdims, ddims)
+        given = (
+            None if src_strides is None else as_strides(src_strides, "src_strides", sdims),
+            None if dst_strides is None else as_strides(dst_strides, "dst_strides", ddims),
+        )
+        sstrides, dstrides = given[0] or contiguous_strides(sdims), given[1] or contiguous_strides(ddims)
+        if not writes_once(ddims, dstrides):
+            raise ValueError(f"dst_strides {dstrides} let elements of dst_dims {ddims} share a place")
+        if 0 in ddims:
+            shape = _Shape(StridedWalk((), (), ()), 0, 0)
+        else:
+            walk = simplify_strided(ddims, expanded_strides(sdims, sstrides, len(ddims)), dstrides)
+            shape = _Shape(walk, extent(sdims, sstrides), extent(ddims, dstrides))
+        return self._shapes.keep((sdims, ddims, *given), lambda: shape)
+
+
+def _plan(shape: _Shape, itemsize: int, src_alignment: int, dst_alignment: int) -> _Plan:
+    alignment = min(src_alignment, dst_alignment)
+    walk, unit = widen(*split(shape.walk, itemsize, alignment), alignment)
+    count = extent(walk.dims, contiguous_strides(walk.dims))
+    units = itemsize * max(shape.src_count, shape.dst_count) // unit
+    bits = 32 if fits_32_bit_offsets(units) else 64
+    words = walk_words(*walk, bits)
+    num_axes = len(walk.dims)
+    if walk.dst_strides != contiguous_strides(walk.dims):
+        return _Plan((num_axes, unit, 0, bits), count, (count, *words))
+    pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
+    packs = count // pack_units
+    return _Plan((num_axes, unit, pack_units, bits), max(packs, pack_units), (packs, count, *words))
+
+
+@register_primitive_factory(DeviceType.kCUDA, ExpandFactory)
+class ExpandFactoryImpl(ExpandFactory):
+    keys = EXPAND
+
+    def Make(self, request: Request) -> Expand:
+        return ExpandImpl(request)

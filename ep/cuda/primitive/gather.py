@@ -1,0 +1,133 @@
+"""Gather on CUDA."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.buffer_checks import check_overlap
+from ep.common.checks import as_integer, as_size
+from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.primitive.keys import GATHER
+from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
+from ep.cuda.buffers import as_address
+from ep.cuda.driver import driver
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class _Sizes(NamedTuple):
+    batch: int
+    outer: int
+    gather: int
+    inner: int
+    num_indices: int
+    offset: int
+
+
+class _Plan(NamedTuple):
+    """What a launch with certain sizes and units is: the kernel's variant, the units of out, and the other words."""
+
+    variant: tuple[int, int, bool, bool]
+    count: int
+    words: tuple[int, ...]
+
+
+class CudaGather(CudaPrimitive):
+    """What Gather and BatchGather share: Gather is BatchGather of one batch."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.params_type, self.indices_type = request.dtypes or ()
+        self._plans = BoundedCache()
+
+    def _kernel(self, variant: tuple[int, int, bool, bool]) -> Any:
+        from ep.cuda.kernels.gather import kernel
+
+        return kernel(self.indices_type, *variant)
+
+    def _usual_variant(self) -> tuple[int, int, bool, bool]:
+        return 16, 32, False, True
+
+    def _launch(self, stream: Stream, params: Any, indices: Any, out: Any, sizes: tuple[Any, ...]) -> None:
+        stream = check_stream(stream)
+        batch, outer, gather, inner, num_indices, _ = checked = _check_sizes(*sizes)
+        groups, size = batch * outer, self.params_type.itemsize
+        num_params, num_out = groups * gather * inner, groups * num_indices * inner
+        params = as_address(params, "params", self.params_type, num_params, stream)
+        indices = as_address(indices, "indices", self.indices_type, batch * num_indices, stream)
+        out = as_address(out, "out", self.params_type, num_out, stream, writable=True)
+        out_bytes, indices_bytes = num_out * size, batch * num_indices * self.indices_type.itemsize
+        check_overlap(out, out_bytes, "out", params, num_params * size, "params")
+        check_overlap(out, out_bytes, "out", indices, indices_bytes, "indices")
+        if not num_out:
+            return
+        if not gather:  # no index names a row
+            driver().fill(stream.device_index, out, 0, out_bytes, stream.handle)
+            return
+        unit = widest_unit(params, out, inner * size)
+        key = checked, unit
+        plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(checked, unit, self))
+        self._queue(stream, plan.variant, plan.count, params, indices, out, plan.count, *plan.words)
+
+
+def _check_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> _Sizes:
+    sizes = _Sizes(
+        as_size(batch, "batch_dim_size"),
+        as_size(outer, "outer_dim_size"),
+        as_size(gather, "gather_dim_size"),
+        as_size(inner, "inner_dim_size"),
+        as_size(num_indices, "num_indices"),
+        as_integer(offset, "offset"),
+    )
+    if abs(sizes.offset) > MAX_OFFSET:
+        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
+    return sizes
+
+
+def _plan(sizes: _Sizes, unit: int, primitive: CudaGather) -> _Plan:
+    units = sizes.inner * primitive.params_type.itemsize // unit
+    groups = sizes.batch * sizes.outer
+    count, params_count = groups * sizes.num_indices * units, groups * sizes.gather * units
+    bits = 32 if fits_32_bit_offsets(count, params_count, sizes.batch * sizes.num_indices) else 64
+    low = max(sizes.offset, 0) if primitive.indices_type.dtype.kind == "u" else sizes.offset
+    first_row = low - sizes.offset
+    words = (
+        *(low, max(sizes.gather - first_row, 0), first_row),
+        *FastIntegerMath(units, bits).words(),
+        *FastIntegerMath(sizes.num_indices, bits).words(),
+        *FastIntegerMath(sizes.outer, bits).words()[1:],
+        sizes.gather,
+    )
+    return _Plan((unit, bits, units == 1, groups == 1), count, words)
+
+
+class GatherImpl(CudaGather, Gather):
+    def Launch(
+        self,
+        stream: Stream,
+        outer_dim_size: int,
+        gather_dim_size: int,
+        inner_dim_size: int,
+        params: Any,
+        num_indices: int,
+        indices: Any,
+        out: Any,
+        offset: int = 0,
+    ) -> None:
+        sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch(stream, params, indices, out, sizes)
+
+
+@register_primitive_factory(DeviceType.kCUDA, GatherFactory)
+class GatherFactoryImpl(GatherFactory):
+    keys = GATHER
+
+    def Make(self, request: Request) -> Gather:
+        return GatherImpl(request)

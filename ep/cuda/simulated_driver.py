@@ -1,0 +1,184 @@
+"""The simulated driver: one device whose memory is the host's, whose streams do everything at once and in order."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.cuda.packages import version_of, why_no_packages
+from ep.include.device import kMaxAlignmentRequirement
+
+_MEMORY: Final = 2**33
+"""Bytes that the simulated device says it has; what is not used costs nothing."""
+
+_FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
+
+
+class SimulatedDriver(Driver):
+    """CUDA as Numba's simulator has it. There is one device, and a launch has finished when `launch` returns."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._one_launch = threading.RLock()
+        self._blocks: dict[int, np.ndarray[Any, Any]] = {}
+        self._used = 0
+        self._streams: set[int] = set()
+        self._events: dict[int, float | None] = {}
+        self._next_handle = _FIRST_HANDLE
+
+    def why_unavailable(self) -> str | None:
+        return why_no_packages()
+
+    def device_count(self) -> int:
+        return 0 if why_no_packages() else 1
+
+    def version(self) -> tuple[int, int]:
+        major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")
+        return int(major), int(minor)
+
+    def properties(self, device: int) -> DeviceProperties:
+        return DeviceProperties("Numba's simulator", (9, 0), 2, 2048, 1024, _MEMORY, memory_pools=True)
+
+    def current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        return None
+
+    def synchronize(self, device: int) -> None:
+        return None
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        return _MEMORY - self._used, _MEMORY
+
+    def alloc(self, device: int, size: int) -> int:
+        with self._lock:
+            if size > _MEMORY - self._used:
+                raise MemoryError("the simulated device is out of memory")
+            block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
+            address = block.ctypes.data + -block.ctypes.data % kMaxAlignmentRequirement
+            self._blocks[address] = block
+            self._used += size
+        return address
+
+    def free(self, device: int, address: int) -> None:
+        with self._lock:
+            self._used -= self._blocks.pop(address).size - kMaxAlignmentRequirement
+
+    def alloc_async(self, device: int, size: int, stream: int) -> int:
+        self._check_stream(stream)
+        return self.alloc(device, size)
+
+    def free_async(self, device: int, address: int, stream: int) -> None:
+        self._check_stream(stream)
+        self.free(device, address)
+
+    def alloc_host(self, device: int, size: int) -> int:
+        return self.alloc(device, size)
+
+    def free_host(self, device: int, address: int) -> None:
+        self.free(device, address)
+
+    def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
+        self._check_stream(stream)
+        ctypes.memmove(dst, src, size)
+
+    def fill(self, device: int, dst: int, byte: int, size: int, stream: int) -> None:
+        self._check_stream(stream)
+        ctypes.memset(dst, byte, size)
+
+    def device_of(self, address: int) -> int | None:
+        return 0  # the host's memory is the device's
+
+    def device_of_stream(self, stream: int) -> int:
+        self._check_stream(stream)
+        return 0
+
+    def create_stream(self, device: int) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._streams.add(handle)
+        return handle
+
+    def destroy_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._streams.discard(stream)
+
+    def synchronize_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+
+    def query_stream(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        return True
+
+    def is_capturing(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        return False
+
+    def wait_event(self, device: int, stream: int, event: int) -> None:
+        self._check_stream(stream)
+        _ = self._events[event]
+
+    def create_event(self, device: int, *, timing: bool = True) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._events[handle] = None
+        return handle
+
+    def destroy_event(self, device: int, event: int) -> None:
+        del self._events[event]
+
+    def record_event(self, device: int, event: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._events[event] = time.perf_counter()
+
+    def query_event(self, device: int, event: int) -> bool:
+        _ = self._events[event]
+        return True
+
+    def synchronize_event(self, device: int, event: int) -> None:
+        _ = self._events[event]
+
+    def elapsed_milliseconds(self, device: int, start: int, end: int) -> float:
+        began, ended = self._events[start], self._events[end]
+        if began is None or ended is None:
+            raise RuntimeError("both events must have been recorded")
+        return (ended - began) * 1e3
+
+    def load_function(self, device: int, image: Callable[..., None], name: str) -> Callable[..., None]:
+        return image
+
+    def max_active_blocks(
+        self, device: int, function: Callable[..., None], block_threads: int, shared_bytes: int = 0
+    ) -> int:
+        return max(1, self.properties(device).max_threads_per_multiprocessor // block_threads)
+
+    def launch(
+        self,
+        device: int,
+        function: Callable[..., None],
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        stream: int,
+        parameters: ParameterBlock,
+    ) -> None:
+        self._check_stream(stream)
+        with self._one_launch:  # Numba's simulator runs one kernel at a time
+            function(tuple(grid), tuple(block), shared_bytes, parameters.words.tolist())
+
+    def _new_handle(self) -> int:
+        self._next_handle += 8
+        return self._next_handle
+
+    def _check_stream(self, stream: int) -> None:
+        if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
+            raise CudaError("the simulator", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")

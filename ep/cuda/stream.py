@@ -1,0 +1,170 @@
+"""Streams of CUDA: made here, or those of another framework."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ep.common.checks import as_integer, as_size
+from ep.cuda.buffer import Allocation, CudaBuffer
+from ep.cuda.driver import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, driver
+from ep.cuda.event import check_event
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.cuda.device import CudaDevice
+
+
+class CudaStream(Stream):
+    """A stream of a CUDA device; `handle` is its CUstream, and `device_index` the number of the device.
+
+    Streams from `Device.CreateStream` and the legacy default stream wait for each other, as CUDA's do by default, so
+    what other frameworks do on the default stream is in order with them. Errors of queued work come out of `Sync` and
+    `GetAsyncError`, each once; after an error of the device itself, such as an access to memory that is not its own,
+    the process cannot use the device any more, and all further calls fail.
+    """
+
+    def __init__(self, device: CudaDevice, handle: int, *, owned: bool) -> None:
+        """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
+        self.handle, self.device_index = handle, device.device_index()
+        self._device, self._driver, self._owned = device, device.driver, owned
+        self._report = device.reports.of(handle)
+        self._seen: int | None = None  # the error of the device that was told already
+
+    @classmethod
+    def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
+        """The stream of another framework, by its pointer or by an object with `__cuda_stream__`.
+
+        For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream and 2 is
+        the calling thread's own, of device `device_index` or else of the calling thread's current device. The framework
+        goes on owning the stream, which must last as long as the object returned, and the object until its work is
+        done. Raises ValueError for a stream of another device than `device_index`.
+        """
+        if hasattr(stream, "__cuda_stream__"):
+            stream = stream.__cuda_stream__()[1]
+        handle = as_integer(stream, "stream") or LEGACY_STREAM
+        if handle < 0:
+            raise ValueError(f"stream is {handle}; it must be a pointer")
+        if device_index is None or handle > PER_THREAD_STREAM:
+            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index or 0)  # says what is missing, if anything
+            of_stream = driver().device_of_stream(handle)
+            if device_index not in (None, of_stream):
+                raise ValueError(f"stream is one of cuda:{of_stream}, not of cuda:{device_index}")
+            device_index = of_stream
+        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
+        wrapped: CudaStream = device.adopt(handle)
+        return wrapped
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCUDA
+
+    def device(self) -> CudaDevice:
+        return self._device
+
+    def Sync(self) -> None:
+        try:
+            self._driver.synchronize_stream(self.device_index, self.handle)
+        except CudaError as error:
+            self._seen = error.code
+            raise
+        if reported := self._report.take():
+            raise reported
+
+    def GetAsyncError(self) -> Exception | None:
+        try:
+            if not self.is_capturing():  # a question about its work would end the capture
+                self._driver.query_stream(self.device_index, self.handle)
+        except CudaError as error:
+            if error.code != self._seen:
+                self._seen = error.code
+                return error
+        return self._report.take()
+
+    @property
+    def report_address(self) -> int:
+        """Where kernels on this stream report errors: int64 words as `ErrorReport` has them."""
+        return self._report.address
+
+    def RecordEvent(self, event: Event) -> None:
+        check_event(event).Record(self.handle)
+
+    def WaitEvent(self, event: Event) -> None:
+        self._driver.wait_event(self.device_index, self.handle, check_event(event).handle)
+
+    def wait_for(self, producer: int) -> None:
+        """Let work queued from now on wait for what is queued on the stream with the handle `producer`."""
+        if (producer or LEGACY_STREAM) == self.handle:
+            return
+        event = self._driver.create_event(self.device_index, timing=False)
+        try:
+            self._driver.record_event(self.device_index, event, producer)
+            self._driver.wait_event(self.device_index, self.handle, event)
+        finally:  # CUDA keeps it until nothing waits for it
+            self._driver.destroy_event(self.device_index, event)
+
+    def is_capturing(self) -> bool:
+        """Whether launches are being captured into a CUDA graph."""
+        return self._driver.is_capturing(self.device_index, self.handle)
+
+    def AllocAsync(self, size: int) -> CudaBuffer:
+        number = as_size(size, "size")
+        if not number or not self._device.IsStreamOrderedMemoryAllocationSupported():
+            return self._device.Alloc(AllocationOptions(), number)
+        address = self._device.with_room(
+            number, lambda: self._driver.alloc_async(self.device_index, number, self.handle)
+        )
+
+        def release() -> None:  # where no FreeAsync came before
+            with suppress(CudaError):
+                if self.handle < 0:  # the stream was destroyed, and so its work is done
+                    self._driver.free(self.device_index, address)
+                else:
+                    self._driver.free_async(self.device_index, address, self.handle)
+
+        return self._device.buffer(number, Allocation(address, release, self))
+
+    def FreeAsync(self, buffer: Any) -> None:
+        if not isinstance(buffer, CudaBuffer):
+            raise TypeError(f"buffer must be a buffer from AllocAsync, not {buffer!r}")
+        if buffer.allocation.stream is None:
+            self._device.Free(AllocationOptions(), buffer)
+            return
+        if buffer.allocation.take_release() is None:
+            raise ValueError(f"{buffer!r} was freed already")
+        self._driver.free_async(self.device_index, buffer.allocation.address, self.handle)
+
+    def destroy(self) -> None:
+        """Wait for the stream's work and give back what is owned; the stream must not be used again."""
+        handle, self.handle = self.handle, -1
+        if handle < 0:
+            return
+        try:
+            self._driver.synchronize_stream(self.device_index, handle)
+        finally:
+            self._report.take()  # the next stream with this handle starts without
+            if self._owned:
+                self._driver.destroy_stream(self.device_index, handle)
+
+    def __del__(self) -> None:
+        # another framework's stream may be gone by now
+        if self._owned:
+            with suppress(CudaError):
+                self.destroy()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which other libraries take streams: its version, and the handle."""
+        return 0, self.handle
+
+    def __repr__(self) -> str:
+        return f"<CudaStream {self.handle:#x} of {self._device!r}>"
+
+
+def check_stream(stream: Any) -> CudaStream:
+    """Return `stream`; TypeError where it is no stream of a CUDA device."""
+    if not isinstance(stream, CudaStream):
+        raise TypeError(f"stream must be a stream of a CUDA device, not {stream!r}")
+    return stream

@@ -1,0 +1,1 @@
+"""Operators on the CPU: NumPy's arrays."""

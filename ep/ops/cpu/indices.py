@@ -1,0 +1,56 @@
+"""What becomes of indices that are out of range, on ndarrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+NDArray = np.ndarray[Any, Any]
+
+
+def _raise(indices: NDArray, size: int) -> NDArray:
+    # As unsigned numbers the negative ones are the largest, so that one maximum tells.
+    bits = 8 * indices.itemsize
+    limit = min(size, 2 ** (bits - 1)) if indices.dtype.kind == "i" else size
+    if indices.view(f"u{indices.itemsize}").max() >= limit:
+        _refuse(indices, (indices < 0) | (indices >= size), f"0 ... {size - 1}" if size else "nothing")
+    return indices
+
+
+def _wrap_negative(indices: NDArray, size: int) -> NDArray:
+    negative = indices < 0
+    wrong = (indices < -size) | (indices >= size)
+    if wrong.any():
+        _refuse(indices, wrong, f"{-size} ... {size - 1}" if size else "nothing")
+    if not negative.any():
+        return indices
+    wide = indices.astype(np.int64)  # size may be more than the type holds
+    wide[negative] += size
+    return wide
+
+
+def _zero(indices: NDArray, size: int) -> NDArray:
+    return indices
+
+
+def _clip(indices: NDArray, size: int) -> NDArray:
+    if size == 0:
+        _refuse(indices, np.ones(indices.shape, bool), "nothing")
+    return np.asarray(np.clip(indices, 0, min(size - 1, np.iinfo(indices.dtype).max)))
+
+
+RESOLVERS: Final[dict[str, Callable[[NDArray, int], NDArray]]] = {
+    "raise": _raise,
+    "wrap_negative": _wrap_negative,
+    "zero": _zero,
+    "clip": _clip,
+}
+"""For each mode, what makes of indices (one at least) those that the primitive reads."""
+
+
+def _refuse(indices: NDArray, wrong: Any, allowed: str) -> None:
+    position = [int(place) for place in np.unravel_index(int(wrong.argmax()), wrong.shape)]
+    where = f"indices{position}" if position else "indices"
+    raise IndexError(f"{where} is {indices[tuple(position)]}; the axis holds {allowed}")

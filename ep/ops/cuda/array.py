@@ -1,0 +1,134 @@
+"""CudaArray: an array of any shape in memory of a GPU, which other libraries read without a copy."""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ep.common.checks import as_integer
+from ep.cuda.buffer import Memory
+from ep.cuda.buffers import ADAPTERS
+from ep.cuda.driver import LEGACY_STREAM
+from ep.ops import dlpack
+from ep.ops.cuda.streams import let_wait
+
+if TYPE_CHECKING:
+    from ep.cuda.stream import CudaStream
+
+_NO_SYNCHRONIZATION: Final = -1
+
+
+class CudaArray:
+    """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
+
+    What operators return. Launch takes it as a buffer; PyTorch, CuPy and others take it through `from_dlpack`, Numba
+    and CuPy through `__cuda_array_interface__`. Either way their work waits for the operators that make the array.
+    `copy_to_host` brings it to the host.
+    """
+
+    __slots__ = ("__weakref__", "_owner", "_stream", "dtype", "memory", "shape", "size")
+
+    def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
+        """What launches are told of the memory; the stream that it is used on; what keeps it allocated."""
+        self.memory, self.shape, self._stream, self._owner = memory, shape, stream, owner
+        self.size: int = memory[1]
+        self.dtype: np.dtype[Any] = memory[2]
+
+    @property
+    def address(self) -> int:
+        """Where the first element is."""
+        return self.memory[0]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device_index(self) -> int:
+        """The number of the GPU."""
+        return self.memory[5]
+
+    def reshape(self, *shape: Any) -> CudaArray:
+        """The same memory with another shape, one size of which may be -1; ValueError where it has another size."""
+        if len(shape) == 1 and not hasattr(shape[0], "__index__"):
+            shape = tuple(shape[0])
+        sizes = [as_integer(size, f"shape[{axis}]") for axis, size in enumerate(shape)]
+        known = math.prod(size for size in sizes if size != -1)
+        if sizes.count(-1) == 1 and known > 0:
+            sizes[sizes.index(-1)] = self.size // known
+        if math.prod(sizes) != self.size or any(size < 0 for size in sizes):
+            raise ValueError(f"an array of shape {self.shape} cannot be reshaped to {tuple(shape)}")
+        return CudaArray(self.memory, tuple(sizes), self._stream, self._owner)
+
+    def copy_to_host(self) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory, once the work on the array is done; raises what that work reports."""
+        array = np.empty(self.shape, self.dtype)
+        if array.nbytes:
+            driver = self._stream.device().driver
+            driver.copy(self.device_index, array.ctypes.data, self.address, array.nbytes, self._stream.handle)
+        self._stream.Sync()
+        return array
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be made an ndarray in passing."""
+        raise TypeError("a CudaArray is not copied to the host silently; copy_to_host() does it")
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, not self.memory[3]),
+            "strides": None,
+            "stream": self._stream.handle,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, self.device_index
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule of this memory; work queued on `stream` from now on waits for the work on the array.
+
+        stream: the consumer's: None or 1 for the legacy default stream, 2 for the calling thread's own, the handle of
+            another, -1 for one that needs not wait.
+        """
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"the array is on {self.__dlpack_device__()}, not on {dl_device}")
+        if copy:
+            raise BufferError("the array is exported without a copy only")
+        if not self.memory[3]:
+            raise BufferError("the array is read-only")
+        consumer = LEGACY_STREAM if stream is None else as_integer(stream, "stream")
+        if consumer == 0 or consumer < _NO_SYNCHRONIZATION:
+            raise ValueError(f"stream is {stream}; it must be -1, 1, 2 or a handle")
+        if consumer != _NO_SYNCHRONIZATION:
+            let_wait(consumer, self._stream)
+        return dlpack.capsule(self.address, self.shape, self.dtype, self.__dlpack_device__(), self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<CudaArray of {self.dtype}, shape {self.shape}, on cuda:{self.device_index} at {self.address:#x}>"
+
+
+ADAPTERS[CudaArray] = attrgetter("memory")

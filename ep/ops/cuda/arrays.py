@@ -1,0 +1,143 @@
+"""Operators on arrays in memory of a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims, simplify_strided
+from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cuda.stream import CudaStream
+from ep.include.allocation_options import AllocationOptions
+from ep.include.device_type import DeviceType
+from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.registry import RequirePrimitive
+from ep.ops.arrays import ArrayLike, Arrays, check_result, native_dtype
+from ep.ops.cuda.array import CudaArray
+from ep.ops.cuda.imports import Imported, device_of, imported
+from ep.ops.cuda.indices import RESOLVERS
+from ep.ops.cuda.streams import default_stream, let_wait
+from ep.ops.devices import is_weak
+
+_OPTIONS = AllocationOptions()
+
+
+def arrays_of(value: ArrayLike) -> CudaArrays:
+    """The Arrays for the device that an array is on."""
+    return CudaArrays(device_of(value))
+
+
+def arrays_on(device_index: int) -> CudaArrays:
+    """The Arrays for a device."""
+    return CudaArrays(device_index)
+
+
+class CudaArrays(Arrays):
+    """Operands are arrays of any library on the device, and Python numbers; results are CudaArrays.
+
+    All work is queued on one stream of the device, after the work that makes the operands. What their libraries queue
+    afterwards, on the streams that the operands come from, waits for it, so that they may write to operands or free
+    them. Nothing waits on the host, and nothing goes through its memory, but for Python numbers.
+    """
+
+    device_type = DeviceType.kCUDA
+
+    def __init__(self, device_index: int) -> None:
+        """One call's worth: it remembers the streams that are to wait for it."""
+        self._stream = default_stream(device_index)
+        self.place = f"cuda:{device_index}"
+        self._waiting: set[int] = set()
+        self._out: Imported | None = None
+
+    @property
+    def stream(self) -> CudaStream:
+        return self._stream
+
+    def as_buffer(self, value: ArrayLike, argument: str) -> CudaArray:
+        if is_weak(value):
+            number = np.asarray(value)
+            native_dtype(number.dtype, argument)
+            return self.copy_from_host(number)
+        array = self._imported(value, argument)
+        if array.strides is None:
+            return value if isinstance(value, CudaArray) else self._flat(array)
+        result = self.empty(array.shape, array.dtype)
+        steps = contiguous_strides(array.shape)
+        self._copy(self._flat(array), array.strides, result, steps, array.shape, argument)
+        return result
+
+    def number(self, number: np.ndarray[Any, Any]) -> Any:
+        return number[()]
+
+    def indices(self, value: ArrayLike) -> CudaArray:
+        return self.as_buffer(value, "indices")
+
+    def resolved(self, indices: CudaArray, size: int, mode: str) -> CudaArray:
+        return RESOLVERS[mode](self, indices, size)
+
+    def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike | None) -> CudaArray:
+        if out is None:
+            return self.empty(shape, dtype)
+        self._out = self._imported(out, "out")
+        check_result(self._out, shape, dtype, writable=self._out.writable)
+        return self._flat(self._out) if self._out.strides is None else self.empty(shape, dtype)
+
+    def delivered(self, result: CudaArray, out: ArrayLike | None) -> Any:
+        target = self._out
+        if target is not None and target.strides is not None:
+            steps = contiguous_strides(target.shape)
+            self._copy(result, steps, self._flat(target), target.strides, target.shape, "out")
+        for handle in self._waiting:
+            let_wait(handle, self._stream)
+        return result if out is None else out
+
+    def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
+        source = np.ascontiguousarray(array)
+        result = self.empty(array.shape, array.dtype)
+        if array.nbytes:
+            driver, index = self._stream.device().driver, self._stream.device_index
+            driver.copy(index, result.address, source.ctypes.data, source.nbytes, self._stream.handle)
+            driver.synchronize_stream(index, self._stream.handle)  # not Sync: what was reported is not for this call
+        return result
+
+    def copy_to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
+        return array.copy_to_host()
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
+        """A new array of unknown contents."""
+        buffer = self._stream.device().Alloc(_OPTIONS, math.prod(shape) * dtype.itemsize).view(dtype)
+        return CudaArray((*buffer.memory[:6], self._stream.handle), tuple(shape), self._stream, buffer)
+
+    def _imported(self, value: ArrayLike, argument: str) -> Imported:
+        array = imported(value, argument, self._stream)
+        if array.after is not None:
+            self._waiting.add(array.after)
+        return array
+
+    def _flat(self, array: Imported) -> CudaArray:
+        """The memory of an array, from its first element to its last."""
+        count = extent(array.shape, array.strides or contiguous_strides(array.shape))
+        memory = (array.address, count, array.dtype, array.writable, True, array.device, None)
+        return CudaArray(memory, array.shape, self._stream, array.owner)
+
+    def _copy(
+        self, src: CudaArray, src_strides: Dims, dst: CudaArray, dst_strides: Dims, shape: Dims, argument: str
+    ) -> None:
+        """Queue a copy of elements from strides to strides."""
+        dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
+        if len(dims) > kMaxNumDims:
+            raise ValueError(
+                f"{argument} of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
+                f"at most {kMaxNumDims} can be copied, so make it contiguous first"
+            )
+        _expand(src.dtype).Launch(self._stream, dims, src, dims, dst, src_strides, dst_strides)
+
+
+@cache
+def _expand(dtype: np.dtype[Any]) -> Expand:
+    return RequirePrimitive(ExpandFactory, DeviceType.kCUDA, dtype, kMaxNumDims)

@@ -1,0 +1,72 @@
+"""What becomes of indices that are out of range, on arrays on a GPU: kernels that report to the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ep.cuda.driver import driver
+from ep.include.data_type import as_data_type
+from ep.ops.cuda.array import CudaArray
+
+if TYPE_CHECKING:
+    from ep.ops.cuda.arrays import CudaArrays
+
+_INT32: Final = np.dtype(np.int32)
+_INT64: Final = np.dtype(np.int64)
+
+
+def _raise(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+    from ep.cuda.kernels.indices import check_kernel  # here Numba is imported
+
+    kernel = check_kernel(as_data_type(indices.dtype))
+    _launch(arrays, kernel, indices, indices.address, indices.size, size, arrays.stream.report_address)
+    return indices
+
+
+def _wrap_negative(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+    if indices.dtype.kind == "u":
+        return _raise(arrays, indices, size)
+    from ep.cuda.kernels.indices import wrap_kernel
+
+    # size may be more than the type holds
+    narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
+    result = arrays.empty(indices.shape, _INT32 if narrow else _INT64)
+    kernel = wrap_kernel(as_data_type(indices.dtype), as_data_type(result.dtype))
+    addresses = indices.address, result.address
+    _launch(arrays, kernel, indices, *addresses, indices.size, size, arrays.stream.report_address)
+    return result
+
+
+def _zero(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+    return indices
+
+
+def _clip(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+    if size == 0:
+        return _raise(arrays, indices, size)
+    from ep.cuda.kernels.indices import clip_kernel
+
+    result = arrays.empty(indices.shape, indices.dtype)
+    last = min(size - 1, int(np.iinfo(indices.dtype).max))
+    kernel = clip_kernel(as_data_type(indices.dtype))
+    _launch(arrays, kernel, indices, indices.address, result.address, indices.size, last)
+    return result
+
+
+def _launch(arrays: CudaArrays, kernel: Any, indices: CudaArray, *words: int) -> None:
+    from ep.cuda.kernels import loader
+
+    loaded = loader.load(driver(), arrays.stream.device_index, kernel)
+    loaded.launch(arrays.stream, indices.size, *words)
+
+
+RESOLVERS: Final[dict[str, Callable[[CudaArrays, CudaArray, int], CudaArray]]] = {
+    "raise": _raise,
+    "wrap_negative": _wrap_negative,
+    "zero": _zero,
+    "clip": _clip,
+}
+"""For each mode, what makes of indices (one at least) those that the primitive reads."""

@@ -1,0 +1,43 @@
+"""The streams that operators launch on, and their order with those of other libraries."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from typing import Any
+
+from ep.cuda.driver import LEGACY_STREAM
+from ep.cuda.stream import CudaStream
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+
+
+@cache
+def default_stream(device_index: int) -> CudaStream:
+    """The stream that operators launch on, one for each device."""
+    device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
+    stream: CudaStream = device.CreateStream()
+    return stream
+
+
+def let_wait(consumer: int, stream: CudaStream) -> None:
+    """Let work queued from now on, on the stream with the handle `consumer`, wait for what is queued on `stream`."""
+    if consumer == stream.handle:
+        return
+    driver, index = stream.device().driver, stream.device_index
+    event = driver.create_event(index, timing=False)
+    try:
+        driver.record_event(index, event, stream.handle)
+        driver.wait_event(index, consumer, event)
+    finally:  # CUDA keeps it until nothing waits for it
+        driver.destroy_event(index, event)
+
+
+def current_stream_of(value: Any, device_index: int) -> int:
+    """The handle of the stream on which the library of an array works now; the default one where that is not known."""
+    library = type(value).__module__.partition(".")[0]
+    if library == "torch":
+        return int(sys.modules["torch"].cuda.current_stream(device_index).cuda_stream)
+    if library == "cupy":
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    return LEGACY_STREAM

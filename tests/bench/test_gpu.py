@@ -1,0 +1,248 @@
+"""The benchmark on a GPU: its options, budget, plan, medians, report and file, on made-up measurements."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu import document as files
+from benchmarks.gpu import options, report, suite
+from benchmarks.gpu.budget import Budget
+from benchmarks.gpu.kinds import AT_COPY_SPEED, kind_of
+from benchmarks.gpu.measure import compared
+from benchmarks.gpu.peers import installed
+from benchmarks.gpu.plan import SIZES, planned
+from benchmarks.gpu.timing import Sample, measured
+from ep.bench.all_cases import SETS
+from ep.bench.builders import DTYPES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def result(ratio=1.2, share=0.95, size=2**26, kind="expand", **more):
+    ours = 1e-3
+    return {
+        **{"set": "expand", "case": "last axis", "kind": kind, "group": "expand", "dtype": "float32", "size": size},
+        **{"elements": size, "bytes": 8 * size, "seconds": {"ep": ours, "torch": (ratio or 0) * ours}},
+        **{"quartiles": {"ep": [ours, ours], "torch": [ours, ours]}, "best_peer": "torch" if ratio else None},
+        **{"ratio": ratio, "share_of_copy": share, "copy_gb_per_s": 4000.0, "wrong": {}, "launch_bound": []},
+        **more,
+    }
+
+
+def made_up(*results, **more):
+    return {
+        **{"device": {"name": "NVIDIA H200", "simulated": False}, "driver": {"version": "580.1", "cuda": "13.0"}},
+        **{"date": "2026-01-02T03:04:05+00:00", "versions": {}, "peers": {"torch": "2.11"}, "absent_peers": {}},
+        **{"tests": {}, "overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": []},
+        **{"results": list(results), **more},
+    }
+
+
+def verdicts(document):
+    return {target.what.partition(":")[0]: target.met for target in report.targets(document)}
+
+
+def test_options():
+    given = options.parse(["--no-tests", "--minutes", "2.5", "--only", "gather", "--sizes", "2^10,2^28"])
+    assert (given.tests, given.minutes, given.only, given.sizes) == (False, 2.5, ("gather",), (2**10, 2**28))
+    assert tuple(SETS) == options.SETS
+    for wrong in (["--only", "startup"], ["--minutes", "0"], ["--minutes", "nan"], ["--peers", "jax"]):
+        with pytest.raises(SystemExit):
+            options.parse(wrong)
+
+
+def test_budget():
+    now = [100.0]
+    budget = Budget(60, lambda: now[0])
+    assert (budget.elapsed(), budget.remaining(), budget.share(0.5)) == (0, 54, 30)
+    now[0] += 40
+    assert (budget.elapsed(), budget.remaining(), budget.share(0.5)) == (40, 14, 14)
+    now[0] += 40
+    assert (budget.remaining(), budget.share(0.5)) == (0, 0)
+    assert Budget(600, lambda: 0.0).remaining() == 590
+
+
+def test_plan_has_every_core_case_once_and_float32_first():
+    plan = list(planned(list(SETS)))
+    keys = [(entry.set, entry.dtype, entry.size, entry.case.name) for entry in plan]
+    assert len(set(keys)) == len(keys)
+    core = {
+        (name, dtype.name, size, case.name)
+        for name in SETS
+        for dtype in DTYPES
+        for size in SIZES
+        for case in SETS[name](size, dtype)
+        if case.core
+    }
+    assert core < set(keys)
+    assert (plan[0].dtype, plan[0].size) == ("float32", 2**24)
+    assert {size for _, _, size, _ in keys} == set(SIZES)
+
+
+def test_plan_of_given_sizes_has_all_their_cases():
+    plan = list(planned(["unary"], ["float16"], [64, 100], "^exp"))
+    assert [(entry.size, entry.case.name) for entry in plan] == [
+        (size, name) for size in (64, 100) for name in ("exp", "exp2", "expm1")
+    ]
+    every = list(planned(["gather"], ["int8"], [2**12]))
+    assert len(every) == len(list(SETS["gather"](2**12, np.dtype(np.int8))))
+
+
+def test_kinds():
+    found = {kind_of(case) for name in SETS for dtype in DTYPES for case in SETS[name](2**16, dtype)}
+    assert set(AT_COPY_SPEED) < found
+    by_name = {case.name: kind_of(case) for case in SETS["gather"](2**16, np.dtype(np.float16))}
+    assert by_name["rows of 256 B"] == "gather, rows below 512 B"
+    assert by_name["rows of 1024 B"] == "gather, rows from 512 B"
+    binary = {case.name: kind_of(case) for case in SETS["binary"](2**16, np.dtype(np.float16))}
+    assert (binary["add, row"], binary["pow, row"]) == ("binary, row", "binary, transcendental")
+    assert binary["add, channel bias"] == "binary, other broadcasts"
+
+
+@pytest.mark.parametrize("count", [1, 2**22, 2**22 + 1, 2**28, 10**8 + 7])
+def test_what_is_compared(count):
+    pieces = compared(count)
+    assert (pieces[0].start, pieces[-1].stop) == (0, count)
+    assert sum(piece.stop - piece.start for piece in pieces) == min(count, 2**22)
+    assert all(0 <= piece.start < piece.stop <= count for piece in pieces)
+
+
+def test_a_launch_bound_case_is_told():
+    samples = [Sample(device, 5.0, ahead) for device, ahead in ((3.0, True), (4.0, False), (5.0, False), (6.0, False))]
+    found = measured(samples, 7)
+    assert (found.device.median, found.host_seconds, found.launches, found.launch_bound) == (4.5, 5.0, 7, True)
+    assert not measured([Sample(50.0, 5.0, False)] * 4, 3).launch_bound  # the kernel hides the launch
+    assert not measured([Sample(3.0, 5.0, True)] * 4, 3).launch_bound  # the stream was kept busy
+
+
+def test_grid():
+    results = [result(2.0), result(0.5), result(3.0, size=2**10, launch_bound=["ep"]), result(None, dtype="int8")]
+    columns, rows = report.grid(results, "ratio")
+    assert columns == ["dtype", "kind", "2^10", "2^26"]
+    assert rows == [["float32", "expand", "3.00*", "1.00"]]
+    assert report.grid([], "ratio") == (["dtype", "kind"], [])
+
+
+def test_what_is_behind():
+    results = [result(0.9), result(0.5), result(0.5, size=2**18), result(0.95), result(None)]
+    assert [r["ratio"] for r in report.behind(results)] == [0.5, 0.9]
+    shares = [result(share=0.8), result(share=0.7), result(share=0.1, size=2**25), result(share=0.1, kind="other")]
+    assert [r["share_of_copy"] for r in report.below_copy(shares)] == [0.7, 0.8]
+
+
+def test_targets():
+    empty = verdicts(made_up())
+    assert set(empty.values()) == {None}
+    overhead = {"relu": {"ep, CudaBuffer": 4.0, "ep, torch array": 5.5, "torch": 9.0}, "add": {"ep, CudaBuffer": 4.5}}
+    graph = {"host_us_per_launch": 0.1, "device_us_per_launch": 1.5, "replay_computes": True}
+    document = made_up(result(1.0), result(1.3), result(0.5, 0.5, 2**18), overhead=overhead, graph=graph)
+    found = verdicts(document)
+    assert found["expand"] is True
+    assert found["binary, row"] is None
+    assert found["every case 0.95 of the best peer from 2^20 elements on"] is True
+    assert found["geometric mean of these ratios 1.1"] is (math.sqrt(1.3) >= 1.1)
+    assert found["a launch from Python, CudaBuffer"] is True
+    assert found["a launch from Python, torch array"] is False
+    assert found["launches are captured in a graph and replayed"] is True
+    assert verdicts(made_up(result(0.94), result(1.5, 0.89)))["expand"] is False
+
+
+def test_report(capsys):
+    entry = {"set": "unary", "dtype": "float64", "size": 2**10, "cases": 12, "why": "no time was left"}
+    tests = {"exit_code": None, "seconds": 200.0, "limit_seconds": 200.0, "last_lines": ["12 passed"]}
+    wrong = result(size=2**20, wrong={"cupy": "TypeError: no bfloat16"})
+    document = made_up(
+        result(0.5, 0.5),
+        wrong,
+        not_measured=[entry, entry | {"size": 2**20}],
+        tests=tests,
+        absent_peers={"cupy": "broken"},
+    )
+    report.show(document, table=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert "NVIDIA H200, driver 580.1, CUDA 13.0, torch 2.11, 2026-01-02T03:04:05+00:00" in lines
+    assert "   0.50  expand last axis, float32, 2^26: 1000.0 us, torch 500.0" in lines
+    assert "   0.50  expand last axis, float32, 2^26: 537 GB/s of 4000" in lines
+    assert "tests: stopped at its limit of 200 s after 200 s: 12 passed" in lines
+    assert "  24 cases, float64, 2^10, 2^20: no time was left" in lines
+    assert "  cupy: broken" in lines
+    assert "  1 with cupy, float32, as expand last axis, float32, 2^20: TypeError: no bfloat16" in lines
+    assert "wrong results of ep: 0" in lines
+    assert any(line.startswith("  MISSED") for line in lines)
+    report.show(made_up(device={"name": "Numba's simulator", "simulated": True}))
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("no figure here says anything about a GPU" in line for line in lines) == 2
+    assert all("no verdict" in line for line in lines[lines.index("targets:") + 1 : -1])
+
+
+def test_file(tmp_path):
+    document = made_up(result(1.23456789), result(2.0))
+    path = tmp_path / "results" / "gpu.json"
+    files.write(path, document)
+    read = json.loads(path.read_text())
+    assert [entry["ratio"] for entry in read["results"]] == [1.235, 2.0]
+    assert {name: value for name, value in read.items() if name != "results"} == {
+        name: value for name, value in document.items() if name != "results"
+    }
+    files.write(path, made_up())
+    assert json.loads(path.read_text())["results"] == []
+    assert os.listdir(path.parent) == ["gpu.json"]
+    assert files.default_path(document) == ROOT / "benchmarks" / "results" / "gpu-nvidia-h200-2026-01-02.json"
+
+
+def test_the_suite_is_run_and_ended():
+    done = suite.run(60, [sys.executable, "-c", "print('a'); raise SystemExit(3)"])
+    assert (done["exit_code"], done["failed"], done["last_lines"]) == (3, True, ["a"])
+    done = suite.run(60, [sys.executable, "-c", "print('2 passed')"])
+    assert (done["exit_code"], done["failed"]) == (0, False)
+    begun = "import time; print('begun', flush=True)\ntry: time.sleep(60)\nexcept KeyboardInterrupt: print('1 failed')"
+    done = suite.run(2, [sys.executable, "-c", begun])
+    assert done["exit_code"] is None
+    assert done["last_lines"] == ["begun", "1 failed"]
+    assert done["failed"]
+    assert done["seconds"] < 30
+
+
+def test_the_suite_has_all_tests_and_those_of_the_device_first():
+    python, *arguments = suite.command()
+    paths = [argument for argument in arguments if argument.startswith("tests/")]
+    assert (python, arguments[:2]) == (sys.executable, ["-m", "pytest"])
+    assert paths[:3] == ["tests/cuda", "tests/primitive", "tests/ops"]
+    assert len(set(paths)) == len(paths)
+    found = {path for entry in paths for path in [ROOT / entry, *(ROOT / entry).rglob("test_*.py")]}
+    assert set((ROOT / "tests").rglob("test_*.py")) <= found
+    assert arguments[2 + len(paths) :][:3] == ["--device", "cuda", "-q"]
+
+
+def test_peers_that_do_not_work_are_listed(monkeypatch):
+    monkeypatch.setattr("benchmarks.gpu.peers._ADAPTERS", {"torch": "no_such_module", "ep_no_such_library": "x"})
+    monkeypatch.setattr("benchmarks.gpu.peers.find_spec", lambda name: True if name == "torch" else None)
+    peers, absent = installed(["torch", "ep_no_such_library"], None)
+    assert peers == []
+    assert "no_such_module" in absent["torch"]
+    assert absent["ep_no_such_library"] == "not installed"
+    assert installed([], None)[1]["torch"] == "not asked for"
+
+
+def test_without_a_gpu_it_says_so():
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "NUMBA_ENABLE_CUDASIM": "0"}
+    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--minutes", "1"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no CUDA device" in done.stderr
+
+
+def test_figures_of_the_simulator_are_not_written(tmp_path):
+    pytest.importorskip("cuda.bindings")
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--json", str(tmp_path / "gpu.json")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "they mean nothing" in done.stderr
+    assert os.listdir(tmp_path) == []

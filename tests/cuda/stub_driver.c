@@ -1,0 +1,177 @@
+/* A libcuda.so.1 without a GPU: device memory is host memory, work is done at once, and launches are logged to stderr.
+ * It is stricter than the real one in that nothing works on a thread without a current context.
+ * Environment: STUB_LOG logs calls; STUB_MISALIGN gives addresses that are aligned to 256 bytes only;
+ * STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700 };
+
+typedef int Result;
+typedef unsigned long long Address;
+
+static const size_t memory = 1ull << 33;
+static char contexts[2];
+static __thread char *stack[64];
+static __thread int depth;
+
+static int is_set(const char *name) { return getenv(name) != NULL; }
+
+static void say(const char *format, ...) {
+  va_list arguments;
+  if (!is_set("STUB_LOG")) return;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+}
+
+#define NEEDS_CONTEXT \
+  if (depth == 0) return INVALID_CONTEXT
+
+Result cuInit(unsigned flags) { return 0; }
+Result cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+Result cuDeviceGetCount(int *count) { return *count = 2, 0; }
+Result cuDeviceGet(int *device, int ordinal) { return *device = ordinal, 0; }
+Result cuDeviceGetName(char *name, int length, int device) { return snprintf(name, length, "Stub %d", device), 0; }
+Result cuDeviceTotalMem(size_t *bytes, int device) { return *bytes = memory, 0; }
+
+Result cuDeviceGetAttribute(int *value, int attribute, int device) {
+  switch (attribute) {
+    case 1: *value = 1024; return 0;  /* threads per block */
+    case 16: *value = 132; return 0;  /* multiprocessors */
+    case 39: *value = 2048; return 0; /* threads per multiprocessor */
+    case 75: *value = 9; return 0;    /* compute capability */
+    case 76: *value = 0; return 0;
+    case 115: *value = 1; return 0;   /* memory pools */
+    default: return INVALID_VALUE;
+  }
+}
+
+Result cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &contexts[device], 0; }
+Result cuCtxPushCurrent(void *context) { return stack[depth++] = context, 0; }
+Result cuCtxPopCurrent(void **context) { NEEDS_CONTEXT; return *context = stack[--depth], 0; }
+Result cuCtxSetCurrent(void *context) { return stack[depth ? depth - 1 : depth++] = context, 0; }
+Result cuCtxGetDevice(int *device) { NEEDS_CONTEXT; return *device = stack[depth - 1] - contexts, 0; }
+Result cuCtxSynchronize(void) { NEEDS_CONTEXT; return 0; }
+
+Result cuMemAlloc(Address *address, size_t size) {
+  void *block;
+  NEEDS_CONTEXT;
+  if (size > memory || posix_memalign(&block, 512, size + 512)) return OUT_OF_MEMORY;
+  *address = (Address)block + (is_set("STUB_MISALIGN") ? 256 : 0);
+  return 0;
+}
+Result cuMemFree(Address address) { NEEDS_CONTEXT; return say("free %llx\n", address), 0; }
+Result cuMemAllocAsync(Address *address, size_t size, void *stream) { return cuMemAlloc(address, size); }
+Result cuMemFreeAsync(Address address, void *stream) { NEEDS_CONTEXT; return 0; }
+Result cuMemHostAlloc(void **address, size_t size, unsigned flags) {
+  NEEDS_CONTEXT;
+  return posix_memalign(address, 4096, size) ? OUT_OF_MEMORY : 0;
+}
+Result cuMemFreeHost(void *address) { NEEDS_CONTEXT; return free(address), 0; }
+Result cuMemGetInfo(size_t *unused, size_t *total) { NEEDS_CONTEXT; return *unused = memory / 2, *total = memory, 0; }
+Result cuMemcpyAsync(Address dst, Address src, size_t size, void *stream) {
+  NEEDS_CONTEXT;
+  return memmove((void *)dst, (void *)src, size), 0;
+}
+Result cuMemsetD8Async(Address dst, unsigned char byte, size_t size, void *stream) {
+  NEEDS_CONTEXT;
+  return memset((void *)dst, byte, size), 0;
+}
+Result cuPointerGetAttribute(void *value, int attribute, Address address) {
+  if (attribute != 9 || address == 4096) return INVALID_VALUE; /* the device's ordinal; memory it does not know */
+  return *(int *)value = 0, 0;
+}
+
+Result cuStreamCreate(void **stream, unsigned flags) {
+  static uintptr_t last = 0x5000;
+  NEEDS_CONTEXT;
+  return *stream = (void *)(last += 16), say("stream %p flags %u\n", *stream, flags), 0;
+}
+Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; return say("destroy %p\n", stream), 0; }
+Result cuStreamSynchronize(void *stream) { NEEDS_CONTEXT; return is_set("STUB_FAULT") ? ILLEGAL : 0; }
+Result cuStreamQuery(void *stream) { NEEDS_CONTEXT; return is_set("STUB_BUSY") ? NOT_READY : 0; }
+Result cuStreamIsCapturing(void *stream, int *status) { NEEDS_CONTEXT; return *status = is_set("STUB_CAPTURE"), 0; }
+Result cuStreamGetDevice(void *stream, int *device) { return *device = 0, 0; }
+Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  NEEDS_CONTEXT;
+  return say("%p waits\n", stream), 0;
+}
+
+Result cuEventCreate(void **event, unsigned flags) {
+  NEEDS_CONTEXT;
+  return *event = calloc(1, sizeof(struct timespec)), say("event flags %u\n", flags), 0;
+}
+Result cuEventDestroy(void *event) { NEEDS_CONTEXT; return free(event), 0; }
+Result cuEventRecord(void *event, void *stream) {
+  NEEDS_CONTEXT;
+  return say("record on %p\n", stream), clock_gettime(CLOCK_MONOTONIC, event);
+}
+Result cuEventQuery(void *event) { NEEDS_CONTEXT; return is_set("STUB_BUSY") ? NOT_READY : 0; }
+Result cuEventSynchronize(void *event) { NEEDS_CONTEXT; return 0; }
+Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
+  struct timespec *from = start, *to = end;
+  NEEDS_CONTEXT;
+  *milliseconds = (to->tv_sec - from->tv_sec) * 1e3 + (to->tv_nsec - from->tv_nsec) * 1e-6;
+  return 0;
+}
+
+Result cuStreamBeginCapture(void *stream, int mode) { NEEDS_CONTEXT; return say("capture %p mode %d\n", stream, mode), 0; }
+Result cuStreamEndCapture(void *stream, void **graph) {
+  NEEDS_CONTEXT;
+  return *graph = (void *)0xa0, say("captured %p\n", stream), 0;
+}
+Result cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  return *executable = (void *)0xb0, say("instantiate %p flags %llu\n", graph, flags), 0;
+}
+Result cuGraphLaunch(void *executable, void *stream) { return say("replay %p on %p\n", executable, stream), 0; }
+Result cuGraphDestroy(void *graph) { return say("destroy graph %p\n", graph), 0; }
+Result cuGraphExecDestroy(void *executable) { return say("destroy executable %p\n", executable), 0; }
+
+Result cuThreadExchangeStreamCaptureMode(int *mode) {
+  static __thread int current;
+  int former = current;
+  return current = *mode, *mode = former, 0;
+}
+Result cuLibraryLoadData(void **library, const void *code, void *a, void *b, unsigned n, void *c, void *d, unsigned m) {
+  return *library = (void *)0x77, say("load %.8s, %u and %u options\n", (const char *)code, n, m), 0;
+}
+Result cuLibraryGetKernel(void **kernel, void *library, const char *name) {
+  if (strcmp(name, "ep_kernel")) return NOT_FOUND;
+  return *kernel = (void *)0x88, 0;
+}
+Result cuKernelGetFunction(void **function, void *kernel) { NEEDS_CONTEXT; return *function = (void *)0x99, 0; }
+Result cuFuncLoad(void *function) { NEEDS_CONTEXT; return say("loaded %p\n", function), 0; }
+Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
+  NEEDS_CONTEXT;
+  return *blocks = 2048 / threads, 0;
+}
+Result cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                      unsigned shared, void *stream, void **parameters, void **extra) {
+  NEEDS_CONTEXT;
+  say("launch %p (%u,%u,%u) (%u,%u,%u) shared %u stream %p words %lld %lld extra %p device %d\n", kernel, gx, gy, gz,
+      bx, by, bz, shared, stream, *(long long *)parameters[0], *(long long *)parameters[1], (void *)extra,
+      (int)(stack[depth - 1] - contexts));
+  return 0;
+}
+
+Result cuGetErrorName(int error, const char **name) {
+  return *name = error == ILLEGAL ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_THE_STUB", 0;
+}
+Result cuGetErrorString(int error, const char **meaning) {
+  return *meaning = error == ILLEGAL ? "an illegal memory access was encountered" : "the stub says no", 0;
+}
+
+Result cuGetProcAddress_v2(const char *name, void **function, int version, uint64_t flags, int *status) {
+  Dl_info self;
+  dladdr((void *)cuGetProcAddress_v2, &self);
+  *function = dlsym(dlopen(self.dli_fname, RTLD_NOLOAD | RTLD_NOW), name);
+  if (status) *status = *function == NULL;
+  return *function ? 0 : NOT_FOUND;
+}

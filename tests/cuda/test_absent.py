@@ -1,0 +1,154 @@
+"""Where CUDA packages, driver or GPU are missing: everything else works, and what is missing is named."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ep.cuda import cuda_driver, device_manager, packages
+from ep.cuda.cuda_driver import CudaDriver
+from ep.cuda.device_manager import CudaDeviceManager
+from ep.include import DeviceUnavailableError
+from tests.subprocesses import run
+
+# a process on a machine without a driver, whatever this machine has
+NO_DRIVER = "import ep.cuda.cuda_driver as real\nreal._LIBRARY = 'libnothing.so.1'\n"
+GPU = {"NUMBA_ENABLE_CUDASIM": "0"}
+
+NO_COMPILER = """
+import sys
+assert not {"numba", "llvmlite", "cuda", "numba_cuda"} & {name.partition(".")[0] for name in sys.modules}
+"""
+
+
+def test_the_rest_works_and_loads_nothing():
+    run(
+        f"""{NO_DRIVER}
+import ep
+from ep.include.primitive import GatherFactory, registered
+
+cuda = ep.DeviceType.kCUDA
+manager = ep.DeviceManagerRegistry.GetDeviceManager(cuda)
+assert manager.GetDeviceCount() == 0
+assert manager.GetActiveDeviceIndex() == 0
+assert ep.NewPrimitive(GatherFactory, cuda, "float32", "int64") is None
+assert ep.NewPrimitive(GatherFactory, ep.DeviceType.kCPU, "float32", "int64") is not None
+assert {{entry.device_type.tag for entry in registered()}} >= {{"cpu", "cuda"}}
+try:
+    ep.RequirePrimitive(GatherFactory, cuda, "float32", "int64")
+except ep.UnsupportedPrimitiveError as error:
+    assert str(error).startswith(
+        f"Gather(kFloat, kInt64) on cuda is not supported: the device is absent: {{manager.WhyUnavailable()}}"
+    ), error
+else:
+    raise AssertionError
+try:
+    ep.DeviceManagerRegistry.GetDevice(cuda, 0)
+except ep.DeviceUnavailableError as error:
+    assert str(error) == f"there is no CUDA device: {{manager.WhyUnavailable()}}", error
+else:
+    raise AssertionError
+{NO_COMPILER}""",
+        **GPU,
+    )
+
+
+def test_it_is_imported_when_first_asked_for():
+    run("import sys, ep\nassert 'ep.cuda' not in sys.modules\nassert ep.DeviceType.kCUDA.tag == 'cuda'" + NO_COMPILER)
+
+
+@pytest.mark.parametrize("command", ["list", "devices"])
+def test_commands_work_without_it(command):
+    printed = run(f"{NO_DRIVER}from ep.cli.main import main\nassert main(['{command}']) == 0\n{NO_COMPILER}", **GPU)
+    assert "cuda" in printed
+
+
+def test_a_run_of_tests_for_it_ends_at_once():
+    options = ["--device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
+    said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True, **GPU)
+    assert said.startswith("ERROR: --device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1")
+
+
+class FakeCuda(SimpleNamespace):
+    """The functions of `cuda.bindings.driver` that are called before there is a device, with answers to choose."""
+
+    def __init__(self, init=0, version=13000, count=1):
+        super().__init__(
+            cuInit=lambda flags: (init,),
+            cuDriverGetVersion=lambda: (0, version),
+            cuDeviceGetCount=lambda: (0, count),
+            cuGetErrorName=lambda result: (0, b"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+            cuGetErrorString=lambda result: (0, b"system has unsupported display driver / cuda driver combination"),
+        )
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A real driver with everything it looks for, none of which is used."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(packages, "version_of", lambda package: "13.5.0")
+    monkeypatch.setattr(cuda_driver, "version_of", lambda package: "13.5.0")
+    monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: None)
+    driver = CudaDriver()
+    driver._cuda = FakeCuda()
+    return driver
+
+
+def test_everything_is_there(driver):
+    assert (driver.device_count(), driver.why_unavailable()) == (1, None)
+
+
+@pytest.mark.parametrize("missing", [("numba-cuda",), ("numba-cuda", "cuda-bindings")])
+def test_no_packages(driver, monkeypatch, missing):
+    monkeypatch.setattr(packages, "version_of", lambda package: None if package in missing else "1")
+    assert driver.device_count() == 0
+    assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
+
+
+def test_no_driver(driver, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(packages, "version_of", lambda package: "13.5.0")
+    monkeypatch.setattr(cuda_driver, "_LIBRARY", "libnothing.so.1")
+    assert driver.device_count() == 0
+    assert driver.why_unavailable().startswith("no NVIDIA driver was found (libnothing.so.1: ")
+
+
+def test_no_gpu(driver, monkeypatch):
+    driver._cuda = FakeCuda(init=100)
+    assert (driver.device_count(), driver.why_unavailable()) == (0, "the NVIDIA driver finds no GPU")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    hidden = CudaDriver()
+    hidden._cuda = FakeCuda(count=0)
+    assert hidden.why_unavailable() == "the NVIDIA driver finds no GPU (CUDA_VISIBLE_DEVICES is '')"
+
+
+def test_what_the_driver_said(driver):
+    driver._cuda = FakeCuda(init=803)
+    assert driver.why_unavailable() == (
+        "the NVIDIA driver cannot be used: cuInit: system has unsupported display driver / cuda driver combination "
+        "(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, error 803)"
+    )
+
+
+def test_an_older_driver(driver):
+    driver._cuda = FakeCuda(version=12040)
+    assert driver.why_unavailable() == (
+        "the NVIDIA driver supports CUDA 12.4, and the installed CUDA packages need 13.0; install a newer driver"
+    )
+
+
+def test_a_driver_that_lacks_a_function(driver):
+    def missing(flags):
+        raise RuntimeError('Function "cuInit" not found')
+
+    driver._cuda.cuInit = missing
+    assert driver.why_unavailable() == 'the NVIDIA driver cannot be used: Function "cuInit" not found'
+
+
+def test_the_manager_says_so(driver, monkeypatch):
+    driver._cuda = FakeCuda(init=100)
+    monkeypatch.setattr(device_manager, "driver", lambda: driver)
+    manager = CudaDeviceManager()
+    assert manager.GetDeviceCount() == 0
+    for ask in (manager.GetDevice, manager.SetActiveDeviceByIndex):
+        with pytest.raises(DeviceUnavailableError, match="there is no CUDA device: the NVIDIA driver finds no GPU"):
+            ask(0)

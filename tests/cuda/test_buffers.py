@@ -1,0 +1,238 @@
+"""What counts as a buffer on CUDA: arrays of all libraries with the interface, and what is told about those refused.
+
+PyTorch and CuPy need a GPU for arrays on one, so classes stand in for theirs that answer as theirs do.
+"""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ep import AllocationOptions
+from ep.cuda import buffers
+from ep.cuda.buffers import as_address, interface_of
+from ep.include import DataType
+
+F32, BF16 = DataType.kFloat, DataType.kBFloat16
+
+
+@pytest.fixture(autouse=True)
+def no_adapters_are_left(monkeypatch):
+    monkeypatch.setattr(buffers, "ADAPTERS", dict(buffers.ADAPTERS))
+
+
+@pytest.fixture
+def buffer(cuda):
+    """Eight float32 on the device."""
+    return cuda.Alloc(AllocationOptions(), 32).view(np.float32)
+
+
+class Interface:
+    """An array with `__cuda_array_interface__`."""
+
+    def __init__(self, address, shape=(8,), typestr="<f4", read_only=False, **more):
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": typestr,
+            "data": (address, read_only),
+        } | more
+
+
+def named(module, name, **attributes):
+    """An object whose class says that it comes from another library."""
+    kind = type(name, (SimpleNamespace,), {"__module__": module, "__hash__": object.__hash__})
+    return kind(**attributes)
+
+
+class TestOwn:
+    def test_addresses(self, stream, buffer):
+        assert as_address(buffer, "src", F32, 8, stream, writable=True) == buffer.address
+        assert as_address(buffer[3:], "src", F32, 5, stream) == buffer.address + 12
+
+    def test_refusals(self, stream, buffer):
+        with pytest.raises(TypeError, match=r"src has dtype float32; this primitive takes float64 \(kDouble\)"):
+            as_address(buffer, "src", DataType.kDouble, 1, stream)
+        with pytest.raises(ValueError, match="src has 5 elements; at least 6 are needed"):
+            as_address(buffer[3:], "src", F32, 6, stream)
+
+    def test_another_device(self, stream, buffer):
+        elsewhere = type(buffer)(buffer._driver, (*buffer.memory[:5], 1, None), buffer.allocation)
+        with pytest.raises(ValueError, match="src is on cuda:1; the stream is one of cuda:0"):
+            as_address(elsewhere, "src", F32, 8, stream)
+
+
+class TestHost:
+    @pytest.mark.parametrize(
+        ("array", "words"),
+        [
+            (np.zeros(8, np.float32), "not ndarray, which lies in host memory; copy_from_host of a buffer from Alloc"),
+            (np.float32(1), "src must be an array on a CUDA device, not float32$"),
+            ([1.0] * 8, "src must be an array on a CUDA device, not list$"),
+            (2.0, "src must be an array on a CUDA device, not float$"),
+            (memoryview(b"12345678"), "not memoryview$"),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_it_is_refused(self, stream, array, words):
+        with pytest.raises(TypeError, match=words):
+            as_address(array, "src", F32, 1, stream)
+
+    def test_pinned_memory_is_the_hosts(self, cuda, stream):
+        with pytest.raises(TypeError, match="which lies in host memory"):
+            as_address(cuda.AllocPinned(AllocationOptions(), 32).view(np.float32), "src", F32, 8, stream)
+
+    def test_memory_that_cuda_does_not_know(self, cuda, stream, buffer, monkeypatch):
+        monkeypatch.setattr(cuda.driver, "device_of", lambda address: None)
+        with pytest.raises(TypeError, match="src must be an array on a CUDA device, not Interface"):
+            as_address(Interface(buffer.address), "src", F32, 8, stream)
+
+
+class TestInterface:
+    def test_addresses(self, stream, buffer):
+        for array in (Interface(buffer.address), Interface(buffer.address, (2, 1, 4), strides=(16, 99, 4))):
+            assert as_address(array, "src", F32, 8, stream, writable=True) == buffer.address
+
+    def test_what_it_says(self, buffer):
+        assert interface_of(Interface(buffer.address, (2, 3), "<i2", stream=2)) == (
+            *(buffer.address, 6, np.dtype(np.int16), True, True, 0, 2),
+        )
+        assert interface_of(Interface(0, (0, 3), strides=(7, 7))) == (0, 0, np.dtype(np.float32), True, True, 0, None)
+        assert interface_of(Interface(None, (0,)))[:2] == (0, 0)
+        assert interface_of(Interface(buffer.address, mask=object())) is None
+
+    @pytest.mark.parametrize(
+        ("shape", "strides", "contiguous"),
+        [
+            ((2, 4), None, True),
+            ((2, 4), (16, 4), True),
+            ((1, 4), (7, 4), True),
+            ((), (), True),
+            ((4, 2), (4, 16), False),
+            ((4,), (8,), False),
+            ((4,), (-4,), False),
+            ((2, 0), (1, 1), True),
+        ],
+    )
+    def test_strides(self, stream, buffer, shape, strides, contiguous):
+        array = Interface(buffer.address, shape, strides=strides)
+        if contiguous:
+            as_address(array, "src", F32, 0, stream)
+        else:
+            with pytest.raises(ValueError, match="src is not C-contiguous"):
+                as_address(array, "src", F32, 0, stream)
+
+    def test_read_only(self, stream, buffer):
+        array = Interface(buffer.address, read_only=True)
+        as_address(array, "src", F32, 8, stream)
+        with pytest.raises(ValueError, match="dst is read-only"):
+            as_address(array, "dst", F32, 8, stream, writable=True)
+
+    def test_bfloat16_that_it_cannot_name(self, stream, buffer):
+        array = Interface(buffer.address, typestr="<V2")
+        assert as_address(array, "src", BF16, 8, stream) == buffer.address
+        with pytest.raises(TypeError, match="src has dtype"):
+            as_address(array, "src", DataType.kFloat16, 8, stream)
+
+    @pytest.mark.parametrize(("producer", "waited_for"), [(None, []), (1, [1]), (2, [2]), ("own", [])])
+    def test_its_stream_is_waited_for(self, cuda, stream, buffer, monkeypatch, producer, waited_for):
+        recorded = []
+        record = cuda.driver.record_event
+        monkeypatch.setattr(
+            cuda.driver,
+            "record_event",
+            lambda device, event, on: recorded.append(on) or record(device, event, on),
+        )
+        handle = stream.handle if producer == "own" else producer
+        as_address(Interface(buffer.address, stream=handle), "src", F32, 8, stream)
+        assert recorded == waited_for
+
+    def test_a_buffer_of_ours_through_it(self, stream, buffer):
+        array = SimpleNamespace(__cuda_array_interface__=buffer.__cuda_array_interface__)
+        assert as_address(array, "src", F32, 8, stream) == buffer.address
+        halves = buffer.view(ml_dtypes.bfloat16)
+        array = SimpleNamespace(__cuda_array_interface__=halves.__cuda_array_interface__)
+        assert as_address(array, "src", BF16, 16, stream) == buffer.address
+
+
+class TestPyTorch:
+    def tensor(self, address, dtype="torch.float32", device=0, contiguous=True, name="Tensor"):
+        return named(
+            "torch" if name == "Tensor" else "torch.nn.parameter",
+            name,
+            dtype=dtype,
+            device="cpu" if device < 0 else f"cuda:{device}",
+            data_ptr=lambda: address,
+            numel=lambda: 8,
+            get_device=lambda: device,
+            is_contiguous=lambda: contiguous,
+        )
+
+    @pytest.mark.parametrize("name", ["Tensor", "Parameter"])
+    def test_addresses(self, stream, buffer, name):
+        assert as_address(self.tensor(buffer.address, name=name), "src", F32, 8, stream) == buffer.address
+
+    def test_data_types(self, stream, buffer):
+        for data_type in (BF16, DataType.kBool, DataType.kFloat16, DataType.kInt64, DataType.kComplex64):
+            tensor = self.tensor(buffer.address, f"torch.{data_type.dtype.name}")
+            assert as_address(tensor, "src", data_type, 8, stream) == buffer.address
+        with pytest.raises(TypeError, match="src has dtype"):
+            as_address(self.tensor(buffer.address, "torch.float8_e4m3fn"), "src", F32, 8, stream)
+
+    def test_refusals(self, stream, buffer):
+        with pytest.raises(TypeError, match="src must be an array on a CUDA device, not Tensor on cpu; copy it"):
+            as_address(self.tensor(buffer.address, device=-1), "src", F32, 8, stream)
+        with pytest.raises(ValueError, match="src is on cuda:1; the stream is one of cuda:0"):
+            as_address(self.tensor(buffer.address, device=1), "src", F32, 8, stream)
+        with pytest.raises(ValueError, match="src is not C-contiguous"):
+            as_address(self.tensor(buffer.address, contiguous=False), "src", F32, 8, stream)
+
+
+def test_cupy(cuda, stream, buffer, monkeypatch):
+    """Its arrays are in order with CuPy's current stream."""
+    current = SimpleNamespace(ptr=0)
+    module = ModuleType("cupy.cuda")
+    module.get_current_stream = lambda: current
+    monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", module)
+    array = named(
+        "cupy",
+        "ndarray",
+        data=SimpleNamespace(ptr=buffer.address, device_id=0),
+        size=8,
+        dtype=np.dtype(np.float32),
+        flags=SimpleNamespace(c_contiguous=True),
+    )
+    waited = []
+    monkeypatch.setattr(type(stream), "wait_for", lambda self, producer: waited.append(producer))
+    assert as_address(array, "src", F32, 8, stream) == buffer.address
+    assert waited == [0]
+
+
+class TestNumba:
+    def test_arrays_of_the_device(self, stream, buffer):
+        array = named(
+            "numba.cuda.cudadrv.devicearray",
+            "DeviceNDArray",
+            device_ctypes_pointer=SimpleNamespace(value=buffer.address),
+            gpu_data=SimpleNamespace(context=SimpleNamespace(device=SimpleNamespace(id=0))),
+            size=8,
+            dtype=np.dtype(np.float32),
+            stream=0,
+            is_c_contiguous=lambda: True,
+        )
+        assert as_address(array, "src", F32, 8, stream) == buffer.address
+
+    def test_arrays_of_the_simulator(self, cuda, stream):
+        if not cuda.simulated:
+            pytest.skip("this is a GPU")
+        from numba import cuda as numba_cuda
+
+        values = np.arange(8, dtype=np.float32)
+        array = numba_cuda.to_device(values)
+        address = as_address(array, "src", F32, 8, stream)
+        part = cuda.Alloc(AllocationOptions(), 32).view(np.float32)
+        cuda.driver.copy(0, part.address, address, 32, stream.handle)
+        np.testing.assert_array_equal(part.copy_to_host(stream), values)

@@ -1,0 +1,60 @@
+"""What `ep devices` and `ep doctor` say of CUDA devices, and which commands leave a simulated one out."""
+
+import json
+
+import pytest
+
+from ep import DeviceType
+from ep.cli import cuda as cli
+from ep.cli import doctor, present
+from ep.cli.main import main
+from ep.include import DeviceManagerRegistry
+
+
+def test_devices(cuda, capsys):
+    assert main(["devices", "--format", "json"]) == 0
+    (row,) = [row for row in json.loads(capsys.readouterr().out) if row["tag"] == "cuda"]
+    assert row["why_unavailable"] is None
+    device = row["devices"][0]
+    assert device["device"] == "cuda:0"
+    assert device["name"] == cuda.properties.name
+    assert device["memory"] == cuda.properties.total_memory
+    assert device["simulated"] == cuda.simulated
+    assert main(["devices"]) == 0
+    assert f"name: {cuda.properties.name}, compute_capability: " in capsys.readouterr().out
+
+
+def test_doctor(cuda, monkeypatch):
+    monkeypatch.setattr(doctor, "_computes", lambda device: iter(()))
+    (finding,) = [finding for finding in doctor._devices() if finding.what == "cuda:0"]
+    assert finding.details.startswith(f"{cuda.properties.name}, compute capability ")
+    assert ("NUMBA_ENABLE_CUDASIM is set" in finding.details) == cuda.simulated
+    assert ("GiB free, the driver supports CUDA " in finding.details) != cuda.simulated
+
+
+def test_doctor_goes_on_where_a_gpu_cannot_be_used(cuda, monkeypatch):
+    def full(device):
+        raise MemoryError("cuDevicePrimaryCtxRetain: out of memory")
+
+    monkeypatch.setattr(doctor, "_computes", lambda device: iter(()))
+    monkeypatch.setattr(type(cuda), "memory_figures", full)
+    findings = [finding for finding in doctor._devices() if finding.what.startswith("cuda:")]
+    assert findings[0] == ("cuda:0", "fail", "MemoryError: cuDevicePrimaryCtxRetain: out of memory")
+
+
+def test_a_simulated_device_is_used_by_name_only(cuda):
+    assert present.devices([DeviceType.kCUDA])[0] is cuda
+    assert (cuda in present.devices()) != cuda.simulated
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_versions(monkeypatch, installed):
+    monkeypatch.setattr(cli, "version_of", lambda package: "1.2" if installed and package != "cuda-core" else None)
+    want = "1.2, with cuda-bindings 1.2, cuda-core (missing), nvidia-nvvm 1.2, nvidia-nvjitlink 1.2"
+    assert cli.versions() == (want if installed else None)
+
+
+def test_other_devices_have_nothing_of_it():
+    cpu = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
+    assert cli.facts(cpu) == {}
+    assert cli.details(cpu) is None

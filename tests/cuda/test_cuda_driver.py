@@ -1,0 +1,260 @@
+"""The real driver wrapper, through the real `cuda.bindings`, on a stand-in for the driver's library.
+
+The stand-in (`stub_driver.c`) computes nothing, but has memory, contexts, streams and events, so the whole device layer
+runs on it. What only a GPU can show is not shown here.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ep.cuda.packages import why_no_packages
+from tests.subprocesses import SOURCES
+
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
+    pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
+    pytest.mark.skipif(why_no_packages() is not None, reason=str(why_no_packages())),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where a libcuda.so.1 is that needs no GPU."""
+    folder = tmp_path_factory.mktemp("stub")
+    source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
+    command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
+    return folder
+
+
+@pytest.fixture
+def python(folder):
+    """Runs Python where the stand-in is the driver; returns what it prints, to either stream."""
+
+    def run(*arguments, **environment):
+        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES, "NUMBA_ENABLE_CUDASIM": "0"}
+        done = subprocess.run(
+            [sys.executable, "-P", *arguments],
+            env={**os.environ, **own, **environment},
+            cwd=SOURCES,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout.splitlines()
+
+    return run
+
+
+BEGIN = """
+import threading
+from ep import *
+from ep.cuda.driver import CudaError, ParameterBlock
+from ep.cuda.stream import CudaStream
+cuda = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
+driver = cuda.driver
+"""
+
+
+@pytest.mark.parametrize("environment", [{}, {"STUB_MISALIGN": "1"}], ids=["aligned", "misaligned"])
+def test_the_device_layer(python, environment):
+    tests = [str(Path(__file__).with_name(name)) for name in ("test_device_layer.py", "test_buffers.py")]
+    lines = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "--device", "cuda", **environment)
+    assert re.match(r"\d\d+ passed", lines[-1])
+
+
+def test_launches(python):
+    code = f"""{BEGIN}
+stream = cuda.CreateStream()
+function = driver.load_function(0, b"\\x7fELFcode", "ep_kernel")
+assert driver.max_active_blocks(0, function, 256) == 8
+block = ParameterBlock(2)
+block.words[0], block.words[1] = 41, -42
+def launch(device, grid, stream):
+    driver.launch(device, function, (grid, 2, 3), (4, 5, 6), 7, stream, block)
+launch(0, 1, stream.handle)
+driver.set_current_device(1)
+launch(0, 2, stream.handle)
+launch(0, 3, 1)
+thread = threading.Thread(target=launch, args=(0, 4, stream.handle))
+thread.start()
+thread.join()
+assert driver.current_device() == 1
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert "load \x7fELFcode, 0 and 0 options" in lines
+    assert "loaded 0x99" in lines
+    launches = [line for line in lines if line.startswith("launch")]
+    rest = "(4,5,6) shared 7 stream {} words 41 -42 extra (nil) device {}"
+    assert launches == [
+        f"launch 0x88 (1,2,3) {rest.format('0x5010', 0)}",  # on a thread that was new to CUDA
+        f"launch 0x88 (2,2,3) {rest.format('0x5010', 1)}",  # a kernel goes where its stream is
+        f"launch 0x88 (3,2,3) {rest.format('0x1', 0)}",  # and on the default stream of the device it is for
+        f"launch 0x88 (4,2,3) {rest.format('0x5010', 0)}",
+    ]
+
+
+def test_errors(python):
+    python(
+        "-c",
+        f"""{BEGIN}
+for ask, error, message in [
+    (lambda: driver.load_function(0, b"code", "none"), CudaError,
+     "cuLibraryGetKernel: the stub says no (CUDA_ERROR_OF_THE_STUB, error 500)"),
+    (lambda: driver.alloc(0, 2**40), MemoryError, "cuMemAlloc: out of memory"),
+]:
+    try:
+        ask()
+    except error as caught:
+        assert str(caught) == message, caught
+    else:
+        raise AssertionError(message)
+assert driver.current_device() == 0  # and no context was left on the stack
+try:
+    driver._ask(driver._cuda.cuCtxGetDevice)
+except CudaError as caught:
+    assert caught.code == 201
+else:
+    raise AssertionError
+assert driver.device_of(2**20) == 0
+assert driver.device_of(4096) is None
+""",
+    )
+
+
+def test_a_forked_process_is_told(python):
+    python(
+        "-c",
+        f"""{BEGIN}
+import os
+driver.create_event(0)
+child = os.fork()
+if child == 0:
+    try:
+        driver.load_function(0, b"code", "none")
+    except CudaError as caught:
+        os._exit(0 if "start it by 'spawn'" in str(caught) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""",
+    )
+
+
+def test_an_exit_with_everything_in_use_is_silent(python):
+    code = f"""{BEGIN}
+stream, event, options = cuda.CreateStream(), cuda.CreateEvent(), AllocationOptions()
+kept = [cuda.Alloc(options, 8), stream.AllocAsync(8), cuda.AllocPinned(options, 8), stream]
+kept.append(kept)
+"""
+    assert python("-c", code) == []
+
+
+def test_an_illegal_access(python):
+    python(
+        "-c",
+        f"""{BEGIN}
+stream = cuda.CreateStream()
+try:
+    stream.Sync()
+except CudaError as caught:
+    assert str(caught) == (
+        "cuStreamSynchronize: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS, error 700)"
+    ), caught
+else:
+    raise AssertionError
+""",
+        STUB_FAULT="1",
+    )
+
+
+def test_what_is_not_done_yet(python):
+    python(
+        "-c",
+        f"""{BEGIN}
+stream, event = cuda.CreateStream(), cuda.CreateEvent()
+stream.RecordEvent(event)
+assert not event.QueryDone()
+assert stream.GetAsyncError() is None
+""",
+        STUB_BUSY="1",
+    )
+
+
+def test_streams_and_events_have_the_right_flags(python):
+    lines = python(
+        "-c", f"{BEGIN}stream = cuda.CreateStream()\nevent = cuda.CreateEvent()\nstream.wait_for(0x77)", STUB_LOG="1"
+    )
+    assert lines[:5] == [
+        "stream 0x5010 flags 0",  # in order with the legacy default stream
+        "event flags 0",  # with timing
+        "event flags 2",  # without
+        "record on 0x77",
+        "0x5010 waits",
+    ]
+
+
+def test_memory_is_reused_on_another_stream_only_after_a_fence(python):
+    code = f"""{BEGIN}
+import sys
+streams = [cuda.CreateStream() for _ in range(2)]
+options = AllocationOptions()
+first = cuda.Alloc(options, 512)
+second = cuda.Alloc(options, 512)
+cuda.Free(options, first)
+cuda.Free(options, second)
+print("one", file=sys.stderr)
+first = cuda.Alloc(options, 512)
+print("two", file=sys.stderr)
+second = cuda.Alloc(options, 512)
+print("end", file=sys.stderr)
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    one, two, end = (lines.index(word) for word in ("one", "two", "end"))
+    fence = [line for line in lines[one + 1 : two] if "event" not in line]
+    assert fence == ["record on 0x5020", "0x5010 waits", "record on 0x5010", "0x5020 waits"]
+    assert lines[two + 1 : end] == []  # it was freed before that fence, too
+    captured = python("-c", code, STUB_LOG="1", STUB_CAPTURE="1")
+    assert "record on 0x5010" not in captured  # nothing of it gets into a graph
+
+
+def test_the_framework_keeps_its_stream(python):
+    lines = python(
+        "-c",
+        f"{BEGIN}stream = CudaStream.from_handle(0x5550, 0)\ncuda.DestroyStream(stream)\n"
+        "own = cuda.CreateStream()\nhandle = own.handle\ndel own",
+        STUB_LOG="1",
+    )
+    assert [line for line in lines if line.startswith("destroy")] == ["destroy 0x5010"]
+
+
+def test_a_graph(python):
+    """As the benchmark captures one."""
+    code = f"""{BEGIN}
+from benchmarks.gpu.overhead import measure_graph
+from benchmarks.gpu.scale import SIMULATOR
+from benchmarks.gpu.timing import EventClock
+stream = cuda.CreateStream()
+found = measure_graph(stream, EventClock(stream, SIMULATOR))
+assert found["launches"] == 100
+assert not found["replay_computes"]  # the stand-in computes nothing
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
+    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 1")
+    end = lines.index(f"captured {handle}")
+    captured = lines[begin + 1 : end]
+    assert len(captured) == 100
+    assert all(line.startswith("launch 0x88 ") and f"stream {handle} " in line for line in captured)
+    assert lines[end + 1 : end + 3] == ["instantiate 0xa0 flags 0", "destroy graph 0xa0"]
+    assert lines.count(f"replay 0xb0 on {handle}") > 500
+    assert "destroy executable 0xb0" in lines

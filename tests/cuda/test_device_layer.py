@@ -1,0 +1,424 @@
+"""The CUDA device: its manager, memory, streams, events and errors, on a GPU or in Numba's simulator."""
+
+import gc
+import threading
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ep import ActiveDeviceGuard, AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
+from ep.cuda.driver import CudaError
+from ep.cuda.error_report import CLAIMED, INDEX_OUT_OF_RANGE
+from ep.cuda.stream import CudaStream
+from ep.include import Device, Event, Stream
+
+OPTIONS = AllocationOptions()
+
+
+def on_device(cuda, stream, array):
+    buffer = cuda.Alloc(OPTIONS, array.nbytes).view(array.dtype)
+    buffer.copy_from_host(array, stream)
+    return buffer
+
+
+class TestDevice:
+    def test_it_comes_from_its_manager(self, cuda):
+        manager = DeviceManagerRegistry.GetDeviceManager(DeviceType.kCUDA)
+        count = DeviceManagerRegistry.GetDeviceCount(DeviceType.kCUDA)
+        assert count >= 1
+        assert manager.WhyUnavailable() is None
+        assert isinstance(cuda, Device)
+        assert cuda is DeviceManagerRegistry.GetDevice(DeviceType.kCUDA)
+        assert cuda.device_manager() is manager
+        assert (cuda.device_type(), cuda.device_index()) == (DeviceType.kCUDA, 0)
+        with pytest.raises(
+            DeviceUnavailableError, match=f"device_index is {count}; there (is|are) .* from number 0|0$"
+        ):
+            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, count)
+        with pytest.raises(DeviceUnavailableError, match="device_index is -1"):
+            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, -1)
+        with pytest.raises(TypeError, match=r"device_index must be an integer, not 0\.0"):
+            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0.0)
+
+    def test_properties(self, cuda):
+        properties = cuda.properties
+        assert properties.name in repr(cuda)
+        assert properties.compute_capability >= (7, 5)
+        assert properties.multiprocessors >= 1
+        assert properties.max_threads_per_block >= 1024
+        assert properties.total_memory > 2**28
+
+    def test_active_device(self, cuda):
+        with ActiveDeviceGuard(cuda) as device:
+            assert device is cuda
+            assert cuda.device_manager().GetActiveDeviceIndex() == 0
+
+    def test_manager_supports_waiting_for_events(self, cuda):
+        assert cuda.device_manager().IsStreamWaitEventSupported()
+
+
+class TestMemory:
+    @pytest.mark.parametrize("size", [1, 511, 512, 513, 100_003, 3 << 20])
+    def test_alignment_and_size(self, cuda, stream, size):
+        buffer = cuda.Alloc(OPTIONS, size)
+        assert (buffer.dtype, buffer.shape, buffer.nbytes, buffer.address % 512) == (np.uint8, (size,), size, 0)
+        values = np.arange(size).astype(np.uint8)
+        buffer.copy_from_host(values, stream)
+        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+        cuda.Free(OPTIONS, buffer)
+
+    def test_none_at_all(self, cuda, stream):
+        empty = cuda.Alloc(OPTIONS, 0).view(np.float32)
+        assert (empty.shape, len(empty)) == ((0,), 0)
+        empty.copy_from_host(np.empty(0, np.float32), stream)
+        assert empty.copy_to_host(stream).size == 0
+        assert empty[0:0].size == 0
+
+    def test_what_cannot_be_had(self, cuda):
+        for size, error in ((-1, ValueError), (1.5, TypeError), (2**60, MemoryError)):
+            with pytest.raises(error):
+                cuda.Alloc(OPTIONS, size)
+        with pytest.raises(
+            MemoryError, match=r"^1,152,921,504,606,846,976 bytes cannot be allocated on cuda:0: .* free"
+        ):
+            cuda.Alloc(OPTIONS, 2**60)
+        with pytest.raises(ValueError, match="numa_node_affinity is 0"):
+            cuda.Alloc(AllocationOptions(numa_node_affinity=0), 8)
+        with pytest.raises(ValueError, match=r"pinned_device_type is DeviceType\.kCUDA"):
+            cuda.Alloc(AllocationOptions(pinned_device_type=DeviceType.kCUDA), 8)
+        with pytest.raises(TypeError, match="buffer must be a buffer from Alloc"):
+            cuda.Free(OPTIONS, np.zeros(8, np.uint8))
+
+    def test_it_is_freed_once(self, cuda):
+        buffer = cuda.Alloc(OPTIONS, 8)
+        cuda.Free(OPTIONS, buffer)
+        with pytest.raises(ValueError, match="was freed already"):
+            cuda.Free(OPTIONS, buffer)
+
+    def test_it_is_freed_with_its_last_buffer(self, cuda):
+        cuda.Reset()
+        before = cuda.memory_figures()["allocated"]
+        buffer = cuda.Alloc(OPTIONS, 4096)
+        part = buffer[10:20].view(np.int16)
+        del buffer
+        gc.collect()
+        assert cuda.memory_figures()["allocated"] == before + 4096
+        del part
+        gc.collect()
+        assert cuda.memory_figures()["allocated"] == before
+
+    def test_cached_memory_is_given_out_again(self, cuda):
+        cuda.Reset()
+        buffer = cuda.Alloc(OPTIONS, 5000)
+        address = buffer.address
+        cuda.Free(OPTIONS, buffer)
+        assert cuda.memory_figures()["cached"] == 5120
+        again = cuda.Alloc(OPTIONS, 4700)
+        assert again.address == address
+        cuda.Free(OPTIONS, again)
+        cuda.Reset()
+        assert cuda.memory_figures()["cached"] == 0
+
+    def test_all_threads(self, cuda):
+        failures = []
+
+        def work():
+            try:
+                stream = cuda.CreateStream()
+                for turn in range(50):
+                    size = 512 << (turn % 5)
+                    buffer = cuda.Alloc(OPTIONS, size)
+                    values = np.full(size, threading.get_ident() % 251, np.uint8)
+                    buffer.copy_from_host(values, stream)
+                    np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+                    if turn % 2:
+                        cuda.Free(OPTIONS, buffer)
+                cuda.DestroyStream(stream)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+
+    @pytest.mark.parametrize("size", [1, 4097])
+    def test_pinned(self, cuda, stream, size):
+        pinned = cuda.AllocPinned(OPTIONS, size)
+        assert isinstance(pinned, np.ndarray)
+        assert (pinned.dtype, pinned.shape, pinned.ctypes.data % 512) == (np.uint8, (size,), 0)
+        pinned[...] = 7
+        buffer = cuda.Alloc(OPTIONS, size)
+        buffer.copy_from_host(pinned, stream, wait=False)
+        back = cuda.AllocPinned(OPTIONS, size)
+        buffer.copy_to_host(stream, back)
+        assert (back == 7).all()
+        cuda.FreePinned(OPTIONS, back)
+        cuda.FreePinned(OPTIONS, pinned.view(np.int8)[:1])
+        with pytest.raises(ValueError, match="was freed already"):
+            cuda.FreePinned(OPTIONS, pinned)
+
+    def test_pinned_through_the_cpu(self, cuda):
+        cpu = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
+        options = AllocationOptions(pinned_device_type=DeviceType.kCUDA)
+        pinned = cpu.Alloc(options, 100)
+        pinned[...] = 1
+        cpu.Free(options, pinned)
+
+    def test_pinned_refusals(self, cuda):
+        assert cuda.AllocPinned(OPTIONS, 0).size == 0
+        cuda.FreePinned(OPTIONS, cuda.AllocPinned(OPTIONS, 0))
+        with pytest.raises(TypeError, match="buffer must be a buffer from AllocPinned"):
+            cuda.FreePinned(OPTIONS, np.zeros(8, np.uint8))
+        with pytest.raises(ValueError, match="a GPU pins memory for GPUs"):
+            cuda.AllocPinned(AllocationOptions(pinned_device_type=DeviceType.kCPU), 8)
+
+
+class TestBuffer:
+    def test_slices_and_views(self, cuda, stream):
+        values = np.arange(24, dtype=np.int32)
+        buffer = on_device(cuda, stream, values)
+        for key in (slice(3, 9), slice(None), slice(-5, None), slice(9, 3), slice(20, 99)):
+            part = buffer[key]
+            assert part.shape == values[key].shape
+            np.testing.assert_array_equal(part.copy_to_host(stream), values[key])
+        np.testing.assert_array_equal(buffer[2:6].view(np.int64).copy_to_host(stream), values[2:6].view(np.int64))
+        buffer[4:6].copy_from_host(np.array([-1, -2], np.int32), stream)
+        values[4:6] = -1, -2
+        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+        with pytest.raises(ValueError, match="12 bytes are no whole number of int64"):
+            buffer[:3].view(np.int64)
+        with pytest.raises(ValueError, match="neighbouring elements"):
+            buffer[::2]
+        with pytest.raises(TypeError, match="slices only"):
+            buffer[3]
+
+    def test_copies_are_checked(self, cuda, stream):
+        buffer = cuda.Alloc(OPTIONS, 16).view(np.float32)
+        with pytest.raises(ValueError, match="array holds 3 float32; the buffer holds 4 float32"):
+            buffer.copy_from_host(np.zeros(3, np.float32), stream)
+        with pytest.raises(ValueError, match="array holds 4 int32"):
+            buffer.copy_from_host(np.zeros(4, np.int32), stream)
+        with pytest.raises(ValueError, match="must be waited for"):
+            buffer.copy_from_host(np.zeros(8, np.float32)[::2], stream, wait=False)
+        with pytest.raises(ValueError, match="out must be C-contiguous and hold 4 elements of float32"):
+            buffer.copy_to_host(stream, np.zeros(8, np.float32)[::2])
+        buffer.copy_from_host(np.arange(8, dtype=np.float32)[::2], stream)
+        assert buffer.copy_to_host(stream).tolist() == [0, 2, 4, 6]
+
+    def test_interface(self, cuda, stream):
+        buffer = cuda.Alloc(OPTIONS, 12).view(ml_dtypes.bfloat16)
+        interface = buffer.__cuda_array_interface__
+        assert interface["version"] == 3
+        assert interface["shape"] == (6,)
+        assert interface["data"] == (buffer.address, False)
+        assert interface["strides"] is None
+        assert np.dtype(interface["typestr"]).itemsize == 2
+        assert interface["stream"] == 1  # the default stream, which waits for all
+        assert stream.AllocAsync(8).__cuda_array_interface__["stream"] == stream.handle
+        assert "6 bfloat16 on cuda:0" in repr(buffer)
+
+
+class TestStreams:
+    def test_streams_and_events(self, cuda):
+        stream = cuda.CreateStream()
+        assert isinstance(stream, Stream)
+        assert (stream.device(), stream.device_type()) == (cuda, DeviceType.kCUDA)
+        begin, end = cuda.CreateEvents(2)
+        assert isinstance(begin, Event)
+        assert begin.QueryDone()
+        with pytest.raises(ValueError, match="must have been recorded"):
+            begin.ElapsedTime(end)
+        stream.RecordEvent(begin)
+        stream.WaitEvent(begin)
+        stream.RecordEvent(end)
+        end.Sync()
+        assert end.QueryDone()
+        stream.Sync()
+        assert begin.ElapsedTime(end) >= 0
+        assert stream.GetAsyncError() is None
+        for wrong in (None, 7):
+            with pytest.raises(TypeError, match="event must be an event of a CUDA device"):
+                stream.RecordEvent(wrong)
+            with pytest.raises(TypeError, match="event must be an event of a CUDA device"):
+                stream.WaitEvent(wrong)
+        cuda.DestroyEvents([begin, end])
+        with pytest.raises(ValueError, match="event was destroyed"):
+            stream.RecordEvent(begin)
+        cuda.DestroyStream(stream)
+        with pytest.raises(TypeError, match="stream must be a stream of a CUDA device"):
+            cuda.DestroyStream(None)
+
+    def test_destroyed_streams_are_refused(self, cuda):
+        stream = cuda.CreateStream()
+        cuda.DestroyStream(stream)
+        cuda.DestroyStream(stream)
+        with pytest.raises((CudaError, OverflowError)):
+            stream.Sync()
+
+    def test_events_across_streams(self, cuda, stream):
+        other = cuda.CreateStream()
+        event = cuda.CreateEvent()
+        values = np.arange(1000.0)
+        buffer = on_device(cuda, stream, values)
+        other.RecordEvent(event)
+        stream.WaitEvent(event)
+        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+        cuda.DestroyStream(other)
+
+    def test_stream_ordered_memory(self, cuda, stream):
+        assert cuda.IsStreamOrderedMemoryAllocationSupported()
+        values = np.arange(100, dtype=np.int16)
+        buffer = stream.AllocAsync(200).view(np.int16)
+        assert buffer.address % 512 == 0
+        buffer.copy_from_host(values, stream)
+        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+        stream.FreeAsync(buffer)
+        with pytest.raises(ValueError, match="was freed already"):
+            stream.FreeAsync(buffer)
+        with pytest.raises(TypeError, match="buffer must be a buffer from AllocAsync"):
+            stream.FreeAsync(values)
+        stream.FreeAsync(stream.AllocAsync(0))
+        for size, error in ((-1, ValueError), (1.5, TypeError), (2**60, MemoryError)):
+            with pytest.raises(error):
+                stream.AllocAsync(size)
+
+    def test_stream_ordered_memory_that_nobody_frees(self, cuda, stream):
+        stream.Sync()
+        before = cuda.memory_figures()["free"]
+        buffer = stream.AllocAsync(64 << 20)
+        del buffer
+        gc.collect()
+        stream.Sync()
+        assert cuda.memory_figures()["free"] >= before - (1 << 20)
+
+    def test_stream_ordered_memory_that_outlives_its_stream(self, cuda):
+        stream = cuda.CreateStream()
+        stream.Sync()
+        before = cuda.memory_figures()["free"]
+        buffer = stream.AllocAsync(64 << 20)
+        cuda.DestroyStream(stream)
+        del buffer
+        gc.collect()
+        assert cuda.memory_figures()["free"] >= before - (1 << 20)
+
+    def test_memory_of_either_kind_is_freed_by_the_stream(self, cuda, stream):
+        buffer = cuda.Alloc(OPTIONS, 8)
+        stream.FreeAsync(buffer)
+        with pytest.raises(ValueError, match="was freed already"):
+            cuda.Free(OPTIONS, buffer)
+
+    def test_streams_of_other_frameworks(self, cuda, stream):
+        handle = cuda.driver.create_stream(0)
+        wrapped = CudaStream.from_handle(handle)
+        assert (wrapped.handle, wrapped.device()) == (handle, cuda)
+        assert CudaStream.from_handle(handle) is wrapped
+        assert CudaStream.from_handle(SimpleNamespace(__cuda_stream__=lambda: (0, handle))) is wrapped
+        assert CudaStream.from_handle(stream) is stream
+        buffer = on_device(cuda, wrapped, np.arange(5))
+        assert buffer.copy_to_host(wrapped).tolist() == [0, 1, 2, 3, 4]
+        cuda.DestroyStream(wrapped)  # not the framework's stream itself
+        cuda.driver.synchronize_stream(0, handle)
+        cuda.driver.destroy_stream(0, handle)
+
+    @pytest.mark.parametrize("handle", [0, 1, 2])
+    def test_default_streams(self, cuda, handle):
+        stream = CudaStream.from_handle(handle, 0)
+        assert stream.handle == (handle or 1)
+        buffer = on_device(cuda, stream, np.arange(5))
+        assert buffer.copy_to_host(stream).tolist() == [0, 1, 2, 3, 4]
+        assert stream.GetAsyncError() is None
+
+    def test_handles_are_checked(self, cuda):
+        with pytest.raises(TypeError, match="stream must be an integer"):
+            CudaStream.from_handle("1")
+        with pytest.raises(ValueError, match="stream is -1"):
+            CudaStream.from_handle(-1)
+        with pytest.raises(DeviceUnavailableError, match="device_index is 99"):
+            CudaStream.from_handle(0, 99)
+
+    def test_waiting_for_another_stream(self, cuda, stream):
+        other = cuda.CreateStream()
+        stream.wait_for(other.handle)
+        stream.wait_for(stream.handle)
+        stream.wait_for(0)
+        stream.Sync()
+
+
+class TestErrorsOfKernels:
+    """What kernels report in words of the stream, here written by the host in their place."""
+
+    def report(self, stream, *words):
+        import ctypes
+
+        (ctypes.c_int64 * 4).from_address(stream.report_address)[:] = words
+
+    def test_each_is_told_once(self, stream):
+        assert stream.GetAsyncError() is None
+        self.report(stream, INDEX_OUT_OF_RANGE, 9, 2, 5)
+        error = stream.GetAsyncError()
+        assert isinstance(error, IndexError)
+        assert str(error) == "indices.flat[2] is 9; the axis holds 0 ... 4"
+        assert stream.GetAsyncError() is None
+        stream.Sync()
+
+    def test_sync_raises_it(self, stream):
+        self.report(stream, INDEX_OUT_OF_RANGE, -1, 0, 0)
+        with pytest.raises(IndexError, match="the axis holds nothing"):
+            stream.Sync()
+        stream.Sync()
+        assert stream.GetAsyncError() is None
+
+    def test_results_are_not_read_past_it(self, cuda, stream):
+        buffer = on_device(cuda, stream, np.arange(5))
+        self.report(stream, INDEX_OUT_OF_RANGE, 9, 2, 5)
+        with pytest.raises(IndexError):
+            buffer.copy_to_host(stream)
+
+    def test_half_written_ones_are_left(self, stream):
+        self.report(stream, CLAIMED, 9, 0, 0)
+        assert stream.GetAsyncError() is None
+        self.report(stream, INDEX_OUT_OF_RANGE, 9, 2, 5)
+        assert isinstance(stream.GetAsyncError(), IndexError)
+
+    def test_streams_have_their_own(self, cuda, stream):
+        other = cuda.CreateStream()
+        assert other.report_address != stream.report_address
+        self.report(other, INDEX_OUT_OF_RANGE, 9, 2, 5)
+        stream.Sync()
+        cuda.DestroyStream(other)
+
+
+class TestDriverErrors:
+    """Errors of the device itself, which a healthy one does not make: the driver is made to answer them."""
+
+    def failing(self, code):
+        def fail(*arguments):
+            raise CudaError("cuStreamSynchronize", code, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access")
+
+        return fail
+
+    def test_each_is_told_once(self, cuda, monkeypatch):
+        stream = cuda.CreateStream()
+        monkeypatch.setattr(cuda.driver, "query_stream", self.failing(700))
+        monkeypatch.setattr(cuda.driver, "synchronize_stream", self.failing(700))
+        error = stream.GetAsyncError()
+        assert isinstance(error, CudaError)
+        assert "an illegal memory access (CUDA_ERROR_ILLEGAL_ADDRESS, error 700)" in str(error)
+        assert stream.GetAsyncError() is None
+        with pytest.raises(CudaError):
+            stream.Sync()
+        monkeypatch.undo()
+
+    def test_sync_tells_it_too(self, cuda, monkeypatch):
+        stream = cuda.CreateStream()
+        monkeypatch.setattr(cuda.driver, "query_stream", self.failing(700))
+        monkeypatch.setattr(cuda.driver, "synchronize_stream", self.failing(700))
+        with pytest.raises(CudaError):
+            stream.Sync()
+        assert stream.GetAsyncError() is None
+        monkeypatch.undo()

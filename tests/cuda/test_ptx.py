@@ -1,0 +1,141 @@
+"""The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and what ptxas makes of it."""
+
+import json
+from importlib import metadata
+
+import pytest
+
+from ep import BinaryOp, UnaryOp
+from ep.cuda.access import Access
+from ep.include import DataType
+from tests.subprocesses import run
+from tools.ptx import find_ptxas, instructions, resources
+
+# Not in this process: Numba's simulator may run here, and cannot compile.
+COMPILE = """
+import json
+from ep import BinaryOp, UnaryOp
+from ep.cuda.access import Access, Variant
+from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
+from ep.include import DataType
+
+kernels = {{}}
+for op, src, dst in {unary}:
+    kernels[f"{{op}} {{src}} {{dst}}"] = elementwise_unary.kernel(UnaryOp[op], DataType[src], DataType[dst])
+for op, src, dst, elements, access0, access1, num_axes, bits in {binary}:
+    variant = Variant(elements, Access[access0], Access[access1], num_axes, bits)
+    kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = broadcast_elementwise_binary.kernel(
+        BinaryOp[op], DataType[src], DataType[dst], variant
+    )
+for indices, unit, bits in {gather}:
+    kernels[f"gather {{indices}} {{unit}} {{bits}}"] = gather.kernel(DataType[indices], unit, bits, False, False)
+for num_axes, unit, pack_units, bits in {expand}:
+    kernels[f"expand {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = expand.kernel(num_axes, unit, pack_units, bits)
+print(json.dumps({{name: compiler.ptx(kernel, {cc}) for name, kernel in kernels.items()}}))
+"""
+
+T, U, B, A = DataType, UnaryOp, BinaryOp, Access
+
+UNARY = [
+    # the key, and the bytes of its widest load and store: 16 of the larger type
+    (U.kRelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kRelu, T.kDouble, T.kDouble, 16, 16),
+    (U.kRelu, T.kFloat16, T.kFloat16, 16, 16),
+    (U.kGelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kGelu, T.kBFloat16, T.kBFloat16, 16, 16),
+    (U.kRelu, T.kInt8, T.kInt8, 16, 16),
+    (U.kSqrt, T.kComplex64, T.kComplex64, 16, 16),
+    (U.kSqrt, T.kComplex128, T.kComplex128, 16, 16),
+    (U.kLogicalNot, T.kBool, T.kBool, 16, 16),
+    (U.kIsNan, T.kFloat, T.kBool, 16, 4),
+    (U.kReal, T.kComplex64, T.kFloat16, 16, 4),
+    (U.kLeakyRelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kTanh, T.kFloat, T.kFloat, 16, 16),
+    (U.kExp, T.kFloat16, T.kFloat16, 16, 16),
+    (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
+]
+BINARY = [
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.PACK, 2, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SPREAD, A.SAME, 2, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.EACH, 3, 32, 4, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.SAME, 3, 64, 16, 16),
+    (B.kSub, T.kBFloat16, T.kBFloat16, 8, A.SAME, A.PACK, 2, 32, 16, 16),
+    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 1, 32, 16, 16),
+    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 1, 32, 16, 4),
+    (B.kMul, T.kComplex128, T.kComplex128, 1, A.PACK, A.NUMBER, 3, 64, 16, 16),
+    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 1, 32, 16, 16),
+]
+GATHER = [("kInt64", 16, 32), ("kInt32", 4, 32), ("kUInt8", 1, 64), ("kInt64", 16, 64)]
+EXPAND = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64), (3, 8, 0, 32)]
+
+WIDTHS = {
+    **{f"{op.name} {src.name} {dst.name}": widths for op, src, dst, *widths in UNARY},
+    **{
+        f"{op.name} {src.name} {dst.name} {access0.name} {access1.name} {bits}": widths
+        for op, src, dst, _, access0, access1, _, bits, *widths in BINARY
+    },
+    **{f"gather {indices} {unit} {bits}": [max(unit, T[indices].itemsize), unit] for indices, unit, bits in GATHER},
+    **{f"expand {axes} {unit} {pack} {bits}": [unit, unit * (pack or 1)] for axes, unit, pack, bits in EXPAND},
+}
+
+REGISTERS = 64
+"""At most so many: four blocks of 256 threads are resident on a multiprocessor, two packs under way in each thread."""
+
+
+@pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
+def texts(request):
+    """The PTX of the kernels, by name, and the compute capability."""
+    try:
+        metadata.version("numba-cuda")
+    except metadata.PackageNotFoundError:
+        pytest.skip("numba-cuda is not installed")
+    code = COMPILE.format(
+        unary=[(op.name, src.name, dst.name) for op, src, dst, *_ in UNARY],
+        binary=[
+            (op.name, src.name, dst.name, elements, access0.name, access1.name, num_axes, bits)
+            for op, src, dst, elements, access0, access1, num_axes, bits, *_ in BINARY
+        ],
+        gather=GATHER,
+        expand=EXPAND,
+        cc=request.param,
+    )
+    return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0")), request.param
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_memory_is_accessed_in_packs(texts, name):
+    found = instructions(texts[0][name])
+    assert [found.widest_load, found.widest_store] == WIDTHS[name]
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_no_detours(texts, name):
+    """Nothing goes through local memory, no index is divided, and 32-bit numbers are not computed with in 64 bits."""
+    found = instructions(texts[0][name])
+    assert found.local == 0
+    assert found.division64 == 0
+    assert found.calls == 0
+    if "kDouble" not in name and "kComplex128" not in name:
+        assert found.float64 == 0
+
+
+def test_what_the_assertions_look_for_would_be_found(texts):
+    assert instructions(texts[0]["kRelu kDouble kDouble"]).float64 > 0
+    assert instructions(".entry\n\tdiv.s64 %rd1, %rd2, %rd3;\n\tld.local.u32 %r1, [%rd1];").division64 == 1
+    assert instructions(".entry\n\tst.local.u32 [%rd1], %r1;").local == 1
+    assert instructions(".entry\n\tld.global.nc.v4.f32 {%f1}, [%rd1];").widest_load == 16
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_registers(texts, name):
+    ptxas = find_ptxas()
+    if ptxas is None:
+        pytest.skip("ptxas is not installed")
+    used = resources(ptxas, texts[0][name], texts[1])
+    assert (used.stack, used.spill_stores, used.spill_loads) == (0, 0, 0)
+    assert 0 < used.registers <= REGISTERS

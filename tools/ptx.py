@@ -1,0 +1,103 @@
+"""What is in the PTX of a kernel, and what ptxas makes of it. Nothing here needs a device."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The instructions of one kernel.
+
+    accesses: how often each access to global memory occurs, such as "ld.v4.f32".
+    """
+
+    accesses: Counter[str]
+    local: int
+    float64: int
+    division64: int
+    calls: int
+
+    @property
+    def widest_load(self) -> int:
+        """Bytes of the widest load from global memory; 0 where there is none."""
+        return max((_bytes(access) for access in self.accesses if access.startswith("ld")), default=0)
+
+    @property
+    def widest_store(self) -> int:
+        """Bytes of the widest store to global memory; 0 where there is none."""
+        return max((_bytes(access) for access in self.accesses if access.startswith("st")), default=0)
+
+
+def instructions(text: str) -> Instructions:
+    """Read a kernel's PTX."""
+    _, _, body = text.partition(".entry")
+    accesses = Counter(
+        f"{kind}{vector}.{element}"
+        for kind, vector, element in re.findall(r"\b(ld|st)\.global(?:\.nc)?(\.v[24])?\.([a-z]\d+)", body)
+    )
+    return Instructions(
+        accesses,
+        local=len(re.findall(r"\.local\b", body)),
+        # the names of registers' types are no instructions
+        float64=len(re.findall(r"^\s*(?:@!?%p\d+ )?[a-z][\w.]*\.f64\b", body, re.MULTILINE)),
+        division64=len(re.findall(r"\b(?:div|rem)\.[su]64", body)),
+        calls=len(re.findall(r"\bcall\b", body)),
+    )
+
+
+def _bytes(access: str) -> int:
+    lanes = re.search(r"\.v([24])", access)
+    width = re.search(r"(\d+)$", access)
+    return (int(lanes[1]) if lanes else 1) * int(width[1] if width else 0) // 8
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas reports of one kernel, in registers and bytes."""
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+    code: int
+
+
+def find_ptxas() -> str | None:
+    """The ptxas of the nvidia-cuda-nvcc package, which takes the PTX of its release, or else the one on the path."""
+    try:
+        files = metadata.files("nvidia-cuda-nvcc") or ()
+    except metadata.PackageNotFoundError:
+        files = ()
+    for file in files:
+        if file.name == "ptxas" and (path := Path(str(file.locate()))).exists():
+            return str(path)
+    return shutil.which("ptxas")
+
+
+def resources(ptxas: str, text: str, cc: tuple[int, int]) -> Resources:
+    """Assemble a kernel; CalledProcessError where ptxas refuses it."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(text)
+        command = [ptxas, f"-arch=sm_{cc[0]}{cc[1]}", "-v", str(source), "-o", str(cubin)]
+        report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        code = cubin.stat().st_size
+
+    def number(pattern: str) -> int:
+        return sum(map(int, re.findall(pattern, report)))
+
+    return Resources(
+        number(r"Used (\d+) registers"),
+        number(r"(\d+) bytes stack frame"),
+        number(r"(\d+) bytes spill stores"),
+        number(r"(\d+) bytes spill loads"),
+        code,
+    )
