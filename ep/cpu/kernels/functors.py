@@ -83,7 +83,7 @@ IN_SINGLE = frozenset(
         *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
         *(UnaryOp.kErf, UnaryOp.kGelu),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
-        *(UnaryOp.kLogSigmoid, UnaryOp.kSoftPlus),
+        UnaryOp.kLogSigmoid,
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
     )

@@ -63,7 +63,6 @@ _MAKERS = {
     "sigmoid": stable.sigmoid,
     "softplus": stable.softplus,
     "logsigmoid": activation.log_sigmoid,
-    "soft_plus": activation.soft_plus,
     "gelu": activation.gelu,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,

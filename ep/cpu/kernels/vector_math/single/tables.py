@@ -17,7 +17,6 @@ SINGLE: Final[dict[str, Any]] = {
     "tanh": hyperbolic.tanh,
     "sigmoid": sigmoid.sigmoid,
     "logsigmoid": sigmoid.logsigmoid,
-    "soft_plus": sigmoid.softplus,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,
