@@ -16,6 +16,7 @@ from ep.ops.cpu.arrays import CpuArrays
 
 _CPU: Final = CpuArrays()
 _NUMBERS: Final = (bool, int, float, complex)
+_PLAIN: Final = frozenset([np.ndarray, *_NUMBERS])
 _OF_THE_HOST: Final = (np.ndarray, np.generic, list, tuple)
 _DLPACK_CUDA: Final = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
@@ -55,7 +56,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
     Raises TypeError where they are on different devices, naming two of them.
     """
     for value in operands:
-        if type(value) is not np.ndarray:
+        if type(value) not in _PLAIN:
             break
     else:  # what most calls are
         return _CPU
