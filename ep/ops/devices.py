@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -132,6 +133,7 @@ def _is_on_cuda(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
+@cache
 def _cuda() -> Any:
     return import_module("ep.ops.cuda.arrays")
 
