@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ from ep.ops.cpu.arrays import CpuArrays
 
 _CPU: Final = CpuArrays()
 _NUMBERS: Final = (bool, int, float, complex)
+_PLAIN: Final = frozenset([np.ndarray, *_NUMBERS])
 _OF_THE_HOST: Final = (np.ndarray, np.generic, list, tuple)
 _DLPACK_CUDA: Final = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
@@ -55,7 +57,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
     Raises TypeError where they are on different devices, naming two of them.
     """
     for value in operands:
-        if type(value) is not np.ndarray:
+        if type(value) not in _PLAIN:
             break
     else:  # what most calls are
         return _CPU
@@ -131,6 +133,7 @@ def _is_on_cuda(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
+@cache
 def _cuda() -> Any:
     return import_module("ep.ops.cuda.arrays")
 

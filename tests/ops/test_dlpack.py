@@ -141,3 +141,18 @@ def test_elements_of_other_types():
         tensor = dlpack._Managed.from_address(dlpack._pointer(capsule, b"dltensor")).tensor
         tensor.type_code, tensor.type_bits, tensor.type_lanes = code, bits, lanes
         assert dlpack.read(Exporter(capsule)).dtype is None
+
+
+def test_torch_reads_our_capsules():
+    torch = pytest.importorskip("torch")
+    owner = Owner(np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3))
+    tensor, gone = torch.from_dlpack(owner.capsule()), weakref.ref(owner)
+    del owner
+    assert (tensor.dtype, tuple(tensor.shape)) == (torch.bfloat16, (2, 3))
+    assert tensor.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert gone() is not None
+    read = dlpack.read(tensor)
+    assert (read.address, read.shape, read.dtype) == (tensor.data_ptr(), (2, 3), ml_dtypes.bfloat16)
+    del tensor, read
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,46 @@
+"""CUDA kernels on disk: a second process compiles nothing, and a damaged file is compiled again. Needs no device."""
+
+from importlib import metadata
+
+import pytest
+
+from tests.subprocesses import run
+
+COMPILE = """
+from ep.cuda.kernels import compiler, expand
+for cc in ((9, 0), (8, 0)):
+    code = compiler.cubin(expand.kernel(1, 16, 1, 32), cc)
+    assert code.startswith(b"\\x7fELF") and b"ep_kernel" in code
+print(compiler.statistics.compiled, compiler.statistics.loaded)
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    try:
+        metadata.version("numba-cuda")
+    except metadata.PackageNotFoundError:
+        pytest.skip("numba-cuda is not installed")
+    return {"EP_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0"}
+
+
+def test_the_second_process_compiles_nothing(environment):
+    assert run(COMPILE, **environment).split() == ["2", "0"]
+    assert run(COMPILE, **environment).split() == ["0", "2"]
+
+
+def test_a_damaged_file_is_compiled_again(environment, tmp_path):
+    run(COMPILE, **environment)
+    (damaged,) = tmp_path.glob("cuda-*/expand.*-sm_90.cubin")
+    for contents in (b"", damaged.read_bytes()[:-1], bytes(5000)):
+        damaged.write_bytes(contents)
+        assert run(COMPILE, **environment).split() == ["1", "1"]
+    assert run(COMPILE, **environment).split() == ["0", "2"]
+
+
+def test_a_folder_that_cannot_be_written_costs_a_warning(environment, tmp_path):
+    (tmp_path / "file").write_text("")
+    environment["EP_CACHE_DIR"] = str(tmp_path / "file")
+    code = "import warnings; warnings.simplefilter('default')\n" + COMPILE
+    assert run(code, **environment).split() == ["2", "0"]
+    assert "compiled kernels cannot be kept" in run(COMPILE, fails=True, **environment)
