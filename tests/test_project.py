@@ -14,17 +14,23 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 
+TESTS = """\
+pip install -e ".[test]" && python -m pytest -n auto &&
+NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --device cuda tests/primitive tests/ops tests/cuda
+"""
+
+
 def test_the_first_two_sh_blocks_are_the_whole_set_up():
     demo, tests = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)[:2]
     assert demo.strip() == "pip install -e . && ep demo"
-    assert tests.strip() == 'pip install -e ".[test]" && python -m pytest -n auto'
+    assert tests == TESTS
 
 
 def test_the_ci_runs_the_readmes_test_command(tmp_path):
     """The line of `.ci/run` that reads the command finds it."""
     (line,) = re.findall(r"^tests=\$\((.*)\)$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
     done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == 'pip install -e ".[test]" && python -m pytest -n auto\n'
+    assert done.stdout == TESTS
 
 
 def test_the_readmes_example_runs():
