@@ -23,7 +23,7 @@ def pytest_addoption(parser):
         action="append",
         default=None,
         metavar="TAG",
-        help="device type to test, such as cpu; may be repeated",
+        help="run the tests that need a device, and those alone, on devices of this type, such as cpu; may be repeated",
     )
 
 
@@ -34,6 +34,20 @@ def pytest_configure(config):
             DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)
         except (ValueError, DeviceUnavailableError) as error:
             raise pytest.UsageError(f"--device {tag}: {error}") from error
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests of the CUDA device are part of runs for it, and such a run has no tests that need no device."""
+    asked, wanted, others = config.getoption("--device"), [], []
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if asked is None:
+            needed = "cuda" not in fixtures
+        else:
+            needed = "device" in fixtures or ("cuda" in fixtures and "cuda" in asked)
+        (wanted if needed else others).append(item)
+    items[:] = wanted
+    config.hook.pytest_deselected(items=others)
 
 
 def pytest_report_header(config):

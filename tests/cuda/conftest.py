@@ -1,16 +1,8 @@
-"""The CUDA device under test: a GPU or Numba's simulator, where the run was asked for with `--device cuda`."""
+"""The CUDA device under test: a GPU or Numba's simulator. Who takes `cuda` is part of runs with `--device cuda` alone."""
 
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
-
-
-def pytest_collection_modifyitems(config, items):
-    """Tests that need the device are part of a run for it, and of no other."""
-    if "cuda" not in (config.getoption("--device") or []):
-        needing = [item for item in items if "cuda" in getattr(item, "fixturenames", ())]
-        items[:] = [item for item in items if "cuda" not in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=needing)
 
 
 @pytest.fixture

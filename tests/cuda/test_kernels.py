@@ -24,7 +24,7 @@ ADD = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
 
 @pytest.fixture
 def gpu(cuda):
-    """The device with what a test needs of it; `cuda` skips where the run is not one of CUDA."""
+    """The device with what a test needs of it."""
     return DeviceUnderTest(DeviceType.kCUDA)
 
 
