@@ -58,8 +58,8 @@ def test_every_key(device, rng, factory, params_type, indices_type):
     "inner", [*range(1, 20), *(24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 257, 8191, 8192, 8195)]
 )
 def test_every_row_size(device, rng, inner):
-    params = rng.integers(0, 256, (2, 3, 13, inner), np.uint8)
-    indices = draw_indices(rng, np.int32, (2, 11), -2, 14)
+    params = rng.integers(0, 256, (2, sized(device, 3, 1), 13, inner), np.uint8)
+    indices = draw_indices(rng, np.int32, (2, sized(device, 11, 5)), -2, 14)
     out = launch(device, BatchGatherFactory, params, indices, 0)
     np.testing.assert_array_equal(out, reference(params, indices, 0))
 
@@ -69,7 +69,7 @@ def test_a_table_beyond_the_cache(device, rng, inner):
     """Rows are fetched ahead there, and what is no row is not."""
     rows = 2**25 // inner
     params = rng.integers(0, 256, (rows, inner), np.uint8)
-    indices = np.concatenate([rng.integers(0, rows, 9000), [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]])
+    indices = np.concatenate([rng.integers(0, rows, sized(device, 9000, 90)), [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]])
     rng.shuffle(indices)
     out = launch(device, GatherFactory, params[None, None], indices[None], 0)[0, 0]
     valid = (indices >= 0) & (indices < rows)
