@@ -165,8 +165,9 @@ def broadcasts(draw):
 def test_every_size_of_a_row(device, rng, data_type, row):
     """Rows that are written out in tiles and rows that are not, split between threads in the middle of blocks."""
     key = (BinaryOp.kSub, data_type, data_type)
-    a = rng.integers(-9, 9, (211, 31, 11, row)).astype(data_type.dtype)
-    for dims in ((31, 1, row), (211, 1, 11, 1), (1, 31, 1, 1), (row,)):
+    outer, middle, last = (sized(device, *sizes) for sizes in ((211, 2), (31, 3), (11, 5)))
+    a = rng.integers(-9, 9, (outer, middle, last, row)).astype(data_type.dtype)
+    for dims in ((middle, 1, row), (outer, 1, last, 1), (1, middle, 1, 1), (row,)):
         b = rng.integers(-9, 9, dims).astype(data_type.dtype)
         assert launch(device, key, a, b).tobytes() == (a - b).tobytes()
         assert launch(device, key, b, a).tobytes() == (b - a).tobytes()

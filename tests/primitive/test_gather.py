@@ -69,7 +69,8 @@ def test_a_table_beyond_the_cache(device, rng, inner):
     """Rows are fetched ahead there, and what is no row is not."""
     rows = 2**25 // inner
     params = rng.integers(0, 256, (rows, inner), np.uint8)
-    indices = np.concatenate([rng.integers(0, rows, sized(device, 9000, 90)), [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]])
+    outside = [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]
+    indices = np.concatenate([rng.integers(0, rows, sized(device, 9000, 90)), outside])
     rng.shuffle(indices)
     out = launch(device, GatherFactory, params[None, None], indices[None], 0)[0, 0]
     valid = (indices >= 0) & (indices < rows)
