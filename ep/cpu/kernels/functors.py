@@ -74,7 +74,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
         _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
-        interleaved if single else jit,
+        interleaved if names and not libm else jit,
     )
 
 

@@ -15,6 +15,9 @@ OPTIONS: Final[dict[str, Any]] = {
     "fastmath": {"contract"},  # more would break NaN and infinity
 }
 
+INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Of what compiled functions alone call: its wrappers for others would be a good part of the time to compile it."""
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Make `function` callable from other compiled functions."""

@@ -11,7 +11,7 @@ _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
 
 _LIMB = 24
 _MASK = (1 << _LIMB) - 1
-# 2 / pi = 0.a2f9836e..., in limbs, behind one that is zero: enough for the last bit of the largest double and 192 more
+# 2 / pi = 0.a2f9836e..., in limbs, behind zeros: enough for the last bit of the largest double and 192 more
 _TWO_OVER_PI = (
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
     "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
@@ -19,19 +19,23 @@ _TWO_OVER_PI = (
     "6babf0cfbc209af4361da9e3"
 )
 _DIGITS = _LIMB // 4
-_LIMBS = np.array([0, *(int(_TWO_OVER_PI[i : i + _DIGITS], 16) for i in range(0, len(_TWO_OVER_PI), _DIGITS))])
+_ZEROS = 3
+_LIMBS = np.array(
+    [*(0,) * _ZEROS, *(int(_TWO_OVER_PI[i : i + _DIGITS], 16) for i in range(0, len(_TWO_OVER_PI), _DIGITS))]
+)
 
 
 @jit
 def _window(start: int) -> int:
-    """24 bits of 2 / pi from that of weight 2^-(start + 1) on; start >= -24."""
-    limb, offset = (start + _LIMB) // _LIMB, (start + _LIMB) % _LIMB
+    """24 bits of 2 / pi from that of weight 2^-(start + 1) on; start >= -72."""
+    place = start + _ZEROS * _LIMB
+    limb, offset = place // _LIMB, place % _LIMB
     return (((_LIMBS[limb] << _LIMB) | _LIMBS[limb + 1]) >> (_LIMB - offset)) & _MASK
 
 
 @jit
 def reduce_large(x: float) -> Any:
-    """(r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 2^30; k modulo 4.
+    """(r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1; k modulo 4.
 
     With |x| = m 2^e, bits of 2 / pi that give multiples of 4 are left out, and so are those beyond the next 192: the
     product is then off by 2^-137, and never nearer to an integer than 2^-62.

@@ -22,8 +22,8 @@ LIMITS: Final[dict[str, float]] = dict.fromkeys(("sin", "cos", "tan"), trigonome
 """The largest magnitude that a function is good for, where there is one."""
 
 ANY: Final[dict[str, Any]] = {
-    "sin": trigonometric.sin_any,
-    "cos": trigonometric.cos_any,
-    "tan": trigonometric.tan_any,
+    "sin": trigonometric.sin_large,
+    "cos": trigonometric.cos_large,
+    "tan": trigonometric.tan_large,
 }
-"""Scalar functions that are good for every argument, for those beyond the limits."""
+"""Scalar functions that are good for every argument of at least 1, for those beyond the limits."""

@@ -1,4 +1,4 @@
-"""sin, cos and tan without branches, for |x| <= LIMIT; the `_any` forms are slow beyond it.
+"""sin, cos and tan without branches, for |x| <= LIMIT; the `_large` forms are slow.
 
 x = k pi/2 + r with |r| <= pi/4. pi/2 is taken in three doubles p1, p2, p3: x - k p1 is exact, since the difference is
 below 1 and a multiple of the last bit of x and of p1; k p2 is subtracted with its rounding errors; of k p3 only the
@@ -125,21 +125,19 @@ def tan(x: float) -> float:
     return select(x == 0.0, x, _tangent_at(r, rest, k))
 
 
-def _for_any(function: Any, at: Any) -> Any:
-    """The scalar function that is `function` within its limit, and `at` the exactly reduced argument beyond it."""
+def _for_large(at: Any) -> Any:
+    """The scalar function of any |x| >= 1, NaN and infinity that is `at` the exactly reduced argument."""
 
     @jit
-    def for_any(x: float) -> float:
-        if fabs(x) <= LIMIT:
-            return function(x)
+    def for_large(x: float) -> float:
         if not fabs(x) < math.inf:
             return x - x
         r, rest, k = reduce_large(x)
         return at(r, rest, k)
 
-    return for_any
+    return for_large
 
 
-sin_any = _for_any(sin, _sine_at)
-cos_any = _for_any(cos, _cosine_at)
-tan_any = _for_any(tan, _tangent_at)
+sin_large = _for_large(_sine_at)
+cos_large = _for_large(_cosine_at)
+tan_large = _for_large(_tangent_at)
