@@ -36,7 +36,7 @@ _NUM_WORDS = 13
 
 
 _CACHE_LINE = 64
-_INDEX_COST = 40  # what an index costs, in bytes that could be moved meanwhile
+_INDEX_COST = 40  # what an index costs, in bytes that could be moved meanwhile: 0.3 ns
 _CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
 
 _UNITS = (1, 2, 4, 8, 16, 32, 64)
