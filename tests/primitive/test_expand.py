@@ -83,6 +83,24 @@ def test_every_size_of_a_row(device, rng, data_type, row):
     assert out.tobytes() == np.broadcast_to(src[:, None], (2, 3, row)).tobytes()
 
 
+@pytest.mark.parametrize("data_type", [DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kComplex128])
+@pytest.mark.parametrize("row", range(1, 68))
+def test_short_rows_many_times(device, rng, data_type, row):
+    src = samples(rng, data_type, 2 * row).reshape(2, 1, row)
+    for times in (3, 8, 21, 150):
+        out = launch(device, data_type, src, (2, times, row))
+        assert out.tobytes() == np.broadcast_to(src, (2, times, row)).tobytes()
+
+
+@pytest.mark.parametrize("data_type", [DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kComplex128])
+@pytest.mark.parametrize("times", [2, 3, 4])
+def test_each_element_a_few_times(device, rng, data_type, times):
+    for count in (1, 2, 3, 7, 8, 9, 31, 32, 33, 65, 1000):
+        src = samples(rng, data_type, count).reshape(count, 1)
+        out = launch(device, data_type, src, (count, times))
+        assert out.tobytes() == np.broadcast_to(src, (count, times)).tobytes()
+
+
 @pytest.mark.parametrize("row", [3, 17, 64, 331])
 def test_rows_between_gaps(device, rng, row):
     """No block reaches beyond its row."""

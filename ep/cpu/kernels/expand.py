@@ -14,6 +14,7 @@ from ep.cpu.kernels.memory import load_word, stack_words, store_word, unit_funct
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import run
+from ep.cpu.kernels.repetition import repeat_row, unit_repeater
 from ep.cpu.kernels.rows import copy_row, row_filler
 from ep.cpu.launch_state import GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.cpu.plan import COUNT, DIMS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, UNIT
@@ -28,15 +29,21 @@ _UNITS = (1, 2, 4, 8, 16)
 def _unit_rows(size: int) -> Any:
     """A function that writes rows of `count` units, one for each step of the second innermost axis."""
     copy_unit, fill_row = unit_functions(size)[0], row_filler(size)
+    twice, thrice = unit_repeater(size, 2), unit_repeater(size, 3)
 
     @jit
     def rows(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+        one_run = dst_step == 1 and dst_row == count
+        if one_run and src_row == 0 and src_step == 1 and repeat_row(dst, src, count * size, num_rows):
+            return
         if src_step == 0 and dst_step == 1 and count == 2:
-            for i in range(num_rows):
+            done = twice(dst, src, num_rows) if one_run and src_row == 1 else 0
+            for i in range(done, num_rows):
                 copy_unit(dst, i * dst_row, src, i * src_row)
                 copy_unit(dst, i * dst_row + 1, src, i * src_row)
         elif src_step == 0 and dst_step == 1 and count == 3:
-            for i in range(num_rows):
+            done = thrice(dst, src, num_rows) if one_run and src_row == 1 else 0
+            for i in range(done, num_rows):
                 copy_unit(dst, i * dst_row, src, i * src_row)
                 copy_unit(dst, i * dst_row + 1, src, i * src_row)
                 copy_unit(dst, i * dst_row + 2, src, i * src_row)
@@ -94,11 +101,11 @@ def task() -> int:
         while begin < end:
             src = load_word(context, SRC) + (src_offset + row * src_row + column * src_step) * unit
             dst = load_word(context, DST) + (dst_offset + row * dst_row + column * dst_step) * unit
-            num_rows, count = 1, inner
-            if column == 0 and end - begin >= inner:
-                num_rows = min(rows - row, (end - begin) // inner)
-            else:
-                count = min(inner - column, end - begin)
+            num_rows, count = rows - row, inner
+            if column != 0 or end - begin < inner:
+                num_rows, count = 1, min(inner - column, end - begin)
+            elif end - begin < num_rows * inner:
+                num_rows = (end - begin) // inner
             write_rows(unit, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
             begin += num_rows * count
             column = 0

@@ -57,7 +57,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
     # a loop inside the functor is not vectorised: there libm's functions are as good
-    libm = not names or op in _LOOPS or not has_fused_multiply_add()
+    libm = not names or op in LOOPS or not has_fused_multiply_add()
     single = scalar_type is np.float32 and op in IN_SINGLE and not libm
     narrow = scalar_type is np.float32 and bool(names) and not single
     if single:
@@ -90,7 +90,7 @@ IN_SINGLE = frozenset(
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
-_LOOPS = frozenset(
+LOOPS = frozenset(
     (
         *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma, BinaryOp.kZeta),
         *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
