@@ -7,10 +7,13 @@ import numpy as np
 
 from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO, exp_tail
+from ep.cpu.kernels.vector_math.polynomial import polynomial
+from ep.cpu.kernels.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO
 from ep.cpu.kernels.vector_math.single.piecewise import piecewise
 
-_HALF, _ONE, _DOWN = np.float32(0.5), np.float32(1.0), np.float32(2.0**-64)
+_HALF, _ONE = np.float32(0.5), np.float32(1.0)
+_MINUS_HALF_LOG2_E = _HALF * -LOG2_E
+_TWICE_LN2, _TWICE_LN2_REST = LN2 + LN2, LN2_REST + LN2_REST
 _UP_SHIFT = SHIFT + np.float32(127.0 + 64.0)  # leaves the exponent of 2^(n + 64) in the low bits of the sum
 
 _ERF_CUT, _ERF_END = np.float32(1.09375), np.float32(4.0)
@@ -57,35 +60,35 @@ def erf(x):  # type: ignore[no-untyped-def]
     return copysign(select(small, fma(a, p, a), _ONE - p), x)
 
 
-# R(a) = e^(a^2 / 2) erfc(a / sqrt 2) / 2
-_GELU_CUT, _GELU_END, _GELU_SLOPE = np.float32(1.25), np.float32(14.5), np.float32(0.25)
-_GELU_DERIVATIVE = np.float32(0.04)
-# the centres are such that the constant terms are very nearly float32 numbers
-_GELU_SMALL_CENTRE, _GELU_LARGE_CENTRE = np.float32(0.5000198483467102), np.float32(2.000176429748535)
-_GELU_SMALL, _GELU_LARGE = np.float32(0.34961438179016113), np.float32(0.188807874917984)
-# without the constant terms above
-_gelu_pieces = piecewise(
-    # z(a) = a / (1 + a / 4): a R(a) / z(a) in z(a) - 2.0002 for 1.25 <= a <= 14.5, relative error 2^-26.2
-    (
-        -0.07597853988409042,
-        0.024193046614527702,
-        -0.0058281924575567245,
-        0.0009434464736841619,
-        -5.873895133845508e-05,
-        -1.3301440048962831e-05,
-        2.9397542675724253e-06,
-    ),
-    # R(a) in a - 0.50002 for a <= 1.25, relative error 2^-25.9
-    (
-        -0.22412817180156708,
-        0.11877336353063583,
-        -0.05491253361105919,
-        0.022820983082056046,
-        -0.008699777536094189,
-        0.003125513903796673,
-        -0.0010540424846112728,
-        0.0002427817089483142,
-    ),
+_GELU_END, _GELU_OFFSET, _GELU_NUMERATOR = np.float32(14.5), np.float32(2.5), np.float32(3.25)
+_GELU_CENTRE = np.float32(0.6900107860565186)  # where the constant term is very nearly a float32 number
+_GELU_FIRST = np.float32(0.22580009698867798 * 2.0**-64)
+# t(a) = 13/4 / (a + 5/2), R(a) = e^(a^2 / 2) erfc(a / sqrt 2) / 2: (R(a) / t(a) - 0.2258) / v in v = t(a) - 0.69,
+# for a <= 14.5, relative error of all 2^-26.9; times 2^-64
+_gelu_polynomial = polynomial(
+    *(
+        coefficient * 2.0**-64
+        for coefficient in (
+            0.21293295919895172,
+            0.0946110337972641,
+            -0.014789569191634655,
+            -0.027150601148605347,
+            0.006591110955923796,
+            0.008891106583178043,
+            -0.005275178700685501,
+            -0.001820912817493081,
+            0.0026076866779476404,
+            -0.0005305373924784362,
+        )
+    )
+)
+# e^w in 2 w: (e^w - 1 - w) / (2 w)^2, relative error of e^w 2^-28
+_exp_polynomial = polynomial(
+    0.4999999403953552 / 4,
+    0.16666516661643982 / 8,
+    0.04166810214519501 / 16,
+    0.00836916547268629 / 32,
+    0.0013838002923876047 / 64,
 )
 
 
@@ -93,26 +96,28 @@ _gelu_pieces = piecewise(
 def gelu(x):  # type: ignore[no-untyped-def]
     """x / 2 (1 + erf(x / sqrt 2)) = max(x, 0) - a R(a) e^(-a^2 / 2) for a = |x|; -0 from -14.5 on.
 
-    a R(a) is kept with its rounding errors. The power of 2 is two factors, so that tiny results are rounded once.
+    R(a) and its sum with R(a) (e^w - 1) are kept with their rounding errors. The power of 2 is two factors, one of
+    them in the polynomial, so that tiny results are rounded once.
     """
     a = fabs(x)
     a = select(a > _GELU_END, _GELU_END, a)
-    large = a >= _GELU_CUT
-    slope = select(large, _GELU_SLOPE, ZERO)
-    u = fma(a, slope, _ONE)
-    z = a / u  # a where a is small
-    v = z - select(large, _GELU_LARGE_CENTRE, _GELU_SMALL_CENTRE)
-    p, first = _gelu_pieces(large, v), select(large, _GELU_LARGE, _GELU_SMALL)
-    h = fma(v, p, first)
-    y = fma(z, h, ZERO)
-    y_rest = fma(z, fma(v, p, first - h), fma(z, h, -y))
-    # u times the rest of z, and roughly the derivative of y by z, over u
-    z_rest = fma(-z, fma(a, slope, _ONE - u), fma(-z, u, a))
-    y_rest = fma(fma(-_GELU_DERIVATIVE, v, _GELU_DERIVATIVE), z_rest, y_rest)
-    half = _HALF * a
-    shifted = fma(half * a, -LOG2_E, _UP_SHIFT)
+    u = a + _GELU_OFFSET
+    t = _GELU_NUMERATOR / u
+    # the rest of t over t, times 13/4, nearly twice what it makes of R: R is about as t^1.6
+    t_rest = fma(t, (u - _GELU_OFFSET) - a, fma(-t, u, _GELU_NUMERATOR))
+    v = t - _GELU_CENTRE
+    p = _gelu_polynomial(v)
+    q = fma(v, p, _GELU_FIRST)
+    y = fma(t, q, ZERO)
+    y_rest = fma(t, fma(v, p, _GELU_FIRST - q), fma(t, q, -y))
+    # 2 w = r + r_rest
+    shifted = fma(fma(a, a, ZERO), _MINUS_HALF_LOG2_E, _UP_SHIFT)
     n = shifted - _UP_SHIFT
-    r = fma(-half, a, -fma(n, LN2, ZERO))
-    y += fma(y, r, fma(y, exp_tail(r, fma(n, -LN2_REST, ZERO)), y_rest))
-    power = from_bits(np.int32(to_bits(shifted) << 23))
-    return fma(-y * power, _DOWN, select(x < ZERO, -ZERO, x))
+    r = fma(-a, a, -fma(n, _TWICE_LN2, ZERO))
+    r_rest = fma(n, -_TWICE_LN2_REST, t_rest)
+    s = r + r_rest
+    tail = fma(fma(s, s, ZERO), _exp_polynomial(s), _HALF * r_rest)
+    growth = fma(y, _HALF * r, fma(y, tail, y_rest))
+    total = y + growth
+    factor = -a * from_bits(np.int32(to_bits(shifted) << 23))
+    return copysign(fma(factor, total, fma(factor, growth - (total - y), select(x < ZERO, ZERO, x))), x)
