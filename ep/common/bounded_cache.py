@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import threading
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
@@ -11,14 +11,20 @@ _KEPT: Final = 256
 V = TypeVar("V")
 
 
-class BoundedCache(OrderedDict[Hashable, Any]):
+class BoundedCache(dict[Hashable, Any]):
     """What a primitive keeps for later launches, by dims or by number; the oldest goes where it would be too much."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changing = threading.Lock()
 
     def keep(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the value of `key`, made with `make` where there is none."""
         value = self.get(key)
         if value is None:
-            value = self[key] = make()
-            while len(self) > _KEPT:
-                self.popitem(last=False)
+            value = make()
+            with self._changing:
+                self[key] = value
+                while len(self) > _KEPT:
+                    del self[next(iter(self))]
         return value

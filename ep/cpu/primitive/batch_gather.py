@@ -28,10 +28,19 @@ class BatchGatherImpl(CpuGather, BatchGather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size
         if type(stream) is not CpuStream or self._entry(
-            self._address, *sizes, params, num_indices, indices, out, offset
+            self._address,
+            batch_dim_size,
+            outer_dim_size,
+            gather_dim_size,
+            inner_dim_size,
+            params,
+            num_indices,
+            indices,
+            out,
+            offset,
         ):
+            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size
             self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
 
 

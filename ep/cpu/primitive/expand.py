@@ -26,6 +26,7 @@ class ExpandImpl(CpuPrimitive, Expand):
     def __init__(self, request: Request) -> None:
         (self.data_type,) = request.dtypes or ()
         self._plans = BoundedCache()
+        self._last: tuple[Any, Plan | None] = None, None  # dims and strides of the launch before, and their plan
         super().__init__(request, (self.data_type, self.data_type))
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
@@ -43,9 +44,14 @@ class ExpandImpl(CpuPrimitive, Expand):
         src_strides: Sequence[int] | None = None,
         dst_strides: Sequence[int] | None = None,
     ) -> None:
+        key = src_dims, dst_dims, src_strides, dst_strides
+        last_key, plan = self._last
         try:
-            plan = self._plans.get((src_dims, dst_dims, src_strides, dst_strides))
-        except TypeError:  # dims in a list
+            if key != last_key:
+                plan = self._plans.get(key)
+                if plan is not None:
+                    self._last = key, plan
+        except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._address, plan.address, src, dst):
             self._launch_checked(stream, src_dims, src, dst_dims, dst, src_strides, dst_strides)

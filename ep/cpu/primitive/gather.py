@@ -26,9 +26,9 @@ class CpuGather(CpuPrimitive):
         super().__init__(request, (self.params_type, self.indices_type, self.params_type))
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
-        from ep.cpu.kernels import gather as kernels
+        from ep.cpu.kernels import gather, gather_walk
 
-        return kernels.entry(), kernels.task(self.indices_type), int(self.indices_type.dtype.kind == "u")
+        return gather.entry(), gather_walk.task(self.indices_type), int(self.indices_type.dtype.kind == "u")
 
     def _launch_checked(
         self,
@@ -79,10 +79,10 @@ class GatherImpl(CpuGather, Gather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size
         if type(stream) is not CpuStream or self._entry(
-            self._address, *sizes, params, num_indices, indices, out, offset
+            self._address, 1, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset
         ):
+            sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size
             self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
 
 
