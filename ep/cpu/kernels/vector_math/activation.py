@@ -8,7 +8,7 @@ from fractions import Fraction
 from ep.cpu.kernels.vector_math.bits import fma, from_bits, select
 from ep.cpu.kernels.vector_math.exponential import clamp, exp_reduced
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.sigmoid import gated
+from ep.cpu.kernels.vector_math.sigmoid import ENOUGH, VANISHED, at_least, gated
 
 
 def _pair(decimal: str) -> tuple[float, float]:
@@ -16,9 +16,12 @@ def _pair(decimal: str) -> tuple[float, float]:
     return float(decimal), float(Fraction(decimal) - Fraction(float(decimal)))
 
 
+# the ends are where the argument of the sigmoid is beyond VANISHED and ENOUGH
 _SLOPE, _SLOPE_REST = _pair("1.702")
+_QUICK_LOW, _QUICK_HIGH = -450.0, 24.0
 _TWO_A, _TWO_A_REST = _pair("1.5957691216057308")  # 2 * 0.7978845608028654
 _B, _B_REST = _pair("0.044714998453855515")
+_FAST_LOW, _FAST_HIGH = -22.0, 8.0
 
 
 @inlined
@@ -39,20 +42,23 @@ def _product(a, a_rest, b, b_rest):  # type: ignore[no-untyped-def]
 @inlined
 def silu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(x)."""
-    return gated(x, x, 0.0)
+    y = at_least(x, VANISHED)
+    return gated(y, select(y > ENOUGH, ENOUGH, y), 0.0)
 
 
 @inlined
 def quick_gelu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(1.702 x)."""
-    z, z_rest = _product(clamp(x, 1e3), 0.0, _SLOPE, _SLOPE_REST)
+    x = at_least(x, _QUICK_LOW)
+    z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
     return gated(x, z, z_rest)
 
 
 @inlined
 def fast_gelu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(2 A (x + B x^3))."""
-    y = clamp(x, 1e2)
+    x = at_least(x, _FAST_LOW)
+    y = select(x > _FAST_HIGH, _FAST_HIGH, x)
     square, square_rest = _product(y, 0.0, y, 0.0)
     cubic, cubic_rest = _product(square, square_rest, _B, _B_REST)
     factor, factor_rest = _sum(1.0, cubic)
@@ -64,7 +70,7 @@ def fast_gelu(x):  # type: ignore[no-untyped-def]
 @inlined
 def mish(x):  # type: ignore[no-untyped-def]
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
-    r, s, n = exp_reduced(clamp(x, 40.0))
+    r, s, n = exp_reduced(clamp(x, 40.0), 0.0)
     scale = from_bits((n << 52) + (1023 << 52))
     high = 1.0 + r
     low = ((1.0 - high) + r) + s
@@ -78,4 +84,4 @@ def mish(x):  # type: ignore[no-untyped-def]
     quotient = fma(n, inverse, 0.0)
     rest = fma(-quotient, below, n) + fma(-quotient, below_rest, n_rest)
     middle = x * fma(rest, inverse, quotient)
-    return select(x > 40.0, x, select(x < -40.0, gated(x, x, 0.0), middle))
+    return select(x > 40.0, x, select(x < -40.0, silu(x), middle))

@@ -52,12 +52,12 @@ def exp_fraction(r):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp_reduced(x):  # type: ignore[no-untyped-def]
-    """Return r, s and the integer n for |x| < 1500: e^x = 2^n (1 + r + s) with r exact and |s| < 0.07."""
+def exp_reduced(x, x_rest):  # type: ignore[no-untyped-def]
+    """Return r, s and the integer n for |x| < 1500: e^(x + x_rest) = 2^n (1 + r + s) with r exact and |s| < 0.07."""
     shifted = fma(x, LOG2_E, SHIFT)
     n = shifted - SHIFT
     r_high = fma(n, -LN2_HIGH, x)
-    r_low = n * -LN2_LOW
+    r_low = fma(n, -LN2_LOW, x_rest)
     r = r_high + r_low
     return r_high, fma(r * r, exp_fraction(r), r_low), to_bits(shifted) - SHIFT_BITS
 
@@ -72,7 +72,7 @@ def clamp(x, bound):  # type: ignore[no-untyped-def]
 @inlined
 def exp(x):  # type: ignore[no-untyped-def]
     """e^x; 0.66 ulp, and 0.77 with the second rounding of a subnormal result."""
-    r, s, n = exp_reduced(clamp(x, 750.0))
+    r, s, n = exp_reduced(clamp(x, 750.0), 0.0)
     high = 1.0 + r
     low = ((1.0 - high) + r) + s
     return scaled(high + low, n)

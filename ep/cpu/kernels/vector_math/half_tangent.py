@@ -1,7 +1,7 @@
-"""The hyperbolic tangent of a reduced argument, of which tanh and sigmoid are made.
+"""The hyperbolic tangent of a reduced argument, of which tanh is made.
 
-y = n ln(2)/2 + u with |u| <= ln(2)/4, and e^2y = 2^n (1 + t) / (1 - t) with t = tanh(u), so that tanh and sigmoid are
-quotients of terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
+y = n ln(2)/2 + u with |u| <= ln(2)/4, and e^2y = 2^n (1 + t) / (1 - t) with t = tanh(u), so that tanh is a quotient of
+terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
 """
 
 from typing import Any

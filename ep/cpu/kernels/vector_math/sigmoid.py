@@ -1,50 +1,53 @@
 """sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select
-from ep.cpu.kernels.vector_math.exponential import LOG2_E, exp
-from ep.cpu.kernels.vector_math.half_tangent import quotient, reduced, tangent_rest
+from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.exponential import exp, exp_reduced
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.logarithm import log_sum
-from ep.cpu.kernels.vector_math.scaling import scaled
 
-_ONE = 1023 << 52  # the bits of 1.0
-_ENOUGH, _VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
+ENOUGH, VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
+_SMALL, _DOWN = -600.0, 2.0**-128
 
 
 @inlined
-def _factors(z, z_rest):  # type: ignore[no-untyped-def]
-    """Return v and n: v 2^n is the sigmoid of z + z_rest, for z from _VANISHED to _ENOUGH.
+def _terms(z, z_rest):  # type: ignore[no-untyped-def]
+    """Return r, s, power, one, one_rest and unit: 1 + e^-(z + z_rest) = ((r + s) power + one + one_rest) / unit.
 
-    With t = tanh(z/2 - k ln(2)/2) it is (1 + t) / (1 + 2^-k + (1 - 2^-k) t), times 2^k on the left; there numerator
-    and denominator are divided by 2^k.
+    unit is 1, or 2^-128 where z is so small that e^-z might overflow. one_rest is 0 where unit and power are not too
+    far apart for an exact sum.
     """
-    u, u_rest, k = reduced(0.5 * z, z, LOG2_E)
-    t_rest = tangent_rest(u, u_rest + 0.5 * z_rest)
-    power = from_bits(_ONE - (min(abs(k), 1022) << 52))
-    p = 1.0 + power
-    lost = (1.0 - p) + power
-    m = copysign(2.0 - p, z)
-    top = 1.0 + u
-    top_rest = ((1.0 - top) + u) + t_rest
-    bottom = fma(m, u, p)
-    bottom_rest = fma(m, t_rest, fma(m, u, p - bottom) + lost)
-    return quotient(top, top_rest, bottom, bottom_rest), min(k, 0)
+    r, s, n = exp_reduced(-z, -z_rest)
+    unit = select(z < _SMALL, _DOWN, 1.0)
+    power = from_bits((n << 52) + to_bits(unit))
+    one = power + unit
+    return r, s, power, one, unit - (one - power), unit
+
+
+@inlined
+def at_least(x, low):  # type: ignore[no-untyped-def]
+    """Return x, or low where that is larger; NaN stays."""
+    return select(low > x, low, x)
 
 
 @inlined
 def sigmoid(x):  # type: ignore[no-untyped-def]
-    """1 / (1 + e^-x)."""
-    value, n = _factors(x, 0.0)
-    y = select(x > _ENOUGH, 1.0, scaled(value, n))
-    return select(x < _VANISHED, 0.0, y)
+    """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
+    z = at_least(x, VANISHED)
+    r, s, power, one, one_rest, unit = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
+    rest = r + s
+    sum_ = fma(rest, power, one)
+    sum_rest = fma((r - rest) + s, power, fma(rest, power, one - sum_) + one_rest)
+    inverse = 1.0 / sum_
+    # 1 - inverse (sum + sum_rest)
+    missing = fma(-inverse, sum_rest, fma(-inverse, sum_, 1.0))
+    return fma(missing, inverse, inverse) * unit
 
 
 @inlined
 def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
-    """x sigmoid(z + z_rest) for x and z of one sign and |x| <= |z|; -0 where z is -inf."""
-    value, n = _factors(z, z_rest)
-    y = select(z > _ENOUGH, x, scaled(x * value, n))
-    return select(z < _VANISHED, -0.0, y)
+    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
+    r, s, power, one, one_rest, unit = _terms(z, z_rest)
+    return (x / (one + fma(r + s, power, one_rest))) * unit
 
 
 @inlined
