@@ -23,8 +23,8 @@ print(out.tolist(), statistics.compiled, statistics.loaded)
 
 
 def test_the_second_process_compiles_nothing(tmp_path):
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 3 0"
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 4 0"
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_a_long_first_launch_logs_one_line(tmp_path):
@@ -37,7 +37,7 @@ def test_a_long_first_launch_logs_one_line(tmp_path):
 def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert not (tmp_path / "numba").exists()
-    assert kernel_cache.usage(tmp_path / "ep")[0] == 3
+    assert kernel_cache.usage(tmp_path / "ep")[0] == 4
 
 
 def test_an_edited_functor_is_compiled_again(tmp_path):
@@ -45,16 +45,16 @@ def test_an_edited_functor_is_compiled_again(tmp_path):
     sources = tmp_path / "sources"
     shutil.copytree(Path(ep.__file__).parent, sources / "ep", ignore=shutil.ignore_patterns("__pycache__"))
     cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
-    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 4 0"
     functors = sources / "ep" / "common" / "functor" / "unary"
     (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
     text = changed.read_text()
     edited = text.replace("return zero if x <= zero else x", "return x if x <= zero else zero")
     assert edited != text
     changed.write_text(edited)
-    assert run(LAUNCH, str(sources), **cache).strip() == "[-1.0, 0.0, 0.0] 3 0"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[-1.0, 0.0, 0.0] 4 0"
     changed.write_text(text)
-    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 3"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_kernels_of_different_processes_do_not_share_symbols(tmp_path):
@@ -87,7 +87,7 @@ import ep.cpu
 future = time.time() + 10
 os.utime(ep.common.checks.__file__, (future, future))
 """
-    assert run(touch + LAUNCH, str(sources), EP_CACHE_DIR=str(tmp_path / "cache")).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert run(touch + LAUNCH, str(sources), EP_CACHE_DIR=str(tmp_path / "cache")).strip() == "[0.0, 0.0, 2.0] 4 0"
     assert not (tmp_path / "cache").exists()
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path):
         damaged.write_bytes(contents)
         code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
         assert run(code, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 1 2"
-        assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+        assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path):
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
-    assert run(code, EP_CACHE_DIR=str(blocked)).strip() == "[0.0, 0.0, 2.0] 3 0"
+    assert run(code, EP_CACHE_DIR=str(blocked)).strip() == "[0.0, 0.0, 2.0] 4 0"
     assert "compiled kernels cannot be kept" in run(LAUNCH, EP_CACHE_DIR=str(blocked), fails=True)
 
 
@@ -120,7 +120,7 @@ for command in commands:
 """
     run(code, EP_CACHE_DIR=str(tmp_path))
     assert not list(tmp_path.rglob("*.partial"))
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 3"
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_the_folder(monkeypatch, tmp_path):

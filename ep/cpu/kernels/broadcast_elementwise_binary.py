@@ -14,7 +14,7 @@ from numba.core import types
 
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, exceeds_limit, is_nan, is_no_base, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
@@ -44,10 +44,10 @@ def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any, _ = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any, compile_loop = row_functions(op, src_type, dst_type)
 
-    def loops(functor):  # type: ignore[no-untyped-def]
-        @inlined
+    def loops(functor, compile_loops=inlined):  # type: ignore[no-untyped-def]
+        @compile_loops
         def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             if step0 == step1:
                 for i in range(begin, end):
@@ -63,7 +63,12 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
         return apply_to
 
-    apply_to = loops(apply) if apply_any is None else checked(loops(apply), loops(apply_any), exceeds_limit(load))
+    if apply_any is None:
+        apply_to = loops(apply)
+    elif op is BinaryOp.kPow:
+        apply_to = checked(loops(apply, compile_loop), loops(apply_any), is_no_base(load), is_nan(load))
+    else:
+        apply_to = checked(loops(apply), loops(apply_any), _never, exceeds_limit(load))
 
     def rows(context, num_rows, count):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
@@ -83,15 +88,24 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", rows)
 
 
-def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
-    """As the unary op's `checked`; it is x or y, the second operand, that has a limit."""
+@jit
+def _never(src, begin, end):  # type: ignore[no-untyped-def]
+    return False
+
+
+def checked(apply_to: Any, apply_any_to: Any, exceeds0: Any, exceeds1: Any) -> Any:
+    """As the unary op's `checked`; each operand has its own limit."""
+
+    @jit
+    def beyond(exceeds, src, step, begin, end):  # type: ignore[no-untyped-def]
+        return exceeds(src, begin, end) if step != 0 else exceeds(src, 0, 1)
 
     @jit
     def blocks(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+        same = step0 == step1  # also where both steps are 0, of one element
         while begin < end:
             stop = min(begin + BLOCK, end)
-            beyond = exceeds(src1, begin, stop) if step1 != 0 or step0 == step1 else exceeds(src1, 0, 1)
-            if beyond:
+            if beyond(exceeds0, src0, step0 | same, begin, stop) or beyond(exceeds1, src1, step1 | same, begin, stop):
                 apply_any_to(src0, step0, src1, step1, dst, begin, stop, attributes)
             else:
                 apply_to(src0, step0, src1, step1, dst, begin, stop, attributes)

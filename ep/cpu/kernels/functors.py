@@ -15,6 +15,9 @@ from ep.cpu.kernels.interleaved import interleaved
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
+from ep.cpu.kernels.vector_math import narrow as narrow_power
+from ep.cpu.kernels.vector_math import power
+from ep.cpu.kernels.vector_math.bits import both
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
 from ep.include.data_type import DataType
@@ -35,7 +38,8 @@ BLOCK = 1024
 class RowFunctions(NamedTuple):
     """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
 
-    apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time.
+    apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time. For
+        kPow, where `apply` is only good for finite bases > 0 and exponents that are not NaN, the one for all.
     compile_loop: what compiles the function with the loop over the elements.
     """
 
@@ -67,16 +71,27 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         library = cpu_math_library(np.float64, precision)
     else:
         library = cpu_math_library(scalar_type)
+    ordinary = library
+    if op is BinaryOp.kPow and names and not libm:
+        ordinary = library.replaced({"pow": narrow_power.pow_of_positive if narrow else power.pow_of_positive})
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
     return RowFunctions(
         loader(src_type, narrow),
-        library.use(maker),
+        ordinary.use(maker),
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
-        _unlimited(library).use(maker) if names & LIMITS.keys() and not libm else None,
+        _apply_any(library, ordinary, names, maker) if not libm else None,
         interleaved if names and not libm else jit,
     )
 
+
+def _apply_any(library: MathLibrary, ordinary: MathLibrary, names: frozenset[str], maker: Any) -> Any:
+    if ordinary is not library:
+        return library.use(maker)
+    return _unlimited(library).use(maker) if names & LIMITS.keys() else None
+
+
+_INF = float("inf")
 
 IN_SINGLE = frozenset(
     (
@@ -134,6 +149,32 @@ def exceeds_limit(load: Any) -> Any:
         found = False
         for i in range(begin, end):
             found |= abs(load(address, i)) > limit
+        return found
+
+    return jit(exceeds)
+
+
+def is_no_base(load: Any) -> Any:
+    """A compiled function (address, begin, end): whether an element is not positive and finite."""
+
+    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+        found = False
+        for i in range(begin, end):
+            x = load(address, i)
+            found |= not both(x > 0.0, x < _INF)
+        return found
+
+    return jit(exceeds)
+
+
+def is_nan(load: Any) -> Any:
+    """A compiled function (address, begin, end): whether an element is NaN."""
+
+    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+        found = False
+        for i in range(begin, end):
+            y = load(address, i)
+            found |= y != y
         return found
 
     return jit(exceeds)

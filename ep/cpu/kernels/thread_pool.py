@@ -139,7 +139,17 @@ def _look_for_work(pool, number):  # type: ignore[no-untyped-def]
     return found
 
 
+@jit
+def _stop(pool):  # type: ignore[no-untyped-def]
+    atomic_store(pool + 8 * _STOP, 1)
+    for number in range(MAX_THREADS):
+        _wake(pool, number)
+
+
 def _work(pool, number):  # type: ignore[no-untyped-def]
+    if number == 0:
+        _stop(pool)
+        return
     worker = _worker(pool, number)
     looks = 0
     while atomic_load(pool + 8 * _STOP) == 0:
@@ -195,19 +205,7 @@ def share() -> int:
     return compile_task("thread_pool.share", _share, num_words=6)
 
 
-def _stop(pool):  # type: ignore[no-untyped-def]
-    atomic_store(pool + 8 * _STOP, 1)
-    for number in range(MAX_THREADS):
-        _wake(pool, number)
-
-
 @cache
 def work() -> int:
-    """The task (pool, number): what worker `number` does until the pool stops."""
+    """The task (pool, number): what worker `number` does until the pool stops; with number 0, stops it."""
     return compile_task("thread_pool.work", _work, num_words=2)
-
-
-@cache
-def stop() -> int:
-    """The task (pool): lets all workers end."""
-    return compile_task("thread_pool.stop", _stop, num_words=1)

@@ -37,7 +37,7 @@ class Workers:
     def start(self, num_threads: int) -> None:
         """See to it that there are workers for launches on `num_threads` threads, the launching one among them."""
         with self._lock:
-            work = _callable(thread_pool.work(), 2)
+            work = _work()
             while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
                 number = len(self._threads) + 1
                 self._pool[thread_pool.worker_lock(number)] = _new_lock()
@@ -49,7 +49,7 @@ class Workers:
         """End the threads. A launch that is under way goes on alone, and so do later ones."""
         with self._lock:
             if self._threads:
-                _callable(thread_pool.stop(), 1)(self.address)
+                _work()(self.address, 0)
             for thread in self._threads:
                 thread.join()
             self._threads.clear()
@@ -67,9 +67,9 @@ class Workers:
         self.start(num_threads)
 
 
-def _callable(address: int, num_words: int) -> Callable[..., None]:
-    """A task as a Python function that releases the GIL."""
-    function: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * num_words)(address)
+def _work() -> Callable[[int, int], None]:
+    """The task of workers as a Python function that releases the GIL."""
+    function: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(thread_pool.work())
     return function
 
 

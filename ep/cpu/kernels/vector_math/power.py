@@ -63,11 +63,8 @@ def _log2_sum(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow(x, y):  # type: ignore[no-untyped-def]
-    """x^y."""
-    a = fabs(x)
-    high, low = _log2_sum(a)
-    high = log_limits(a, high)
+def _exp2_product(y, high, low):  # type: ignore[no-untyped-def]
+    """2^(y (high + low))."""
     # a y this large gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
     b = clamp(y, 2.0**70)
     product = fma(high, b, 0.0)
@@ -82,5 +79,19 @@ def pow(x, y):  # type: ignore[no-untyped-def]
     r_low = fma(f_low, LN2[0], fma(f, LN2[1], fma(f, LN2[0], -r)))
     one = 1.0 + r
     tail = fma(r * r, exp_fraction(r), fma(r, r_low, r_low))
-    power = scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted) - SHIFT_BITS)
-    return pow_sign(x, y, power)
+    return scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted) - SHIFT_BITS)
+
+
+@inlined
+def pow(x, y):  # type: ignore[no-untyped-def]
+    """x^y."""
+    a = fabs(x)
+    high, low = _log2_sum(a)
+    return pow_sign(x, y, _exp2_product(y, log_limits(a, high), low))
+
+
+@inlined
+def pow_of_positive(x, y):  # type: ignore[no-untyped-def]
+    """x^y for finite x > 0 and any y but NaN."""
+    high, low = _log2_sum(x)
+    return _exp2_product(y, high, low)
