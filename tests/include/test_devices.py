@@ -4,7 +4,6 @@ import inspect
 
 import pytest
 
-from ep.include import DeviceManagerRegistry
 from ep.include import primitive as primitives
 from ep.include.primitive import BlasTransposeType, Entry, Factory, NewPrimitive, Primitive, registered
 from ep.include.primitive.attributes import ATTRIBUTES
