@@ -122,6 +122,8 @@ def _torch_tensor(tensor: Any) -> Memory | None:
     dtype = _TORCH_DTYPES.get(tensor.dtype)
     if dtype is None:
         dtype = _TORCH_DTYPES[tensor.dtype] = _torch_dtype(tensor.dtype)
+    if tensor.is_conj() or tensor.is_neg():  # the memory does not hold the numbers yet
+        raise ValueError("a tensor is conjugated or negated lazily; call resolve_conj().resolve_neg() first")
     return tensor.data_ptr(), tensor.numel(), dtype, True, tensor.is_contiguous(), device, None
 
 

@@ -85,6 +85,10 @@ class CudaDevice(Device):
 
     def DestroyStream(self, stream: Stream) -> None:
         checked = check_stream(stream)
+        if checked.handle >= 0:
+            # done before fences leave the stream out: what it uses may be freed already, and be given out again
+            with suppress(CudaError):  # which `destroy` raises
+                self.driver.synchronize_stream(self._index, checked.handle)
         with self._lock:
             self._streams.pop(checked.handle, None)
         checked.destroy()

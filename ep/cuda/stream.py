@@ -99,6 +99,12 @@ class CudaStream(Stream):
         """Let work queued from now on wait for what is queued on the stream with the handle `producer`."""
         if (producer or LEGACY_STREAM) == self.handle:
             return
+        # a graph cannot wait for what is queued outside of it, and trying to would end the capture; what comes before
+        # the graph is in order with the stream that it is launched on
+        if self.is_capturing() and (
+            producer <= PER_THREAD_STREAM or not self._driver.is_capturing(self.device_index, producer)
+        ):
+            return
         event = self._driver.create_event(self.device_index, timing=False)
         try:
             self._driver.record_event(self.device_index, event, producer)

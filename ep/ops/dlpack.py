@@ -6,7 +6,6 @@ NumPy reads those of host memory itself, but for bfloat16.
 from __future__ import annotations
 
 import ctypes
-import itertools
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -77,10 +76,6 @@ def _function(name: str, result: Any, *arguments: Any) -> Any:
 
 _is_valid = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 _pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-_new = _function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-# what is being destroyed must not be counted as an object again
-_is_valid_at = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
-_pointer_at = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 
 
 @dataclass(frozen=True)
@@ -156,41 +151,26 @@ def bfloat16_from_dlpack(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(_Memory(tensor)).view(ml_dtypes.bfloat16)
 
 
-_exported: Final[dict[int, tuple[Any, ...]]] = {}
-"""What each exported tensor consists of and whose memory it is, by the address of the tensor, until it is deleted."""
+class _Exported:
+    """Memory in the form that NumPy makes an array of, without looking at it; the array keeps its owner alive."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], typestr: str, owner: Any) -> None:
+        self._owner = owner
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": typestr, "data": (address, False)}
 
 
 def capsule(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], device: tuple[int, int], owner: Any) -> Any:
     """Return a capsule ("dltensor") of C-contiguous memory, which may be written; it keeps `owner` alive.
 
     device: the device type, as DLPack counts them, and the number of the device.
+
+    The capsule and what deletes it are NumPy's, and only what it says of the memory is changed: the destructor of a
+    capsule may run while an exception is on its way, which no Python function called through ctypes would survive.
     """
-    ndim = len(shape)
-    code, bits = _NAMES[dtype]
-    steps = tuple(itertools.accumulate(shape[:0:-1], lambda a, b: a * b, initial=1))[::-1] if ndim else ()
-    sizes = (ctypes.c_int64 * max(ndim, 1))(*shape)
-    strides = (ctypes.c_int64 * max(ndim, 1))(*steps)
-    pointer = ctypes.POINTER(ctypes.c_int64)
-    tensor = _Tensor(
-        address, *device, ndim, code, bits, 1, ctypes.cast(sizes, pointer), ctypes.cast(strides, pointer), 0
-    )
-    managed = _Managed(tensor, None, _DELETER)
-    place = ctypes.addressof(managed)
-    _exported[place] = managed, sizes, strides, owner
-    return _new(place, _PLAIN, ctypes.cast(_DESTRUCTOR, ctypes.c_void_p))
-
-
-def _delete(place: int) -> None:
-    """What the consumer of a capsule calls when it is done, on any thread."""
-    _exported.pop(place, None)
-
-
-def _destroy(capsule: int) -> None:
-    """What Python calls with a capsule that goes: one that nobody has consumed still has its name."""
-    if _is_valid_at(capsule, _PLAIN):
-        _delete(_pointer_at(capsule, _PLAIN))
-
-
-# as long as the process: capsules hold the addresses
-_DELETER: Final = _Deleter(_delete)
-_DESTRUCTOR: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_destroy)
+    code, _ = _NAMES[dtype]
+    typestr = "<u2" if code == _BFLOAT else dtype.str
+    made = np.asarray(_Exported(address, shape, typestr, owner)).__dlpack__()
+    tensor = _Tensor.from_address(_pointer(made, _PLAIN))
+    tensor.device_type, tensor.device_id = device
+    tensor.type_code = code
+    return made

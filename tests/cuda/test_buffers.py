@@ -168,6 +168,8 @@ class TestPyTorch:
             numel=lambda: 8,
             get_device=lambda: device,
             is_contiguous=lambda: contiguous,
+            is_conj=lambda: False,
+            is_neg=lambda: False,
         )
 
     @pytest.mark.parametrize("name", ["Tensor", "Parameter"])

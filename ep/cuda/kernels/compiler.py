@@ -65,6 +65,8 @@ def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
     if contents and hashlib.sha256(contents).digest() == digest:
         statistics.loaded += 1
         return contents
+    if cc < _OLDEST:
+        raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
     contents = assemble(ptx(kernel, cc), cc)
     statistics.compiled += 1
     _keep(name, hashlib.sha256(contents).digest() + contents)
@@ -72,6 +74,7 @@ def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
 
 
 _DIGEST_BYTES: Final = 32
+_OLDEST: Final = (8, 0)  # the first that packs two 16-bit numbers at once, and that knows bfloat16
 _unwritable: Final[list[OSError]] = []
 
 
@@ -90,6 +93,7 @@ def assemble(text: str, cc: tuple[int, int]) -> bytes:
     """Return the cubin of a text in PTX; RuntimeError with the assembler's words where it is refused."""
     from cuda.bindings import nvjitlink
 
+    text = _for_linker(text, nvjitlink.version())
     options = [f"-arch=sm_{cc[0]}{cc[1]}"]
     linker = nvjitlink.create(len(options), options)
     try:
@@ -106,6 +110,20 @@ def assemble(text: str, cc: tuple[int, int]) -> bytes:
         return bytes(contents)
     finally:
         nvjitlink.destroy(linker)
+
+
+def _for_linker(text: str, release: tuple[int, int]) -> str:
+    """PTX as a linker of an older 13.x takes it, which PyTorch may have pinned: 13.n reads PTX up to 9.n.
+
+    Kernels use nothing that is as new as that: only the number in the text is.
+    """
+    newest = release[0] - 4, release[1]
+
+    def lowered(match: re.Match[str]) -> str:
+        major, minor = min((int(match[1]), int(match[2])), newest)
+        return f".version {major}.{minor}"
+
+    return re.sub(r"(?m)^\.version (\d+)\.(\d+)", lowered, text, count=1)
 
 
 def _simulated_image(kernel: Kernel) -> Callable[..., None]:
