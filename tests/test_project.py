@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ep.version import __version__
-from tools import accuracy_table, generated, support_table
+from tools import accuracy_table, generated, performance_table, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -43,8 +43,11 @@ def test_the_support_table_is_up_to_date():
     assert generated.block(support_table.NAME, support_table.table()) in README
 
 
-@pytest.mark.parametrize(("file", "name", "text"), accuracy_table.parts(), ids=lambda value: str(value)[:20])
-def test_the_accuracy_tables_are_what_was_measured(file, name, text):
+MEASURED = [*accuracy_table.parts(), *performance_table.parts()]
+
+
+@pytest.mark.parametrize(("file", "name", "text"), MEASURED, ids=[name for _, name, _ in MEASURED])
+def test_the_tables_are_what_was_measured(file, name, text):
     assert generated.block(name, text) in (ROOT / file).read_text()
 
 
