@@ -12,7 +12,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from ep.cli import cpu, output
+from ep.cli import cpu, cuda, output
 from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import Failures, warm
@@ -43,12 +43,13 @@ def run(arguments: Namespace) -> int:
 
 
 def _info(arguments: Namespace) -> int:
-    state = cpu.cache_state()
+    state, (files, size) = cpu.cache_state(), cuda.cache_usage()
     leftovers = output.plural(state.leftover_folders, "folder")
     output.facts(
         {
             "folder": str(state.folder),
             "kernels": f"{output.plural(state.files, 'file')}, {output.megabytes(state.size)}",
+            "for CUDA": f"{output.plural(files, 'file')}, {output.megabytes(size)}" if files else "none",
             "other versions": f"{leftovers}, {output.megabytes(state.leftover_size)}"
             if state.leftover_folders
             else "none",
@@ -58,14 +59,15 @@ def _info(arguments: Namespace) -> int:
 
 
 def _clear(arguments: Namespace) -> int:
-    state = cpu.cache_state()
+    state, (cuda_files, _) = cpu.cache_state(), cuda.cache_usage()
     try:
-        freed = cpu.clear_cache()
+        freed = cpu.clear_cache() + cuda.clear_cache()
     except OSError as error:
         raise CommandError(f"the cache cannot be cleared: {error}") from error
     others = (
         f" and {output.plural(state.leftover_folders, 'folder')} of other versions" if state.leftover_folders else ""
     )
+    others += f" and {output.plural(cuda_files, 'file')} for CUDA" if cuda_files else ""
     removed = f"{output.plural(state.files, 'file')}{others} from {state.folder.parent}"
     print(f"removed {removed}: {output.megabytes(freed)} freed")
     return 0

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ep.common.kernel_cache import usage
 from ep.cuda.device import CudaDevice
 from ep.cuda.driver import SIMULATOR_VARIABLE, driver
+from ep.cuda.kernel_cache import CACHE
 from ep.cuda.packages import version_of
 from ep.include.device import Device
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
+
+
+def cache_usage() -> tuple[int, int]:
+    """The number of CUDA's kernels on disk, those of other versions too, and their bytes."""
+    files, sizes = zip(*map(usage, CACHE.folders()), strict=True) if CACHE.folders() else ((), ())
+    return sum(files), sum(sizes)
+
+
+def clear_cache() -> int:
+    """Remove CUDA's kernels, of other versions too; return the bytes that freed."""
+    return CACHE.clear()
 
 
 def versions() -> str | None:

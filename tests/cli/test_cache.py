@@ -22,6 +22,15 @@ def folder(tmp_path, monkeypatch):
     kernel_cache.kernel_folder.cache_clear()
 
 
+def test_kernels_for_cuda_are_shown_and_cleared(ep, folder):
+    for name in ("cuda-0123456789abcdef", "cuda-fedcba9876543210"):
+        (folder / name).mkdir()
+        (folder / name / "a.cubin").write_bytes(bytes(1000))
+    assert "for CUDA        2 files, 2.0 kB" in ep("cache", "info").out
+    assert " and 2 files for CUDA from " in ep("cache", "clear").out
+    assert not list(folder.glob("cuda-*"))
+
+
 def test_info_of_an_empty_cache(ep, folder):
     done = ep("cache", "info")
     assert done.code == 0
