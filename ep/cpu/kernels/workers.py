@@ -42,8 +42,8 @@ class Workers:
                 number = len(self._threads) + 1
                 self._pool[thread_pool.worker_lock(number)] = _new_lock()
                 thread = threading.Thread(target=work, args=(self.address, number), name=f"ep-{number}", daemon=True)
+                thread.start()  # may raise, where the system has no more threads
                 self._threads.append(thread)
-                thread.start()
 
     def stop(self) -> None:
         """End the threads. A launch that is under way goes on alone, and so do later ones."""
