@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
@@ -14,17 +13,14 @@ V = TypeVar("V")
 class BoundedCache(dict[Hashable, Any]):
     """What a primitive keeps for later launches, by dims or by number; the oldest goes where it would be too much."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._changing = threading.Lock()
-
     def keep(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the value of `key`, made with `make` where there is none."""
         value = self.get(key)
         if value is None:
             value = make()
-            with self._changing:
-                self[key] = value
-                while len(self) > _KEPT:
-                    del self[next(iter(self))]
+            # without a lock, which a forked child could find taken for ever
+            self[key] = value
+            if len(self) > _KEPT:
+                for oldest in list(self)[:-_KEPT]:
+                    self.pop(oldest, None)
         return value

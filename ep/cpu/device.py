@@ -39,7 +39,7 @@ class CpuDevice(Device):
         self._start_threads: Callable[[int], None] | None = None
         asked = os.environ.get("EP_CPU_NUM_THREADS", "")
         if not asked:
-            self.SetNumThreads(available_threads())
+            self.SetNumThreads(min(available_threads(), MAX_THREADS))
         elif re.fullmatch("0*[1-9][0-9]{0,5}", asked):
             self.SetNumThreads(int(asked))
         else:

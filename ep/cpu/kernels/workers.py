@@ -42,7 +42,10 @@ class Workers:
                 number = len(self._threads) + 1
                 self._pool[thread_pool.worker_lock(number)] = _new_lock()
                 thread = threading.Thread(target=work, args=(self.address, number), name=f"ep-{number}", daemon=True)
-                thread.start()  # may raise, where the system has no more threads
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
+                    return
                 self._threads.append(thread)
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from abc import abstractmethod
@@ -18,7 +19,11 @@ from ep.include.primitive.primitive import Primitive, Request
 
 _log: Final = logging.getLogger("ep")
 _LONG_SECONDS: Final = 0.5
-_preparing: Final = threading.Lock()
+_preparing: Final = threading.RLock()
+if hasattr(os, "register_at_fork"):  # else a child could find this lock, the import's or the compiler's taken for ever
+    os.register_at_fork(
+        before=_preparing.acquire, after_in_parent=_preparing.release, after_in_child=_preparing.release
+    )
 
 
 def _not_compiled(*args: Any) -> int:
@@ -48,10 +53,10 @@ class CpuPrimitive(Primitive):
     def Prepare(self) -> None:
         if self._entry is not _not_compiled:
             return
-        from ep.cpu.kernels import runtime  # here Numba is imported
-
         with _preparing:
             if self._entry is _not_compiled:
+                from ep.cpu.kernels import runtime  # here Numba is imported
+
                 begin = time.perf_counter()
                 device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
                 share = runtime.start(device)
