@@ -11,6 +11,7 @@ import json
 from typing import Any, Final
 
 from benchmarks import report
+from ep.cli import output
 from tools.generated import ROOT, update
 
 _FILE: Final = "docs/performance.md"
@@ -36,13 +37,8 @@ def _machine(document: dict[str, Any]) -> str:
     return (
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"copy of 128 MiB: {copy}; {_runs(document)}, {document['date'][:10]}."
+        f"copy of 128 MiB: {copy}; {output.plural(len(document['runs']), 'run')}, {document['date'][:10]}."
     )
-
-
-def _runs(document: dict[str, Any]) -> str:
-    number = len(document["runs"])
-    return f"{number} run{'' if number == 1 else 's'}"
 
 
 def _summary(results: list[dict[str, Any]]) -> str:

@@ -21,6 +21,11 @@ def is_scalar(value: Any) -> bool:
     return isinstance(value, Number | np.generic) and not isinstance(value, _NO_NUMBERS)
 
 
+def number_key(number: Any) -> tuple[type, str]:
+    """What tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros."""
+    return type(number), repr(number)
+
+
 def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     """Return a number as a NumPy scalar of `data_type`, converted as Cast converts.
 

@@ -1,10 +1,12 @@
-"""The `[outer, gather, inner]` view of params that are gathered along one axis."""
+"""The `[outer, gather, inner]` view of params that are gathered along one axis, and the sizes of a launch."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+from ep.common.checks import as_integer, as_size
 
 MAX_OFFSET: Final = 2**62
 """The largest magnitude of Gather's `offset`: more than any memory has rows, and index - offset never wraps around."""
@@ -30,3 +32,29 @@ def gather_view(params_dims: Sequence[int], axis: int, batch_dims: int = 0) -> G
         params_dims[axis],
         math.prod(params_dims[axis + 1 :]),
     )
+
+
+class GatherSizes(NamedTuple):
+    """The sizes of a launch of Gather (whose batch is 1) or BatchGather, checked."""
+
+    batch: int
+    outer: int
+    gather: int
+    inner: int
+    num_indices: int
+    offset: int
+
+
+def as_gather_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> GatherSizes:
+    """Check what `Launch` was given; TypeError and ValueError name the argument."""
+    sizes = GatherSizes(
+        as_size(batch, "batch_dim_size"),
+        as_size(outer, "outer_dim_size"),
+        as_size(gather, "gather_dim_size"),
+        as_size(inner, "inner_dim_size"),
+        as_size(num_indices, "num_indices"),
+        as_integer(offset, "offset"),
+    )
+    if abs(sizes.offset) > MAX_OFFSET:
+        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
+    return sizes

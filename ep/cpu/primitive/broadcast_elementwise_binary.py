@@ -13,7 +13,7 @@ from ep.common.checks import as_dims
 from ep.common.primitive.broadcast import broadcast_dims, simplify_broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
-from ep.common.scalar import convert_scalar, is_scalar
+from ep.common.scalar import convert_scalar, is_scalar, number_key
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
 from ep.cpu.plan import Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -78,7 +78,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
         """A plain number as an operand: an array without dims, kept for the next launch with that number."""
-        key = (type(number), repr(number))  # equal numbers may differ: True, 1 and 1.0, or the two zeros
+        key = number_key(number)
         array = self._numbers.get(key)
         if array is None:
             array = np.array(convert_scalar(number, self.src_type, argument), self.src_type.dtype)

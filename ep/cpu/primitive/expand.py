@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
-from ep.common.checks import as_dims, as_strides
-from ep.common.primitive.broadcast import check_expands, simplify_strided
+from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import widen
-from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
 from ep.cpu.plan import Plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -67,41 +65,22 @@ class ExpandImpl(CpuPrimitive, Expand):
         dst_strides: Sequence[int] | None,
     ) -> None:
         check_stream(stream)
-        max_num_dims = self.request.max_num_dims or 0
-        sdims = as_dims(src_dims, "src_dims", max_num_dims)
-        ddims = as_dims(dst_dims, "dst_dims", max_num_dims)
-        check_expands(sdims, ddims)
-        given = (
-            None if src_strides is None else as_strides(src_strides, "src_strides", sdims),
-            None if dst_strides is None else as_strides(dst_strides, "dst_strides", ddims),
-        )
-        sstrides, dstrides = given[0] or contiguous_strides(sdims), given[1] or contiguous_strides(ddims)
-        if not writes_once(ddims, dstrides):
-            raise ValueError(f"dst_strides {dstrides} let elements of dst_dims {ddims} share a place")
-        nothing = 0 in ddims
-        src_count, dst_count = (0, 0) if nothing else (extent(sdims, sstrides), extent(ddims, dstrides))
+        shape = as_expand_shape(src_dims, dst_dims, src_strides, dst_strides, self.request.max_num_dims)
+        src_count, dst_count = shape.counts()
         src = as_buffer(src, "src", self.data_type, src_count)
         dst = as_buffer(dst, "dst", self.data_type, dst_count, writable=True)
-        if nothing:
+        if not dst_count:
             return
-        key = (sdims, ddims, *given)
-        plan = self._plans.keep(key, lambda: _plan(sdims, sstrides, ddims, dstrides, self.data_type.itemsize))
+        plan = self._plans.keep(shape.key, lambda: _plan(shape, self.data_type.itemsize))
         check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
         self._run(plan.address, src, dst)
 
 
-def _plan(
-    src_dims: tuple[int, ...],
-    src_strides: tuple[int, ...],
-    dst_dims: tuple[int, ...],
-    dst_strides: tuple[int, ...],
-    itemsize: int,
-) -> Plan:
-    walk = simplify_strided(dst_dims, expanded_strides(src_dims, src_strides, len(dst_dims)), dst_strides)
+def _plan(shape: ExpandShape, itemsize: int) -> Plan:
+    walk = shape.walk()
     in_place = walk.src_strides == walk.dst_strides
-    counts = extent(src_dims, src_strides), extent(dst_dims, dst_strides)
     walk, unit = widen(walk, itemsize)
-    return Plan(walk.dims, (walk.src_strides, walk.dst_strides), counts, (in_place, in_place), unit)
+    return Plan(walk.dims, (walk.src_strides, walk.dst_strides), shape.counts(), (in_place, in_place), unit)
 
 
 @register_primitive_factory(DeviceType.kCPU, ExpandFactory)

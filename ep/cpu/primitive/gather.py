@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ep.common.checks import as_integer, as_size
-from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -44,14 +43,9 @@ class CpuGather(CpuPrimitive):
         offset: int,
     ) -> None:
         check_stream(stream)
-        batch = as_size(batch_dim_size, "batch_dim_size")
-        outer = as_size(outer_dim_size, "outer_dim_size")
-        gather = as_size(gather_dim_size, "gather_dim_size")
-        inner = as_size(inner_dim_size, "inner_dim_size")
-        num_indices = as_size(num_indices, "num_indices")
-        offset = as_integer(offset, "offset")
-        if abs(offset) > MAX_OFFSET:
-            raise ValueError(f"offset is {offset}; it must be within 2**62 of 0")
+        batch, outer, gather, inner, num_indices, offset = as_gather_sizes(
+            batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        )
         num_params, num_out = batch * outer * gather * inner, batch * outer * num_indices * inner
         params = as_buffer(params, "params", self.params_type, num_params)
         indices = as_buffer(indices, "indices", self.indices_type, batch * num_indices)

@@ -16,7 +16,7 @@ from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadca
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
-from ep.common.scalar import convert_scalar, is_scalar
+from ep.common.scalar import convert_scalar, is_scalar, number_key
 from ep.cuda.access import Access, Variant
 from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.buffers import as_address
@@ -124,7 +124,7 @@ class BroadcastElementwiseBinaryImpl(CudaPrimitive, BroadcastElementwiseBinary):
 
     def _number(self, number: Any, argument: str) -> tuple[int, int]:
         """A plain number as its words, kept for the next launch with that number."""
-        key = (type(number), repr(number))  # equal numbers may differ: True, 1 and 1.0, or the two zeros
+        key = number_key(number)
         words = self._numbers.get(key)
         return words or self._numbers.keep(key, lambda: _number_words(number, self.src_type, argument))
 

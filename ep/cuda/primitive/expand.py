@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.buffer_checks import check_overlap
-from ep.common.checks import as_dims, as_strides
-from ep.common.primitive.broadcast import StridedWalk, check_expands, simplify_strided
+from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import fits_32_bit_offsets, split, widen, widest_unit
-from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
+from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cuda.buffers import as_address
 from ep.cuda.launch_config import PACK_BYTES
 from ep.cuda.plan import walk_words
@@ -86,23 +86,10 @@ class ExpandImpl(CudaPrimitive, Expand):
         self._queue(stream, plan.variant, plan.num_items, src_address, dst_address, *plan.words)
 
     def _shape(self, src_dims: Any, dst_dims: Any, src_strides: Any, dst_strides: Any) -> _Shape:
-        max_num_dims = self.request.max_num_dims or 0
-        sdims = as_dims(src_dims, "src_dims", max_num_dims)
-        ddims = as_dims(dst_dims, "dst_dims", max_num_dims)
-        check_expands(sdims, ddims)
-        given = (
-            None if src_strides is None else as_strides(src_strides, "src_strides", sdims),
-            None if dst_strides is None else as_strides(dst_strides, "dst_strides", ddims),
-        )
-        sstrides, dstrides = given[0] or contiguous_strides(sdims), given[1] or contiguous_strides(ddims)
-        if not writes_once(ddims, dstrides):
-            raise ValueError(f"dst_strides {dstrides} let elements of dst_dims {ddims} share a place")
-        if 0 in ddims:
-            shape = _Shape(StridedWalk((), (), ()), 0, 0)
-        else:
-            walk = simplify_strided(ddims, expanded_strides(sdims, sstrides, len(ddims)), dstrides)
-            shape = _Shape(walk, extent(sdims, sstrides), extent(ddims, dstrides))
-        return self._shapes.keep((sdims, ddims, *given), lambda: shape)
+        given = as_expand_shape(src_dims, dst_dims, src_strides, dst_strides, self.request.max_num_dims)
+        src_count, dst_count = given.counts()
+        shape = _Shape(given.walk() if dst_count else StridedWalk((), (), ()), src_count, dst_count)
+        return self._shapes.keep(given.key, lambda: shape)
 
 
 def _plan(shape: _Shape, itemsize: int, src_alignment: int, dst_alignment: int) -> _Plan:

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.buffer_checks import check_overlap
-from ep.common.checks import as_integer, as_size
 from ep.common.fast_integer_math import FastIntegerMath
-from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.primitive.gather_view import GatherSizes, as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.cuda.buffers import as_address
@@ -20,15 +19,6 @@ from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
-
-
-class _Sizes(NamedTuple):
-    batch: int
-    outer: int
-    gather: int
-    inner: int
-    num_indices: int
-    offset: int
 
 
 class _Plan(NamedTuple):
@@ -57,7 +47,7 @@ class CudaGather(CudaPrimitive):
 
     def _launch(self, stream: Stream, params: Any, indices: Any, out: Any, sizes: tuple[Any, ...]) -> None:
         stream = check_stream(stream)
-        batch, outer, gather, inner, num_indices, _ = checked = _check_sizes(*sizes)
+        batch, outer, gather, inner, num_indices, _ = checked = as_gather_sizes(*sizes)
         groups, size = batch * outer, self.params_type.itemsize
         num_params, num_out = groups * gather * inner, groups * num_indices * inner
         params = as_address(params, "params", self.params_type, num_params, stream)
@@ -77,21 +67,7 @@ class CudaGather(CudaPrimitive):
         self._queue(stream, plan.variant, plan.count, params, indices, out, plan.count, *plan.words)
 
 
-def _check_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> _Sizes:
-    sizes = _Sizes(
-        as_size(batch, "batch_dim_size"),
-        as_size(outer, "outer_dim_size"),
-        as_size(gather, "gather_dim_size"),
-        as_size(inner, "inner_dim_size"),
-        as_size(num_indices, "num_indices"),
-        as_integer(offset, "offset"),
-    )
-    if abs(sizes.offset) > MAX_OFFSET:
-        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
-    return sizes
-
-
-def _plan(sizes: _Sizes, unit: int, primitive: CudaGather) -> _Plan:
+def _plan(sizes: GatherSizes, unit: int, primitive: CudaGather) -> _Plan:
     units = sizes.inner * primitive.params_type.itemsize // unit
     groups = sizes.batch * sizes.outer
     count, params_count = groups * sizes.num_indices * units, groups * sizes.gather * units
