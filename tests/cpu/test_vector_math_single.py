@@ -1,14 +1,11 @@
 """exp, tanh, sigmoid and the activations in float32 arithmetic, against float64 references over the whole domain."""
 
-from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.interleaved import interleaved
-from ep.cpu.kernels.vector_math.single.tables import SINGLE
+from tests.cpu.single_functions import apply, loop
 from tests.ulps import errors_in_ulps
 
 
@@ -51,25 +48,6 @@ CASES: dict[str, tuple[Any, float]] = {
 }
 
 
-@cache
-def _loop(name: str) -> Any:
-    function = SINGLE[name]
-
-    def loop(x, y):  # type: ignore[no-untyped-def]
-        for i in range(x.size):
-            y[i] = function(x[i])
-
-    compiled = interleaved(loop)
-    compiled.compile(numba.void(numba.float32[::1], numba.float32[::1]))
-    return compiled
-
-
-def _apply(name: str, x: np.ndarray) -> np.ndarray:
-    y = np.empty_like(x)
-    _loop(name)(x, y)
-    return y
-
-
 def _wrong(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     """The errors in ulps; infinite where a zero has the wrong sign."""
     errors = errors_in_ulps(got, want.astype(np.longdouble))
@@ -81,7 +59,7 @@ def test_every_exponent_and_sign(name: str) -> None:
     reference, bound = CASES[name]
     x = np.arange(0, 2**32, 4093, np.uint64).astype(np.uint32).view(np.float32)
     with np.errstate(all="ignore"):
-        errors = _wrong(_apply(name, x), reference(x.astype(np.float64)))
+        errors = _wrong(apply(name, x), reference(x.astype(np.float64)))
     worst = int(np.argmax(errors))
     assert errors[worst] <= bound, x[worst]
 
@@ -93,7 +71,7 @@ def test_where_the_result_is_neither_0_nor_1(name: str) -> None:
     parts = [rng.uniform(-1, 1, 300_000), rng.uniform(-20, 20, 300_000), rng.uniform(-152, 130, 300_000)]
     x = np.concatenate(parts).astype(np.float32)
     with np.errstate(all="ignore"):
-        errors = _wrong(_apply(name, x), reference(x.astype(np.float64)))
+        errors = _wrong(apply(name, x), reference(x.astype(np.float64)))
     worst = int(np.argmax(errors))
     assert errors[worst] <= bound, x[worst]
 
@@ -105,27 +83,27 @@ def test_special_values(name: str) -> None:
     x = np.concatenate([x, -x])
     with np.errstate(all="ignore"):
         want = CASES[name][0](x.astype(np.float64))
-    assert (_wrong(_apply(name, x), want) <= CASES[name][1]).all()
+    assert (_wrong(apply(name, x), want) <= CASES[name][1]).all()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_nan_whatever_its_payload(name: str) -> None:
     bits = np.random.default_rng(8).integers(1, 2**23, 10_000) | 0x7F800000
     nan = np.concatenate([bits, bits | 0x80000000]).astype(np.uint32).view(np.float32)
-    assert np.isnan(_apply(name, nan)).all()
+    assert np.isnan(apply(name, nan)).all()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_bits_do_not_depend_on_the_place(name: str) -> None:
     rng = np.random.default_rng(9)
     x = np.concatenate([rng.uniform(-110, 100, 150), rng.uniform(-2, 2, 151)]).astype(np.float32)
-    together = _apply(name, x)
-    alone = np.concatenate([_apply(name, x[i : i + 1]) for i in range(x.size)])
+    together = apply(name, x)
+    alone = np.concatenate([apply(name, x[i : i + 1]) for i in range(x.size)])
     assert together.tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_loops_are_packed_and_single(name: str) -> None:
-    (code,) = _loop(name).inspect_llvm().values()
+    (code,) = loop(name).inspect_llvm().values()
     assert "x float> @llvm.fma.v" in code
     assert "double" not in code.partition("define")[2].partition("\n}\n")[0]

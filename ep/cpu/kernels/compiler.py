@@ -29,6 +29,7 @@ from numba.core.serialize import dumps
 
 from ep.cpu import kernel_cache
 from ep.cpu.kernels.jit import OPTIONS
+from ep.cpu.kernels.lowering import WideVectors
 
 
 @dataclass(slots=True)
@@ -102,7 +103,8 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
     options: more options of `numba.njit`.
     """
     with global_compiler_lock, _unique_symbols():
-        task = CFunc(function, ((types.int64,) * num_words, types.void), {}, {"nopython": True, **OPTIONS, **options})
+        signature, options = ((types.int64,) * num_words, types.void), {"nopython": True, **OPTIONS, **options}
+        task = CFunc(function, signature, {}, options, pipeline_class=WideVectors)
         task._cache = _KernelCache(name)
         task.compile()
     _keep.append(task)

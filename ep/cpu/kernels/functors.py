@@ -11,8 +11,7 @@ from ep.common.functor import functor_maker
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
-from ep.cpu.kernels.interleaved import interleaved
-from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.kernels.vector_math import narrow as narrow_power

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import numba
 
+from ep.cpu.kernels.lowering import Interleaved, WideVectors
+
 if numba.config.DISABLE_JIT:
     raise RuntimeError(
         "NUMBA_DISABLE_JIT is set: the CPU kernels work on raw memory and cannot run uncompiled; unset it"
@@ -21,4 +23,13 @@ INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc
 
 def jit(function: Callable[..., Any]) -> Any:
     """Make `function` callable from other compiled functions."""
-    return numba.njit(**OPTIONS)(function)
+    return numba.njit(pipeline_class=WideVectors, **INNER)(function)
+
+
+def interleaved(function: Callable[..., Any]) -> Any:
+    """Like `jit`, for loops of long chains of dependent instructions: they are vectorised several vectors at a time.
+
+    Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
+    a few, and LLVM interleaves only loops that are short.
+    """
+    return numba.njit(pipeline_class=Interleaved, **INNER)(function)

@@ -1,0 +1,33 @@
+"""The elementary functions in float32 arithmetic, applied to arrays in the loops of row kernels."""
+
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from ep.cpu.kernels.jit import OPTIONS, interleaved
+from ep.cpu.kernels.vector_math.single.tables import SINGLE
+
+
+@cache
+def loop(name: str) -> Any:
+    """A compiled function (x, y): y[i] = function(x[i])."""
+    function = SINGLE[name]
+
+    @interleaved
+    def apply_to(x, y):  # type: ignore[no-untyped-def]
+        for i in range(x.size):
+            y[i] = function(x[i])
+
+    def callable_from_python(x, y):  # type: ignore[no-untyped-def]
+        apply_to(x, y)
+
+    arrays = numba.float32[::1], numba.float32[::1]
+    return numba.njit(numba.void(*arrays), **OPTIONS)(callable_from_python)
+
+
+def apply(name: str, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    loop(name)(x, y)
+    return y
