@@ -60,9 +60,9 @@ class CpuDevice(Device):
 
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
         """Let launches share their work in the pool at `address`; `start_threads(n)` starts what is missing of n."""
-        start_threads(self.GetNumThreads())
         self._settings[POOL] = address
         self._start_threads = start_threads
+        start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

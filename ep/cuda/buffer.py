@@ -118,8 +118,8 @@ class CudaBuffer:
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
-            # the legacy default stream waits for all streams that ep makes, and so does whoever waits for it
-            "stream": stream.handle if stream else LEGACY_STREAM,
+            # who waits for the legacy default stream waits for all that ep makes, destroyed ones too
+            "stream": stream.handle if stream and stream.handle >= 0 else LEGACY_STREAM,
         }
 
     def __len__(self) -> int:

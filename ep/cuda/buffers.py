@@ -138,7 +138,8 @@ def _torch_dtype(dtype: Any) -> np.dtype[Any]:
 def _cupy_array(array: Any) -> Memory:
     from cupy.cuda import get_current_stream
 
-    data, stream = array.data, get_current_stream().ptr
+    data = array.data
+    stream = get_current_stream(data.device_id).ptr
     return data.ptr, array.size, array.dtype, True, array.flags.c_contiguous, data.device_id, stream
 
 

@@ -103,6 +103,38 @@ work(1)
         run(PRELUDE + fork)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+def test_a_fork_while_another_thread_prepares_kernels():
+    """Whatever is locked at that moment, the child can prepare and launch."""
+    fork = """
+import os, signal, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
+names = "kAbs kNegative kSquare kReciprocal kSqrt kSign kCeil kFloor kRint kHardSwish kSoftSign kRelu".split()
+def prepare(data_type):
+    for name in names:
+        RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp[name], data_type, data_type).Prepare()
+work(0)
+preparing = threading.Thread(target=lambda: (prepare("float32"), prepare("float64")))
+preparing.start()
+forks = 0
+while preparing.is_alive():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends a child that waits for ever
+        try:
+            prepare("float32" if forks % 2 else "float64")
+            work(forks)
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, forks
+    forks += 1
+preparing.join()
+assert forks > 0
+"""
+    run(PRELUDE + fork)
+
+
 @pytest.mark.parametrize("num_threads", [2, 3, 16])
 def test_more_threads_launch_than_the_pool_has_slots(num_threads):
     """Every element is written once per launch, whoever writes it, and the number of threads changes meanwhile."""

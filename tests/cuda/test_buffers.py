@@ -196,7 +196,7 @@ def test_cupy(cuda, stream, buffer, monkeypatch):
     """Its arrays are in order with CuPy's current stream."""
     current = SimpleNamespace(ptr=0)
     module = ModuleType("cupy.cuda")
-    module.get_current_stream = lambda: current
+    module.get_current_stream = lambda device: current
     monkeypatch.setitem(sys.modules, "cupy", ModuleType("cupy"))
     monkeypatch.setitem(sys.modules, "cupy.cuda", module)
     array = named(

@@ -220,6 +220,10 @@ class TestBuffer:
         assert np.dtype(interface["typestr"]).itemsize == 2
         assert interface["stream"] == 1  # the default stream, which waits for all
         assert stream.AllocAsync(8).__cuda_array_interface__["stream"] == stream.handle
+        other = cuda.CreateStream()
+        left = other.AllocAsync(8)
+        cuda.DestroyStream(other)
+        assert left.__cuda_array_interface__["stream"] == 1
         assert "6 bfloat16 on cuda:0" in repr(buffer)
 
 

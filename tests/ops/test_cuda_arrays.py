@@ -386,7 +386,9 @@ class TestOrder:
     def test_libraries_with_a_current_stream(self, cuda, stream, order, monkeypatch, name):
         current = SimpleNamespace(cuda_stream=99, ptr=99)
         library = SimpleNamespace(
-            cuda=SimpleNamespace(current_stream=lambda device: current, get_current_stream=lambda: current, Stream=None)
+            cuda=SimpleNamespace(
+                current_stream=lambda device: current, get_current_stream=lambda device: current, Stream=None
+            )
         )
         monkeypatch.setitem(sys.modules, name, library)
         tensor = type("Tensor", (Exporter,), {"__module__": name})

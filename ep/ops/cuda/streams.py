@@ -39,5 +39,5 @@ def current_stream_of(value: Any, device_index: int) -> int:
     if library == "torch":
         return int(sys.modules["torch"].cuda.current_stream(device_index).cuda_stream)
     if library == "cupy":
-        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+        return int(sys.modules["cupy"].cuda.get_current_stream(device_index).ptr)
     return LEGACY_STREAM
