@@ -44,7 +44,8 @@ PACKED = [
     # x itself or 0 is stored: nothing is converted back. Processors with float16 arithmetic convert nothing at all
     (UnaryOp.kRelu, T.kFloat16, T.kFloat16, [FROM_HALF, r"v?(cmp\w*|max)ps"] if CONVERTS else [r"v?(cmp\w*|max)ph"]),
     (UnaryOp.kSquare, T.kFloat16, T.kFloat16, [FROM_HALF, r"v?mulps", TO_HALF] if CONVERTS else [r"vmulph"]),
-    (UnaryOp.kRelu, T.kBFloat16, T.kBFloat16, [r"v?pslld", r"v?(cmp\w*|max)ps", r"v?psrld"]),
+    (UnaryOp.kRelu, T.kBFloat16, T.kBFloat16, [r"v?pcmpgtw"]),
+    (UnaryOp.kSquare, T.kBFloat16, T.kBFloat16, [r"v?pslld", r"v?mulps", r"v?psrld"]),
     (BinaryOp.kAdd, T.kFloat, T.kFloat, [r"v?addps"]),
     (BinaryOp.kAdd, T.kDouble, T.kDouble, [r"v?addpd"]),
     (BinaryOp.kAdd, T.kInt8, T.kInt8, [r"v?paddb"]),

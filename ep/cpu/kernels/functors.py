@@ -14,6 +14,7 @@ from ep.common.number_kind import number_kind
 from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
+from ep.cpu.kernels.sign_bits import on_bits
 from ep.cpu.kernels.vector_math import narrow as narrow_power
 from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import both
@@ -56,6 +57,9 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
     narrower floating types too, and rounded to float32 where it would have been computed there.
     """
+    if function := on_bits(op, src_type, dst_type):
+        bits = DataType.kUInt16
+        return RowFunctions(loader(bits), jit(function), storer(bits), _attribute_reader(0, np.float64), None, jit)
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
