@@ -12,7 +12,8 @@ from ep.cli import output
 Result = dict[str, Any]
 
 WANTED: Final = 0.95
-_FROM: Final = 2**16  # smaller cases measure the launch
+FROM: Final = 2**16
+"""Elements of a case that measures more than the launch."""
 _COMPUTES_FROM: Final = 2**20
 _COLUMNS: Final = (
     *("set", "case", "dtype", "size", "ep ms", "spread", "best peer", "peer ms", "ratio"),
@@ -85,13 +86,13 @@ def _milliseconds(seconds: float) -> str:
 def summarise(results: Sequence[Result]) -> None:
     """Geometric means, the cases that are behind, and results that differ."""
     rated = [result for result in results if result["ratio"]]
-    launched = [result for result in rated if result["size"] >= _FROM]
+    launched = [result for result in rated if result["size"] >= FROM]
     print("\ngeometric means of the ratios (time of the best peer / time of ep):")
     _mean("all cases", rated)
-    _mean(f"all cases of at least {_FROM:,} elements", launched)
+    _mean(f"all cases of at least {FROM:,} elements", launched)
     for group in dict.fromkeys(result["group"] for result in rated):
         if group != "transcendental":
-            _mean(f"{group}, at least {_FROM:,} elements", [r for r in launched if r["group"] == group])
+            _mean(f"{group}, at least {FROM:,} elements", [r for r in launched if r["group"] == group])
     for dtype in dict.fromkeys(result["dtype"] for result in rated):
         chosen = [r for r in rated if r["group"] == "transcendental" and r["dtype"] == dtype]
         large = [r for r in chosen if r["size"] >= _COMPUTES_FROM]
@@ -131,7 +132,7 @@ def _halves(results: Sequence[Result]) -> None:
 
 def _behind(results: Sequence[Result]) -> None:
     behind = sorted((r for r in results if r["ratio"] < WANTED), key=lambda r: r["ratio"])
-    print(f"\nratio below {WANTED} at {_FROM:,} elements or more: {len(behind)} of {len(results)}")
+    print(f"\nratio below {WANTED} at {FROM:,} elements or more: {len(behind)} of {len(results)}")
     for result in behind:
         ratios = ", ".join(f"{ratio:.2f}" for ratio in result["ratios"])
         each_run = f" ({ratios})" if result["runs"] > 1 else ""

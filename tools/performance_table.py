@@ -8,14 +8,25 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import statistics
 from typing import Any, Final
 
 from benchmarks import report
 from ep.cli import output
 from tools.generated import ROOT, update
 
+Result = dict[str, Any]
+
 _FILE: Final = "docs/performance.md"
-_SIZES: Final = {2**16: "2^16", 2**20: "2^20", 2**24: "2^24", 2**26: "2^26"}
+_DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
+_MEMORY_CASES: Final = (
+    ("unary", ("relu",)),
+    ("binary", ("add, same shape",)),
+    ("expand", None),
+    ("gather", tuple(f"rows of {size} B" for size in (64, 256, 1024, 3072, 16384))),
+    ("gather", ("rows of 64 B, table of 256 KiB", "rows of 3072 B, table of 256 KiB")),
+)
+_MEMORY_FROM: Final = 2**24
 
 
 def parts() -> list[tuple[str, str, str]]:
@@ -25,7 +36,10 @@ def parts() -> list[tuple[str, str, str]]:
     return [
         (_FILE, "machine", _machine(document)),
         (_FILE, "summary", _summary(results)),
-        (_FILE, "ratios", _ratios(results)),
+        (_FILE, "data types", _data_types(results)),
+        (_FILE, "memory", _memory(results)),
+        (_FILE, "start-up", _startup(document)),
+        (_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
     ]
 
 
@@ -41,7 +55,7 @@ def _machine(document: dict[str, Any]) -> str:
     )
 
 
-def _summary(results: list[dict[str, Any]]) -> str:
+def _summary(results: list[Result]) -> str:
     """What the benchmark prints after its table."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -49,17 +63,64 @@ def _summary(results: list[dict[str, Any]]) -> str:
     return f"```\n{printed.getvalue().strip()}\n```"
 
 
-def _ratios(results: list[dict[str, Any]]) -> str:
-    """A row for each case in float32: the ratio to the best peer at each size, and who that is."""
-    rows: dict[tuple[str, str], dict[int, str]] = {}
-    for result in results:
-        if result["dtype"] == "float32" and result["size"] in _SIZES and result["ratio"]:
-            cells = rows.setdefault((result["set"], result["case"]), {})
-            cells[result["size"]] = f"{result['ratio']:.2f} {result['best_peer']}"
-    lines = [f"| set | case | {' | '.join(_SIZES.values())} |", "|---|---|" + "--:|" * len(_SIZES)]
-    for (set_, case), cells in rows.items():
-        lines.append(f"| {set_} | {case} | {' | '.join(cells.get(size, '') for size in _SIZES)} |")
+def _data_types(results: list[Result]) -> str:
+    """Geometric means of the ratios: a row for each set of cases, a column for each data type."""
+    chosen = [result for result in results if result["ratio"] and result["size"] >= report.FROM]
+    columns = [dtype for dtype in _DTYPES if any(result["dtype"] == dtype for result in chosen)]
+    rows = {name: [r for r in chosen if r["set"] == name] for name in dict.fromkeys(r["set"] for r in chosen)}
+    lines = [_header("cases", columns)]
+    for name, of_set in (rows | {"all": chosen}).items():
+        by_dtype = ([r["ratio"] for r in of_set if r["dtype"] == dtype] for dtype in columns)
+        cells = (f"{statistics.geometric_mean(ratios):.2f} ({len(ratios)})" if ratios else "" for ratios in by_dtype)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _memory(results: list[Result]) -> str:
+    """The share of the best peer's copy bandwidth that cases beyond the caches reach, by number of elements."""
+    found: dict[str, dict[int, str]] = {}
+    for name, cases in _MEMORY_CASES:
+        for result in results:
+            wanted = result["set"] == name and (cases is None or result["case"] in cases)
+            if wanted and result["dtype"] == "float32" and result["size"] >= _MEMORY_FROM and result["share_of_copy"]:
+                cells = found.setdefault(f"{name}: {result['case']}", {})
+                cells[result["size"]] = f"{result['share_of_copy']:.2f}"
+    return _by_size("case, float32", found)
+
+
+def _startup(document: dict[str, Any]) -> str:
+    """What a new process pays, and one element."""
+    found = document["startup"]
+    if not found:
+        return "Not measured."
+    lines = ["| | |", "|---|--:|"]
+    lines += [f"| {what} | {taken * 1e3:.1f} ms |" for what, taken in found["seconds"].items()]
+    for what, times in found["one_element"].items():
+        lines.append(f"| {what} | {', '.join(f'{who} {taken * 1e6:.2f} us' for who, taken in times.items())} |")
+    for what, size in found["peak_bytes_beyond_buffers"].items():
+        lines.append(f"| memory beyond the buffers, {what} | {output.megabytes(size)} |")
+    return "\n".join(lines)
+
+
+def _ratios(results: list[Result], dtype: str) -> str:
+    """A row for each case of a data type: the ratio to the best peer at each size, and who that is."""
+    found: dict[str, dict[int, str]] = {}
+    for result in results:
+        if result["dtype"] == dtype and report.FROM <= result["size"] <= _MEMORY_FROM and result["ratio"]:
+            cells = found.setdefault(f"{result['set']}: {result['case']}", {})
+            cells[result["size"]] = f"{result['ratio']:.2f} {result['best_peer']}"
+    return f"### {dtype}\n\n{_by_size('case', found)}" if found else f"### {dtype}\n\nNot measured."
+
+
+def _by_size(title: str, found: dict[str, dict[int, str]]) -> str:
+    sizes = sorted({size for cells in found.values() for size in cells})
+    lines = [_header(title, [f"2^{size.bit_length() - 1}" for size in sizes])]
+    lines += [f"| {name} | {' | '.join(cells.get(size, '') for size in sizes)} |" for name, cells in found.items()]
+    return "\n".join(lines)
+
+
+def _header(title: str, columns: list[str]) -> str:
+    return f"| {title} | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}"
 
 
 def main() -> int:

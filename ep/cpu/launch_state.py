@@ -26,8 +26,8 @@ NUM_WORDS: Final = FILL_TASK + 1
 NUM_THREADS: Final = 0
 POOL: Final = 1  # the address of the threads' pool
 
-GRAIN_BYTES: Final = 700_000
-"""Up to this many bytes read and written, about 4 us of work, a launch stays on one thread: sharing takes 1 to 2 us."""
+GRAIN_BYTES: Final = 400_000
+"""Up to this many bytes read and written, 2 to 5 us of work, a launch stays on one thread: sharing takes 1 to 2 us."""
 
 
 class LaunchState:

@@ -8,11 +8,14 @@ from numba.core.registry import cpu_target
 from numba.extending import is_jitted
 
 from ep.cpu.kernels.jit import INNER
+from ep.cpu.kernels.lowering import WideVectors
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile `function` into every caller: LLVM would call a long one, and vectorises no loop with a call in it."""
-    return function if is_jitted(function) else numba.njit(forceinline=True, **INNER)(function)
+    return (
+        function if is_jitted(function) else numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
+    )
 
 
 def has_fused_multiply_add() -> bool:
