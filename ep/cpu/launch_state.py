@@ -31,27 +31,26 @@ GRAIN_BYTES: Final = 400_000
 
 
 class LaunchState:
-    """One primitive's words. `address` is what the compiled entry takes as its first argument."""
+    """One primitive's words. `words` is what the compiled entry takes as its first argument."""
 
     def __init__(self, operands: Sequence[DataType], attributes: Sequence[float] = ()) -> None:
         """Fill in what is known before anything is compiled; the addresses of code follow with `set_code`."""
-        self._words = np.zeros(NUM_WORDS, np.int64)
-        self._words[NDARRAY_TYPE] = id(np.ndarray)
+        self.words = np.zeros(NUM_WORDS, np.int64)
+        self.words[NDARRAY_TYPE] = id(np.ndarray)
         self.set_grain(GRAIN_BYTES // sum(data_type.itemsize for data_type in operands))
         for position, value in enumerate(attributes):
-            self._words[ATTRIBUTES + position] = struct.unpack("q", struct.pack("d", value))[0]
+            self.words[ATTRIBUTES + position] = struct.unpack("q", struct.pack("d", value))[0]
         for position, data_type in enumerate(operands):
-            self._words[OPERANDS + 2 * position :][:2] = id(data_type.dtype), data_type.itemsize
-        self.address: int = self._words.ctypes.data
+            self.words[OPERANDS + 2 * position :][:2] = id(data_type.dtype), data_type.itemsize
 
     def set_code(self, settings: int, share: int, task: int, task_argument: int) -> None:
         """Set the addresses of the device's settings, of the pool's `share` and of the task, and its argument."""
-        self._words[[SETTINGS, SHARE, TASK, TASK_ARGUMENT]] = settings, share, task, task_argument
+        self.words[[SETTINGS, SHARE, TASK, TASK_ARGUMENT]] = settings, share, task, task_argument
 
     def set_grain(self, elements: int) -> None:
         """Set how many elements a launch may have to stay on the calling thread."""
-        self._words[GRAIN] = elements
+        self.words[GRAIN] = elements
 
     def set_fill_task(self, task: int) -> None:
         """Set the address of Expand's walk."""
-        self._words[FILL_TASK] = task
+        self.words[FILL_TASK] = task

@@ -22,7 +22,7 @@ NUM_WORDS: Final = FILLS + 2
 
 
 class Plan:
-    """A walk over simplified axes, as the words at `address` that compiled code reads."""
+    """A walk over simplified axes, as words that compiled code reads."""
 
     def __init__(
         self,
@@ -51,5 +51,4 @@ class Plan:
         for operand, fill in enumerate(fills):
             words[FILLS + operand] = fill.address if fill else 0
         self.in_place, self._fills = in_place, fills
-        self._words = words
-        self.address: int = words.ctypes.data
+        self.words, self.address = words, int(words.ctypes.data)

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import BLOCK, exceeds_limit, is_nan, is_no_base, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
 from ep.cpu.kernels.vector_math.inlined import inlined
@@ -152,6 +150,22 @@ def walk() -> int:
             begin = stop
 
     @jit
+    def walk_one_row(context, begin, end, row_context):  # type: ignore[no-untyped-def]
+        """What most launches are: nothing to find out by divisions, which would take longer than a short row."""
+        plan, state = load_word(context, _PLAN), load_word(context, _STATE)
+        src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
+        step0, step1 = load_word(plan, STRIDES), load_word(plan, STRIDES + kMaxNumDims)
+        store_word(row_context, _STEP0, step0)
+        store_word(row_context, _STEP1, step1)
+        store_word(row_context, _ROW0, 0)
+        store_word(row_context, _ROW1, 0)
+        store_word(row_context, _DST_SIZE, dst_size)
+        store_word(row_context, _SRC0, load_word(context, _SRC0) + begin * step0 * src_size)
+        store_word(row_context, _SRC1, load_word(context, _SRC1) + begin * step1 * src_size)
+        store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
+        call_task(load_word(state, TASK_ARGUMENT), row_context, 1, end - begin)
+
+    @jit
     def walk_rows(context, begin, end, row_context):  # type: ignore[no-untyped-def]
         plan, state = load_word(context, _PLAN), load_word(context, _STATE)
         src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
@@ -196,6 +210,8 @@ def walk() -> int:
         store_word(row_context, _STATE, load_word(context, _STATE))
         if load_word(plan, FILLS) != 0 or load_word(plan, FILLS + 1) != 0:
             walk_tiles(context, begin, end, row_context)
+        elif load_word(plan, NUM_AXES) == 1:
+            walk_one_row(context, begin, end, row_context)
         else:
             walk_rows(context, begin, end, row_context)
 
@@ -209,7 +225,7 @@ def _overlaps(operand, operand_bytes, dst, dst_bytes, in_place):  # type: ignore
 
 
 def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
-    state, plan = state_, plan_
+    state, plan = word(state_), word(plan_)
     ndarray_type, count = load_word(state, NDARRAY_TYPE), load_word(plan, COUNT)
     count0, count1 = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
     src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
@@ -236,5 +252,5 @@ def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
 @cache
 def entry() -> Callable[..., int]:
     """The entry (state, plan, src0, src1, dst); the state's task is the walk, its argument the row kernel."""
-    arguments: tuple[Any, ...] = (types.int64, types.int64, object_address, object_address, object_address)
+    arguments: tuple[Any, ...] = (words, words, object_address, object_address, object_address)
     return compile_entry("broadcast_elementwise_binary", _entry, arguments)

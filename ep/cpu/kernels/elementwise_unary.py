@@ -6,13 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.include.data_type import DataType
@@ -68,7 +66,7 @@ def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
 
 
 def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]
-    state, count = state_, word(count_)
+    state, count = word(state_), word(count_)
     if count <= 0:
         return 1
     ndarray_type = load_word(state, NDARRAY_TYPE)
@@ -90,5 +88,5 @@ def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]
 @cache
 def entry() -> Callable[..., int]:
     """The entry (state, src, dst, count); the state's task is a row kernel."""
-    arguments: tuple[Any, ...] = (types.int64, object_address, object_address, index_integer)
+    arguments: tuple[Any, ...] = (words, object_address, object_address, index_integer)
     return compile_entry("elementwise_unary", _entry, arguments)

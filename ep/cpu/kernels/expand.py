@@ -6,12 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word, unit_functions
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import run
 from ep.cpu.kernels.repetition import repeat_row, unit_repeater
@@ -118,7 +116,7 @@ def task() -> int:
 
 
 def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
-    state, plan = state_, plan_
+    state, plan = word(state_), word(plan_)
     ndarray_type, size = load_word(state, NDARRAY_TYPE), load_word(state, OPERANDS + 1)
     src_count, dst_count = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
     src = array_data(word(src_), ndarray_type, load_word(state, OPERANDS), src_count, READABLE)
@@ -139,5 +137,5 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
 @cache
 def entry() -> Callable[..., int]:
     """The entry (state, plan, src, dst)."""
-    arguments: tuple[Any, ...] = (types.int64, types.int64, object_address, object_address)
+    arguments: tuple[Any, ...] = (words, words, object_address, object_address)
     return compile_entry("expand", _entry, arguments)

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba.core import types
-
 from ep.common.primitive.gather_view import MAX_OFFSET
 from ep.cpu.kernels import gather_walk as walk
 from ep.cpu.kernels.compiler import compile_entry
@@ -15,7 +13,7 @@ from ep.cpu.kernels.gather_walk import NUM_WORDS
 from ep.cpu.kernels.integers import multiply_sizes
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
 from ep.cpu.launch_state import GRAIN_BYTES, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
 
@@ -32,7 +30,7 @@ def _rows_ahead(row_bytes, params_bytes):  # type: ignore[no-untyped-def]
 
 
 def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indices_, out_, offset_):  # type: ignore[no-untyped-def]
-    state, batch, outer, gather, inner = state_, word(batch_), word(outer_), word(gather_), word(inner_)
+    state, batch, outer, gather, inner = word(state_), word(batch_), word(outer_), word(gather_), word(inner_)
     num_indices, offset = word(num_indices_), word(offset_)
     if batch <= 0 or outer <= 0 or gather <= 0 or inner <= 0 or num_indices <= 0:
         return 1
@@ -85,5 +83,5 @@ def entry() -> Callable[..., int]:
     The state's task is that of the index type; the task's argument is 1 where that type is unsigned.
     """
     size, buffer = index_integer, object_address
-    arguments: tuple[Any, ...] = (types.int64, size, size, size, size, buffer, size, buffer, buffer, size)
+    arguments: tuple[Any, ...] = (words, size, size, size, size, buffer, size, buffer, buffer, size)
     return compile_entry("gather", _entry, arguments)

@@ -36,6 +36,13 @@ class ObjectAddress(types.Type):
         super().__init__("ObjectAddress")
 
 
+class Words(types.Type):
+    """An array of words that is known to be one, passed as the address of its data."""
+
+    def __init__(self) -> None:
+        super().__init__("Words")
+
+
 class IndexInteger(types.Type):
     """A Python or NumPy integer, clipped to 64 bits; what is no integer arrives as the most negative number."""
 
@@ -49,15 +56,24 @@ class _WordModel(PrimitiveModel):
 
 
 register_model(ObjectAddress)(_WordModel)
+register_model(Words)(_WordModel)
 register_model(IndexInteger)(_WordModel)
 
 object_address: Final = ObjectAddress()
+words: Final = Words()
 index_integer: Final = IndexInteger()
 
 
 @unbox(ObjectAddress)
 def _unbox_object(numba_type: Any, value: Any, context: Any) -> NativeValue:
     return NativeValue(context.builder.ptrtoint(value, _WORD))
+
+
+@unbox(Words)
+def _unbox_words(numba_type: Any, value: Any, context: Any) -> NativeValue:
+    builder = context.builder
+    data = builder.add(builder.ptrtoint(value, _WORD), ir.Constant(_WORD, _DATA))
+    return NativeValue(builder.load(builder.inttoptr(data, _WORD.as_pointer())))
 
 
 @unbox(IndexInteger)

@@ -29,7 +29,7 @@ class BatchGatherImpl(CpuGather, BatchGather):
         offset: int = 0,
     ) -> None:
         if type(stream) is not CpuStream or self._entry(
-            self._address,
+            self._words,
             batch_dim_size,
             outer_dim_size,
             gather_dim_size,

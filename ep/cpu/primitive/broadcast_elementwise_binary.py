@@ -51,7 +51,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
             plan = self._plans.get((src0_dims, src1_dims))
         except TypeError:  # dims in a list
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._address, plan.address, src0, src1, dst):
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src0, src1, dst):
             self._launch_checked(stream, src0_dims, src0, src1_dims, src1, dst)
 
     def _launch_checked(
@@ -74,7 +74,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
         if count:
             plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1, self.src_type.itemsize))
-            self._run(plan.address, src0, src1, dst)
+            self._run(plan.words, src0, src1, dst)
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
         """A plain number as an operand: an array without dims, kept for the next launch with that number."""

@@ -43,7 +43,7 @@ class CpuPrimitive(Primitive):
         """Make the launch state for `operands`, the data types of the buffers in the order of Launch."""
         super().__init__(request)
         self._state = LaunchState(operands, attribute_values(request))
-        self._address = self._state.address
+        self._words = self._state.words
         self._entry: Callable[..., int] = _not_compiled
 
     @abstractmethod
@@ -70,5 +70,5 @@ class CpuPrimitive(Primitive):
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
         self.Prepare()
-        if self._entry(self._address, *args):
+        if self._entry(self._words, *args):
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

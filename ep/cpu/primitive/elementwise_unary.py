@@ -30,7 +30,7 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
         return kernels.entry(), kernels.row_kernel(self.request.op, self.src_type, self.dst_type), 0  # type: ignore[arg-type]
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        if type(stream) is not CpuStream or self._entry(self._address, src, dst, count):
+        if type(stream) is not CpuStream or self._entry(self._words, src, dst, count):
             self._launch_checked(stream, src, dst, count)
 
     def _launch_checked(self, stream: Stream, src: Any, dst: Any, count: int) -> None:

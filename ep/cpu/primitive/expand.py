@@ -51,7 +51,7 @@ class ExpandImpl(CpuPrimitive, Expand):
                     self._last = key, plan
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._address, plan.address, src, dst):
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src, dst):
             self._launch_checked(stream, src_dims, src, dst_dims, dst, src_strides, dst_strides)
 
     def _launch_checked(
@@ -73,7 +73,7 @@ class ExpandImpl(CpuPrimitive, Expand):
             return
         plan = self._plans.keep(shape.key, lambda: _plan(shape, self.data_type.itemsize))
         check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
-        self._run(plan.address, src, dst)
+        self._run(plan.words, src, dst)
 
 
 def _plan(shape: ExpandShape, itemsize: int) -> Plan:

@@ -74,7 +74,7 @@ class GatherImpl(CpuGather, Gather):
         offset: int = 0,
     ) -> None:
         if type(stream) is not CpuStream or self._entry(
-            self._address, 1, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset
+            self._words, 1, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset
         ):
             sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size
             self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
