@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from ep.cpu.row_class import ANY_SIZE
 from ep.include.data_type import DataType
 
 # words of the state, the same for all primitives
@@ -19,8 +20,8 @@ TASK: Final = 4
 TASK_ARGUMENT: Final = 5  # what else the task needs: its row kernel, a flag
 ATTRIBUTES: Final = 6  # two float64 values
 OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype object, bytes of an element
-FILL_TASK: Final = OPERANDS + 6  # Expand's walk, where a primitive makes use of it
-NUM_WORDS: Final = FILL_TASK + 1
+MOVERS: Final = OPERANDS + 6  # the addresses of Gather's movers by class of rows, 0 where there is none yet
+NUM_WORDS: Final = MOVERS + ANY_SIZE + 1
 
 # words of the device's settings
 NUM_THREADS: Final = 0
@@ -51,6 +52,10 @@ class LaunchState:
         """Set how many elements a launch may have to stay on the calling thread."""
         self.words[GRAIN] = elements
 
-    def set_fill_task(self, task: int) -> None:
-        """Set the address of Expand's walk."""
-        self.words[FILL_TASK] = task
+    def has_mover(self, of_class: int) -> bool:
+        """Whether there is a mover of rows of a class."""
+        return bool(self.words[MOVERS + of_class])
+
+    def set_mover(self, of_class: int, mover: int) -> None:
+        """Set the address of what moves rows of a class."""
+        self.words[MOVERS + of_class] = mover

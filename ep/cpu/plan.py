@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.primitive.broadcast import StridedWalk
+from ep.cpu.launch_state import GRAIN_BYTES
 from ep.include.primitive.primitive import kMaxNumDims
 
 # words of a plan; OPERAND_COUNT and IN_PLACE have one word for each of two operands, the strides eight
@@ -14,11 +16,13 @@ NUM_AXES: Final = 0
 COUNT: Final = 1  # elements (units) of the walk
 OPERAND_COUNT: Final = 2  # elements that each operand must have
 IN_PLACE: Final = 4  # whether dst may be the very memory of the operand
-UNIT: Final = 6  # bytes moved at once
+GRAIN: Final = 6  # elements (units) up to which a launch stays on one thread; of Expand's plans alone, as the next two
+WRITER: Final = 7  # the address of the task that writes rows
 DIMS: Final = 8
 STRIDES: Final = DIMS + kMaxNumDims
 FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands it, 0 where it is read in place
-NUM_WORDS: Final = FILLS + 2
+WALK: Final = FILLS + 2  # the address of the task that walks
+NUM_WORDS: Final = WALK + 1
 
 
 class Plan:
@@ -30,10 +34,9 @@ class Plan:
         strides: tuple[Sequence[int], Sequence[int]],
         operand_counts: tuple[int, int],
         in_place: tuple[bool, bool],
-        unit: int = 0,
         fills: tuple[Plan | None, Plan | None] = (None, None),
     ) -> None:
-        """dims: the axes of the walk, at least one; strides: those of the two operands, in elements (units).
+        """dims: the axes of the walk, at least one; strides: those of the two operands, in elements, Expand's in bytes.
 
         fills: for each operand, a plan of Expand's that writes its elements out in the order of the walk, where rows
             are so short that this is better than one call of the row kernel for each.
@@ -43,7 +46,6 @@ class Plan:
         words[COUNT] = int(np.prod(dims, dtype=np.int64))
         words[OPERAND_COUNT : OPERAND_COUNT + 2] = operand_counts
         words[IN_PLACE : IN_PLACE + 2] = in_place
-        words[UNIT] = unit
         words[DIMS : DIMS + len(dims)] = dims
         for operand, steps in enumerate(strides):
             first = STRIDES + kMaxNumDims * operand
@@ -51,4 +53,16 @@ class Plan:
         for operand, fill in enumerate(fills):
             words[FILLS + operand] = fill.address if fill else 0
         self.in_place, self._fills = in_place, fills
-        self.words, self.address = words, int(words.ctypes.data)
+        self.words = words
+        self.address: int = words.ctypes.data
+
+
+def expand_plan(walk: StridedWalk, unit: int, operand_counts: tuple[int, int] = (0, 0), in_place: bool = False) -> Plan:
+    """A plan of Expand's over units of `unit` bytes. What writes its rows is compiled where that has not been done."""
+    from ep.cpu.kernels.expand import task
+    from ep.cpu.kernels.expand_rows import writer
+
+    src_strides, dst_strides = ([unit * step for step in steps] for steps in walk[1:])
+    plan = Plan(walk.dims, (src_strides, dst_strides), operand_counts, (in_place, in_place))
+    plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (2 * unit), 1), writer(walk, unit), task()
+    return plan

@@ -51,6 +51,25 @@ def test_first_launches_from_many_threads_at_once():
     run(PRELUDE + THREADS)
 
 
+def test_variants_that_many_threads_need_at_once(tmp_path):
+    """Each kind of row is compiled by the first launch that meets it, while others launch."""
+    code = """
+from ep.include.primitive import ExpandFactory
+expand = RequirePrimitive(ExpandFactory, DeviceType.kCPU, "float32", 2)
+def work(seed):
+    rng = np.random.default_rng(seed)
+    for width in rng.permutation([1, 2, 3, 7, 16, 31, 40]):
+        x, out = rng.standard_normal((50, width), np.float32), np.empty((90, width), np.float32)
+        rows = rng.integers(0, 50, 90)
+        gather.Launch(stream, 1, 50, width, x, 90, rows, out)
+        assert (out == x[rows]).all()
+        out = np.empty((50, width), np.float32)
+        expand.Launch(stream, (50, 1), x[:, 0].copy(), (50, int(width)), out)
+        assert (out == x[:, :1]).all()
+"""
+    run(PRELUDE + code + THREADS, EP_CACHE_DIR=str(tmp_path))
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
 def test_forked_children_launch(num_threads):

@@ -161,6 +161,47 @@ def test_every_kernel_has_a_name_of_its_own():
     assert len(names) == len(set(names))
 
 
+MOVES = """
+import numpy as np
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.cpu.kernels.compiler import _keep, statistics
+from ep.include.primitive import BroadcastBinaryFactory, ExpandFactory, GatherFactory
+stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, "uint8", "int16")
+expand = RequirePrimitive(ExpandFactory, DeviceType.kCPU, "uint8", 3)
+add = RequirePrimitive(BroadcastBinaryFactory, DeviceType.kCPU, BinaryOp.kAdd, "uint8", "uint8", 3)
+zeros, out, indices = np.zeros(2**20, np.uint8), np.ones(2**20, np.uint8), np.zeros(3, np.int16)
+
+def launch_all():
+    for size in (*range(1, 140), 5000):
+        gather.Launch(stream, 1, 4, size, zeros, 3, indices, out)
+        for src, dst in (((1, size), (4, size)), ((size, 1), (size, 5)), ((3, 1, size), (3, 4, size)),
+                         ((3, size, 1), (3, size, 3)), ((size, 1), (size, 2)), ((1, size), (150, size))):
+            expand.Launch(stream, src, zeros, dst, out)
+            add.Launch(stream, src, zeros, dst, zeros, out)
+        expand.Launch(stream, (size,), zeros, (size,), out, (2,))
+"""
+
+
+def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(tmp_path):
+    needed = """
+gather.Launch(stream, 1, 4, 6, zeros, 3, indices, out)
+expand.Launch(stream, (6, 1), zeros, (6, 2), out)
+names = [kernel._cache._name for kernel in _keep if "thread_pool" not in kernel._cache._name]
+assert sorted(names) == ["expand", "expand.each.1.2", "expand.walk", "gather", "gather.kInt16.5", "gather.walk"], names
+launch_all()
+"""
+    run(MOVES + needed, EP_CACHE_DIR=str(tmp_path))
+    all_ready = """
+for primitive in (gather, expand, add):
+    primitive.Prepare()
+before = statistics.loaded, statistics.compiled
+launch_all()
+assert (statistics.loaded, statistics.compiled) == before
+"""
+    run(MOVES + all_ready, EP_CACHE_DIR=str(tmp_path))
+
+
 def test_repr_shows_the_key():
     from ep import DeviceType, RequirePrimitive, UnaryOp
     from ep.include.primitive import ElementwiseUnaryFactory

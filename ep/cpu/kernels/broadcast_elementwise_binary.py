@@ -19,8 +19,8 @@ from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_addres
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.launch_state import ATTRIBUTES, FILL_TASK, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
-from ep.cpu.plan import COUNT, DIMS, FILLS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES
+from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.plan import COUNT, DIMS, FILLS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, WALK
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.primitive import kMaxNumDims
@@ -131,7 +131,7 @@ def walk() -> int:
         store_word(fill_context, expand.SRC, src)
         store_word(fill_context, expand.DST, tile - begin * size)  # the walk adds the place of each element
         store_word(fill_context, expand.PLAN, fill)
-        call_task(load_word(state, FILL_TASK), fill_context, begin, end)
+        call_task(load_word(fill, WALK), fill_context, begin, end)
         return tile
 
     @jit

@@ -7,26 +7,19 @@ from functools import cache
 from typing import Any
 
 from ep.common.primitive.gather_view import MAX_OFFSET
-from ep.cpu.kernels import gather_walk as walk
 from ep.cpu.kernels.compiler import compile_entry
 from ep.cpu.kernels.gather_walk import NUM_WORDS
 from ep.cpu.kernels.integers import multiply_sizes
 from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, stack_words, store_word
+from ep.cpu.kernels.memory import load_word, stack_words, store_words
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
-from ep.cpu.launch_state import GRAIN_BYTES, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.launch_state import GRAIN_BYTES, MOVERS, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.row_class import row_class
 
 _INDEX_COST = 40  # what an index costs, in bytes that could be moved meanwhile: 0.3 ns
-_CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
 
-
-@jit
-def _rows_ahead(row_bytes, params_bytes):  # type: ignore[no-untyped-def]
-    """How many rows before it is copied a row is fetched into the cache; 0 where the processor does as well alone."""
-    if params_bytes <= _CACHED or 16 < row_bytes <= 64 or row_bytes > 4096:
-        return 0
-    return 64 if row_bytes <= 16 else 16
+_row_class = jit(row_class)
 
 
 def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indices_, out_, offset_):  # type: ignore[no-untyped-def]
@@ -54,25 +47,25 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
         return 1
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
-    low = max(offset, 0) if load_word(state, TASK_ARGUMENT) != 0 else offset
-    context = stack_words(NUM_WORDS)
-    store_word(context, walk.PARAMS, params)
-    store_word(context, walk.INDICES, indices)
-    store_word(context, walk.OUT, out)
-    store_word(context, walk.OUTER, outer)
-    store_word(context, walk.GATHER, gather)
-    store_word(context, walk.ROW_BYTES, row_bytes)
-    store_word(context, walk.NUM_INDICES, num_indices)
-    store_word(context, walk.INDEX_SIZE, index_size)
-    store_word(context, walk.LOW, low)
-    store_word(context, walk.NUM_VALID, max(gather - (low - offset), 0))
-    store_word(context, walk.FIRST_ROW, low - offset)
-    store_word(context, walk.AHEAD, _rows_ahead(row_bytes, params_count * data_size))
+    mover = load_word(state, MOVERS + _row_class(row_bytes))
+    if mover == 0:
+        return 1
+    low = 0 if offset < 0 and load_word(state, TASK_ARGUMENT) != 0 else offset
+    first_row = low - offset
+    num_valid = gather - first_row if gather > first_row else 0
     # rows that are worth a second thread; a row that alone is worth several is cut into pieces
-    row_cost = 2 * row_bytes + _INDEX_COST
-    pieces = max(row_cost // GRAIN_BYTES, 1)
-    store_word(context, walk.PIECES, pieces)
-    run(state, load_word(state, TASK), context, rows * pieces, max(GRAIN_BYTES * pieces // row_cost, 1))
+    row_cost, pieces, grain = 2 * row_bytes + _INDEX_COST, 1, 1
+    if row_cost < GRAIN_BYTES:
+        grain = GRAIN_BYTES // row_cost
+    else:
+        pieces = row_cost // GRAIN_BYTES
+    context, params_bytes = stack_words(NUM_WORDS), params_count * data_size
+    # in the order of the walk's words
+    store_words(
+        context, mover, params, indices, out, outer, gather, row_bytes, num_indices, index_size,
+        low, num_valid, first_row, params_bytes, pieces,
+    )  # fmt: skip
+    run(state, load_word(state, TASK), context, rows * pieces, grain)
     return 0
 
 
@@ -80,7 +73,8 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
 def entry() -> Callable[..., int]:
     """The entry (state, batch, outer, gather, inner, params, num_indices, indices, out, offset).
 
-    The state's task is that of the index type; the task's argument is 1 where that type is unsigned.
+    The task's argument is 1 where the type of the indices is unsigned. Where the state has no mover for rows of the
+    size, that is not as expected.
     """
     size, buffer = index_integer, object_address
     arguments: tuple[Any, ...] = (words, size, size, size, size, buffer, size, buffer, buffer, size)

@@ -71,6 +71,21 @@ def store_word(typing_context: Any, address: Any, index: Any, value: Any) -> Any
 
 
 @intrinsic
+def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
+    """Write the int64 `values` to `address` and on: one statement compiles faster than one for each."""
+    packed = len(values) == 1 and isinstance(values[0], types.BaseTuple)  # Numba types the call in both forms
+    arguments = values[0] if packed else types.StarArgTuple(values)
+    count = len(arguments)
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
+            builder.store(value, _element(builder, args[0], ir.Constant(_WORD, index), _WORD), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arguments), generate
+
+
+@intrinsic
 def stack_words(typing_context: Any, count: Any) -> Any:
     """The address of `count` (a literal) words on the stack of the calling function."""
     if not isinstance(count, types.IntegerLiteral):

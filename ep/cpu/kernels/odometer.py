@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-from numba import carray
-from numba.core import types
-from numba.extending import intrinsic
-
-from ep.common.primitive.nd_index_offset_helper import nd_index_to_offset, offset_to_nd_index
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, store_word
 from ep.cpu.plan import DIMS, STRIDES
 from ep.include.primitive.primitive import kMaxNumDims
 
-_to_offset = jit(nd_index_to_offset)
-_to_index = jit(offset_to_nd_index)
-
-
-@intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-
-    return types.CPointer(types.int64)(types.int64), generate
-
-
-@jit
-def _words(address):  # type: ignore[no-untyped-def]
-    return carray(_pointer(address), kMaxNumDims)
-
 
 @jit
 def first_row(plan, num_outer, row, index):  # type: ignore[no-untyped-def]
     """Write the index of `row` among the outer axes to the words at `index`; return the operands' offsets there."""
-    _to_index(row, _words(plan + 8 * DIMS), num_outer, _words(index))
-    offset0 = _to_offset(_words(index), _words(plan + 8 * STRIDES), num_outer)
-    offset1 = _to_offset(_words(index), _words(plan + 8 * (STRIDES + kMaxNumDims)), num_outer)
+    offset0 = offset1 = 0
+    for axis in range(num_outer - 1, -1, -1):
+        size = load_word(plan, DIMS + axis)
+        place = row % size
+        row //= size
+        store_word(index, axis, place)
+        offset0 += place * load_word(plan, STRIDES + axis)
+        offset1 += place * load_word(plan, STRIDES + kMaxNumDims + axis)
     return offset0, offset1
 
 

@@ -14,11 +14,11 @@ from numba.extending import intrinsic
 
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import stack_words
-from ep.cpu.kernels.rows import copy_row
+from ep.cpu.kernels.rows import copy_short_row
 
-_VECTOR: Final = 32
-_CHUNK: Final = 4 * _VECTOR  # bytes that are written at a time
-_BLOCK_WORDS: Final = (_VECTOR + _CHUNK + _VECTOR) // 8
+VECTOR: Final = 32
+_CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
+_BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8
 _LEAST_CHUNKS: Final = 2  # that are worth a block of copies
 
 
@@ -28,18 +28,18 @@ def unit_repeater(unit: int, times: int) -> Any:
 
     It returns how many of the `count` units it has read.
     """
-    per_vector = _VECTOR // unit
+    per_vector = VECTOR // unit
 
     @intrinsic
     def repeat_vector(typing_context: Any, dst: Any, src: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            vector, bits32 = ir.VectorType(ir.IntType(8), _VECTOR), ir.IntType(32)
+            vector, bits32 = ir.VectorType(ir.IntType(8), VECTOR), ir.IntType(32)
             dst, src = (builder.inttoptr(address, vector.as_pointer()) for address in args)
             value = builder.load(src, align=1)
             for part in range(times):
-                places = range(part * _VECTOR, (part + 1) * _VECTOR)
+                places = range(part * VECTOR, (part + 1) * VECTOR)
                 sources = [place // (unit * times) * unit + place % unit for place in places]
-                repeated = builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(bits32, _VECTOR), sources))
+                repeated = builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(bits32, VECTOR), sources))
                 builder.store(repeated, builder.gep(dst, [bits32(part)]), align=1)
             return context.get_dummy_value()
 
@@ -49,47 +49,43 @@ def unit_repeater(unit: int, times: int) -> Any:
     def repeat(dst, src, count):  # type: ignore[no-untyped-def]
         full = count // per_vector
         for i in range(full):
-            repeat_vector(dst + i * times * _VECTOR, src + i * _VECTOR)
+            repeat_vector(dst + i * times * VECTOR, src + i * VECTOR)
         return full * per_vector
 
     return repeat
 
 
 @jit
-def repeat_row(dst, src, row_bytes, num_rows):  # type: ignore[no-untyped-def]
-    """Write the row at `src` `num_rows` times; whether it was short enough for that, and the times many enough."""
-    if _VECTOR <= row_bytes <= 2 * _VECTOR:
-        _repeat_two_vectors(dst, src, row_bytes, num_rows)
-        return True
-    if row_bytes < _VECTOR and row_bytes * num_rows >= _LEAST_CHUNKS * (_CHUNK + row_bytes):
-        _repeat_tiny_row(dst, src, row_bytes, num_rows)
-        return True
-    return False
+def repeat_tiny_row(dst, src, row_bytes, num_rows):  # type: ignore[no-untyped-def]
+    """Write a row of less than a vector `num_rows` times.
 
-
-@jit
-def _repeat_tiny_row(dst, src, row_bytes, num_rows):  # type: ignore[no-untyped-def]
-    """By way of a block of copies, enough for a whole chunk to begin at any byte of the row."""
+    By way of a block of copies, enough for a whole chunk to begin at any byte of the row; in place where they are
+    few.
+    """
+    size = row_bytes * num_rows
+    in_chunks = size >= _LEAST_CHUNKS * (_CHUNK + row_bytes)
     block = stack_words(_BLOCK_WORDS)
-    for start in range(0, row_bytes + _CHUNK, row_bytes):
-        copy_row(block + start, src, row_bytes)
-    last, step, place = row_bytes * num_rows - _CHUNK, _CHUNK % row_bytes, 0
-    for offset in range(0, last, _CHUNK):
-        _copy_chunk(dst + offset, block + place)
-        place += step
-        if place >= row_bytes:
-            place -= row_bytes
-    _copy_chunk(dst + last, block + last % row_bytes)
+    copies, copied = (block, row_bytes + _CHUNK) if in_chunks else (dst, size)
+    for start in range(0, copied, row_bytes):
+        copy_short_row(copies + start, src, row_bytes)
+    if in_chunks:
+        last, step, place = size - _CHUNK, _CHUNK % row_bytes, 0
+        for offset in range(0, last, _CHUNK):
+            _copy_chunk(dst + offset, block + place)
+            place += step
+            if place >= row_bytes:
+                place -= row_bytes
+        _copy_chunk(dst + last, block + last % row_bytes)
 
 
 @intrinsic
-def _repeat_two_vectors(typing_context: Any, dst: Any, src: Any, row_bytes: Any, num_rows: Any) -> Any:
-    """A row of one to two vectors, which may overlap: it stays in registers."""
+def repeat_two_vectors(typing_context: Any, dst: Any, src: Any, row_bytes: Any, num_rows: Any) -> Any:
+    """Write a row of one to two vectors, which may overlap, `num_rows` times: it stays in registers."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         dst, src, row_bytes, num_rows = args
-        word, pointer = ir.IntType(64), ir.VectorType(ir.IntType(8), _VECTOR).as_pointer()
-        places = word(0), builder.sub(row_bytes, word(_VECTOR))
+        word, pointer = ir.IntType(64), ir.VectorType(ir.IntType(8), VECTOR).as_pointer()
+        places = word(0), builder.sub(row_bytes, word(VECTOR))
         halves = [builder.load(builder.inttoptr(builder.add(src, place), pointer), align=1) for place in places]
         end = builder.mul(row_bytes, num_rows)
         with cgutils.for_range_slice(builder, word(0), end, row_bytes, word) as (start, _):
@@ -104,9 +100,9 @@ def _repeat_two_vectors(typing_context: Any, dst: Any, src: Any, row_bytes: Any,
 @intrinsic
 def _copy_chunk(typing_context: Any, dst: Any, src: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector, bits32 = ir.VectorType(ir.IntType(8), _VECTOR), ir.IntType(32)
+        vector, bits32 = ir.VectorType(ir.IntType(8), VECTOR), ir.IntType(32)
         dst, src = (builder.inttoptr(address, vector.as_pointer()) for address in args)
-        for part in range(_CHUNK // _VECTOR):
+        for part in range(_CHUNK // VECTOR):
             value = builder.load(builder.gep(src, [bits32(part)]), align=1)
             builder.store(value, builder.gep(dst, [bits32(part)]), align=1)
         return context.get_dummy_value()

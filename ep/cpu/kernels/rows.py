@@ -27,17 +27,24 @@ def copy_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         dst, src, size = args
-
-        def move(offset: Any, width: int) -> None:
-            block = builder.load(_pointer(builder, src, offset, width), align=1)
-            builder.store(block, _pointer(builder, dst, offset, width), align=1)
-
         with builder.if_else(builder.icmp_signed("<", size, _WORD(_LONG))) as (short, long):
             with short:
-                _cover(builder, size, move)
+                _cover(builder, size, _copier(builder, dst, src))
             with long:
                 pointers = [builder.inttoptr(address, _BYTE.as_pointer()) for address in (dst, src)]
                 cgutils.raw_memcpy(builder, *pointers, size, 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def copy_short_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+    """Copy less than 64 bytes."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, size = args
+        _cover_short(builder, size, _copier(builder, dst, src))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
@@ -80,22 +87,22 @@ def prefetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.int64), generate
 
 
+def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:
+    """A function move(offset, width) that copies a block from `src` to `dst`."""
+
+    def move(offset: Any, width: int) -> None:
+        block = builder.load(_pointer(builder, src, offset, width), align=1)
+        builder.store(block, _pointer(builder, dst, offset, width), align=1)
+
+    return move
+
+
 def _cover(builder: Any, size: Any, move: Callable[[Any, int], None], unit: int = 1) -> None:
     """Cover [0, size) by `move(offset, width)`, each from a multiple of `unit`, as `size` is."""
 
     def move_block(offset: Any) -> None:
         for half in range(0, _BLOCK, _VECTOR):
             move(builder.add(offset, _WORD(half)), _VECTOR)
-
-    def cover_short(width: int) -> None:
-        if width < unit:
-            return
-        with builder.if_else(builder.icmp_signed(">=", size, _WORD(width))) as (enough, less):
-            with enough:
-                move(_WORD(0), width)
-                move(builder.sub(size, _WORD(width)), width)
-            with less:
-                cover_short(width // 2)
 
     with builder.if_else(builder.icmp_signed(">=", size, _WORD(_BLOCK))) as (enough, less):
         with enough:
@@ -108,7 +115,21 @@ def _cover(builder: Any, size: Any, move: Callable[[Any, int], None], unit: int 
                 move_block(offset)
             move_block(last)
         with less:
-            cover_short(_VECTOR)
+            _cover_short(builder, size, move, unit)
+
+
+def _cover_short(
+    builder: Any, size: Any, move: Callable[[Any, int], None], unit: int = 1, width: int = _VECTOR
+) -> None:
+    """Cover less than twice `width` bytes."""
+    if width < unit:
+        return
+    with builder.if_else(builder.icmp_signed(">=", size, _WORD(width))) as (enough, less):
+        with enough:
+            move(_WORD(0), width)
+            move(builder.sub(size, _WORD(width)), width)
+        with less:
+            _cover_short(builder, size, move, unit, width // 2)
 
 
 def _pointer(builder: Any, address: Any, offset: Any, width: int) -> Any:

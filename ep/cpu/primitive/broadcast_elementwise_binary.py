@@ -10,12 +10,12 @@ import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_dims
-from ep.common.primitive.broadcast import broadcast_dims, simplify_broadcast_dims
+from ep.common.primitive.broadcast import StridedWalk, broadcast_dims, simplify_broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.common.scalar import convert_scalar, is_scalar, number_key
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import Plan
+from ep.cpu.plan import Plan, expand_plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -36,13 +36,16 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         from ep.cpu.kernels import broadcast_elementwise_binary as kernels
-        from ep.cpu.kernels import expand
         from ep.cpu.kernels.grain import grain_elements
 
-        self._state.set_fill_task(expand.task())
         self._state.set_grain(grain_elements(self.request.op, (self.src_type, self.src_type, self.dst_type)))  # type: ignore[arg-type]
         row_kernel = kernels.row_kernel(self.request.op, self.src_type, self.dst_type)  # type: ignore[arg-type]
         return kernels.entry(), kernels.walk(), row_kernel
+
+    def _compile_variants(self) -> None:
+        from ep.cpu.kernels.expand_rows import compile_writers
+
+        compile_writers(self.src_type.itemsize, self.src_type.itemsize)
 
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
@@ -73,8 +76,12 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         check_overlap(dst, count, "dst", src0, count0, "src0", in_place=count0 == count)
         check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
         if count:
-            plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1, self.src_type.itemsize))
+            plan = self._plans.keep((dims0, dims1), lambda: self._new_plan(dims0, dims1))
             self._run(plan.words, src0, src1, dst)
+
+    def _new_plan(self, dims0: tuple[int, ...], dims1: tuple[int, ...]) -> Plan:
+        with self._compiling():
+            return _plan(dims0, dims1, self.src_type.itemsize)
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
         """A plain number as an operand: an array without dims, kept for the next launch with that number."""
@@ -96,7 +103,7 @@ def _plan(dims0: tuple[int, ...], dims1: tuple[int, ...], itemsize: int) -> Plan
     strides0, strides1 = (_strides(simple, len(dims)) for simple in (simple0, simple1))
     count, count0, count1 = math.prod(dims), math.prod(dims0), math.prod(dims1)
     fill0, fill1 = (
-        Plan(dims, (strides, contiguous_strides(dims)), (0, 0), (False, False), itemsize)
+        expand_plan(StridedWalk(dims, strides, contiguous_strides(dims)), itemsize)
         if len(dims) > 1 and _is_short(dims[-1], itemsize) and operand_count != count
         else None
         for strides, operand_count in ((strides0, count0), (strides1, count1))

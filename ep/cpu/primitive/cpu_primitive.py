@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from ep.common.attributes import attribute_values
@@ -50,25 +51,39 @@ class CpuPrimitive(Primitive):
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         """Return the entry, the address of its task, and the task's argument (0 where it has none)."""
 
-    def Prepare(self) -> None:
-        if self._entry is not _not_compiled:
-            return
-        with _preparing:
-            if self._entry is _not_compiled:
-                from ep.cpu.kernels import runtime  # here Numba is imported
+    def _compile_variants(self) -> None:
+        """Compile what only some launches need, and otherwise compile themselves."""
 
-                begin = time.perf_counter()
-                device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-                share = runtime.start(device)
-                entry, task, argument = self._compile()
-                self._state.set_code(device.settings_address, share, task, argument)
-                self._entry = entry
-                seconds = time.perf_counter() - begin
-                if seconds > _LONG_SECONDS:
-                    _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
+    def Prepare(self) -> None:
+        with self._compiling():
+            self._set_entry()
+            self._compile_variants()
+
+    def _set_entry(self) -> None:
+        """Compile what every launch needs, where that has not been done."""
+        if self._entry is _not_compiled:
+            from ep.cpu.kernels import runtime
+
+            device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+            share = runtime.start(device)
+            entry, task, argument = self._compile()
+            self._state.set_code(device.settings_address, share, task, argument)
+            self._entry = entry
+
+    @contextmanager
+    def _compiling(self) -> Iterator[None]:
+        """Around all that compiles or imports Numba: one thread at a time, and no fork meanwhile."""
+        with _preparing:
+            begin = time.perf_counter()
+            yield
+            seconds = time.perf_counter() - begin
+            if seconds > _LONG_SECONDS:
+                _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
 
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
-        self.Prepare()
+        if self._entry is _not_compiled:
+            with self._compiling():
+                self._set_entry()
         if self._entry(self._words, *args):
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

@@ -10,7 +10,7 @@ from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import widen
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
-from ep.cpu.plan import Plan
+from ep.cpu.plan import Plan, expand_plan
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -31,6 +31,11 @@ class ExpandImpl(CpuPrimitive, Expand):
         from ep.cpu.kernels import expand as kernels
 
         return kernels.entry(), kernels.task(), 0
+
+    def _compile_variants(self) -> None:
+        from ep.cpu.kernels.expand_rows import compile_writers
+
+        compile_writers(self.data_type.itemsize)
 
     def Launch(
         self,
@@ -71,16 +76,15 @@ class ExpandImpl(CpuPrimitive, Expand):
         dst = as_buffer(dst, "dst", self.data_type, dst_count, writable=True)
         if not dst_count:
             return
-        plan = self._plans.keep(shape.key, lambda: _plan(shape, self.data_type.itemsize))
+        plan = self._plans.keep(shape.key, lambda: self._new_plan(shape))
         check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
         self._run(plan.words, src, dst)
 
-
-def _plan(shape: ExpandShape, itemsize: int) -> Plan:
-    walk = shape.walk()
-    in_place = walk.src_strides == walk.dst_strides
-    walk, unit = widen(walk, itemsize)
-    return Plan(walk.dims, (walk.src_strides, walk.dst_strides), shape.counts(), (in_place, in_place), unit)
+    def _new_plan(self, shape: ExpandShape) -> Plan:
+        walk = shape.walk()
+        in_place = walk.src_strides == walk.dst_strides
+        with self._compiling():
+            return expand_plan(*widen(walk, self.data_type.itemsize), shape.counts(), in_place)
 
 
 @register_primitive_factory(DeviceType.kCPU, ExpandFactory)

@@ -9,6 +9,7 @@ from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.row_class import ROW_CLASSES, row_class
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
@@ -27,7 +28,18 @@ class CpuGather(CpuPrimitive):
     def _compile(self) -> tuple[Callable[..., int], int, int]:
         from ep.cpu.kernels import gather, gather_walk
 
-        return gather.entry(), gather_walk.task(self.indices_type), int(self.indices_type.dtype.kind == "u")
+        return gather.entry(), gather_walk.task(), int(self.indices_type.dtype.kind == "u")
+
+    def _compile_variants(self) -> None:
+        for of_class in ROW_CLASSES:
+            self._need_mover(of_class)
+
+    def _need_mover(self, of_class: int) -> None:
+        if not self._state.has_mover(of_class):
+            with self._compiling():
+                from ep.cpu.kernels.gather_rows import mover
+
+                self._state.set_mover(of_class, mover(self.indices_type, of_class))
 
     def _launch_checked(
         self,
@@ -57,6 +69,7 @@ class CpuGather(CpuPrimitive):
         if gather == 0:  # no index names a row
             out.reshape(-1)[:num_out] = 0
             return
+        self._need_mover(row_class(inner * self.params_type.itemsize))
         self._run(batch, outer, gather, inner, params, num_indices, indices, out, offset)
 
 

@@ -73,7 +73,7 @@ class Primitive(ABC):
         self.request = request
 
     def Prepare(self) -> None:
-        """Compile, or load from the disk cache, what the first Launch would otherwise compile or load."""
+        """Compile, or load from the disk cache, what any Launch would otherwise compile or load."""
         return None
 
     @abstractmethod

@@ -1,0 +1,24 @@
+"""The classes of rows that Gather has movers for, by their size. Imports no Numba."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_UNIT: Final = 64  # bytes that are moved at once
+ANY_SIZE: Final = 14  # the class of rows of more than two such units
+ROW_CLASSES: Final = (0, *range(2, ANY_SIZE + 1))
+
+
+def row_class(size):  # type: ignore[no-untyped-def]
+    """The class of rows of `size` bytes: 2n where they are one unit of 2**n bytes, 2n - 1 where they are two of half.
+
+    Two units may overlap, so that rows of more than 2**(n-1) and up to 2**n bytes are of class 2n - 1. Compiled code
+    calls this, too.
+    """
+    if size > 2 * MAX_UNIT:
+        return ANY_SIZE
+    unit, found = 1, 0
+    while unit < size:
+        unit *= 2
+        found += 2
+    return found if unit == size and size <= MAX_UNIT else found - 1
