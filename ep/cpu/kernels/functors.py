@@ -100,6 +100,8 @@ IN_SINGLE = frozenset(
     (
         *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
         *(UnaryOp.kErf, UnaryOp.kGelu),
+        UnaryOp.kRsqrt,
+        *(UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
         UnaryOp.kLogSigmoid,
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),

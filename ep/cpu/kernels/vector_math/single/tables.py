@@ -2,7 +2,17 @@
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math.single import activation, error_function, exponential, hyperbolic, logarithm, sigmoid
+from ep.cpu.kernels.vector_math.single import (
+    activation,
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_hyperbolic,
+    inverse_trigonometric,
+    logarithm,
+    root,
+    sigmoid,
+)
 
 SINGLE: Final[dict[str, Any]] = {
     "exp": exponential.exp,
@@ -15,6 +25,13 @@ SINGLE: Final[dict[str, Any]] = {
     "erf": error_function.erf,
     "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,
+    "asinh": inverse_hyperbolic.asinh,
+    "acosh": inverse_hyperbolic.acosh,
+    "atanh": inverse_hyperbolic.atanh,
+    "asin": inverse_trigonometric.asin,
+    "acos": inverse_trigonometric.acos,
+    "atan": inverse_trigonometric.atan,
+    "rsqrt": root.rsqrt,
     "sigmoid": sigmoid.sigmoid,
     "logsigmoid": sigmoid.logsigmoid,
     "silu": activation.silu,
