@@ -10,13 +10,13 @@ from tests.ulps import errors_in_ulps
 
 # the reference, in long double, and the largest error in ulp over all float32 values, rounded up
 CASES: dict[str, tuple[Any, float]] = {
-    "rsqrt": (lambda x: 1 / np.sqrt(x), 0.52),
-    "asin": (np.arcsin, 1.22),
-    "acos": (np.arccos, 1.23),
-    "atan": (np.arctan, 1.45),
-    "asinh": (np.arcsinh, 1.1),
-    "acosh": (np.arccosh, 1.2),
-    "atanh": (np.arctanh, 1.3),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 0.51),
+    "asin": (np.arcsin, 1.17),
+    "acos": (np.arccos, 1.14),
+    "atan": (np.arctan, 1.37),
+    "asinh": (np.arcsinh, 1.04),
+    "acosh": (np.arccosh, 1.11),
+    "atanh": (np.arctanh, 1.25),
 }
 
 

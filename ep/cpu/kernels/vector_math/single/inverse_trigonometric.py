@@ -7,8 +7,9 @@ from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.polynomial import polynomial
 
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
-_PI, _PI_REST = np.float32(np.pi), np.float32(np.pi - float(np.float32(np.pi)))
-_HALF_PI, _HALF_PI_REST = _PI * _HALF, _PI_REST * _HALF
+_PI = np.float32(np.pi)
+_HALF_PI = _PI * _HALF
+_PI_REST = np.float32(np.pi / float(_PI) - 1.0)  # what pi and pi/2 lack in float32, over themselves
 # (atan(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1, and (asin(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1/4, by Remez'
 # exchange for the error relative to atan and asin, 2^-28.5 and 2^-27.6, with coefficients rounded to float32
 _arc_tangent = polynomial(
@@ -40,7 +41,7 @@ def atan(x):  # type: ignore[no-untyped-def]
     z = fma(t, t, _ZERO)
     offset = select(high, _HALF_PI, _ZERO)
     value = offset + t
-    rest = select(high, _HALF_PI_REST, _ZERO) + ((offset - value) + t)
+    rest = fma(offset, _PI_REST, (offset - value) + t)
     return copysign(value + fma(fma(z, t, _ZERO), _arc_tangent(z), rest), x)
 
 
@@ -53,7 +54,7 @@ def asin(x):  # type: ignore[no-untyped-def]
     s = select(high, -_TWO * sqrt(z), a)
     offset = select(high, _HALF_PI, _ZERO)
     value = offset + s
-    rest = select(high, _HALF_PI_REST, _ZERO) + ((offset - value) + s)
+    rest = fma(offset, _PI_REST, (offset - value) + s)
     return copysign(value + fma(fma(s, z, _ZERO), _arc_sine(z), rest), x)
 
 
@@ -65,7 +66,6 @@ def acos(x):  # type: ignore[no-untyped-def]
     z = select(high, fma(-_HALF, a, _HALF), fma(a, a, _ZERO))
     s = select(high, copysign(_TWO * sqrt(z), x), -x)
     offset = select(high, select(negative, _PI, _ZERO), _HALF_PI)
-    rest = select(high, select(negative, _PI_REST, _ZERO), _HALF_PI_REST)
     value = offset + s
-    rest += (offset - value) + s
+    rest = fma(offset, _PI_REST, (offset - value) + s)
     return value + fma(fma(s, z, _ZERO), _arc_sine(z), rest)

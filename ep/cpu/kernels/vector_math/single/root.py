@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.bits import copysign, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP, _ROOT_UP = np.float32(2.0**-126), np.float32(2.0**24), np.float32(2.0**12)
-_GUESS, _SHIFT = np.int32(0x5F300000), np.int32(1)
+_GUESS, _SHIFT, _INF_BITS = np.int32(0x5F300000), np.int32(1), np.int32(0x7F800000)
 
 
 @inlined
@@ -22,7 +22,7 @@ def rsqrt(x):  # type: ignore[no-untyped-def]
     y = fma(guess, fma(fma(0.44642019271850586, e, 0.4960235357284546), e, 1.000045895576477), _ZERO)
     product = fma(scaled, y, _ZERO)
     rest = fma(-fma(scaled, y, -product), y, fma(-product, y, _ONE))
-    y = fma(fma(_HALF, y, _ZERO), rest, y)
+    y = select(x == _INF, _ZERO, fma(fma(_HALF, y, _ZERO), rest, y))
     y = select(subnormal, y * _ROOT_UP, y)
-    y = select(x < _ZERO, _NAN, select(x == _INF, _ZERO, y))
-    return select(x == _ZERO, copysign(_INF, x), y)
+    y = select(x < _ZERO, _NAN, y)
+    return select(x == _ZERO, from_bits(np.int32(to_bits(x) | _INF_BITS)), y)
