@@ -2,7 +2,15 @@
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math.single import activation, error_function, exponential, hyperbolic, logarithm, sigmoid
+from ep.cpu.kernels.vector_math.single import (
+    activation,
+    error_function,
+    exponential,
+    hyperbolic,
+    logarithm,
+    power,
+    sigmoid,
+)
 
 SINGLE: Final[dict[str, Any]] = {
     "exp": exponential.exp,
@@ -12,6 +20,7 @@ SINGLE: Final[dict[str, Any]] = {
     "log2": logarithm.log2,
     "log10": logarithm.log10,
     "log1p": logarithm.log1p,
+    "pow": power.pow,
     "erf": error_function.erf,
     "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,
