@@ -12,7 +12,7 @@ from typing import Any
 
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, exceeds_limit, is_nan, is_no_base, row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
@@ -42,7 +42,7 @@ def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
 
 @cache
 def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any, compile_loop = row_functions(op, src_type, dst_type)
+    load, apply, store, read_attributes, apply_any, exceeds, compile_loop = row_functions(op, src_type, dst_type)
 
     def loops(functor, compile_loops=inlined):  # type: ignore[no-untyped-def]
         @compile_loops
@@ -64,9 +64,9 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     if apply_any is None:
         apply_to = loops(apply)
     elif op is BinaryOp.kPow:
-        apply_to = checked(loops(apply, compile_loop), loops(apply_any), is_no_base(load), is_nan(load))
+        apply_to = checked(loops(apply, compile_loop), loops(apply_any), exceeds)
     else:
-        apply_to = checked(loops(apply), loops(apply_any), _never, exceeds_limit(load))
+        apply_to = checked(loops(apply), loops(apply_any), _of_second(exceeds))
 
     def rows(context, num_rows, count):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
@@ -86,24 +86,25 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     return compile_task(f"broadcast_elementwise_binary.{op.name}.{src_type.name}.{dst_type.name}", rows)
 
 
-@jit
-def _never(src, begin, end):  # type: ignore[no-untyped-def]
-    return False
-
-
-def checked(apply_to: Any, apply_any_to: Any, exceeds0: Any, exceeds1: Any) -> Any:
-    """As the unary op's `checked`; each operand has its own limit."""
+def _of_second(exceeds: Any) -> Any:
+    """The check of both operands that only looks at the second one, for an op whose functions are called on that."""
 
     @jit
-    def beyond(exceeds, src, step, begin, end):  # type: ignore[no-untyped-def]
-        return exceeds(src, begin, end) if step != 0 else exceeds(src, 0, 1)
+    def of_second(src0, step0, src1, step1, begin, end):  # type: ignore[no-untyped-def]
+        everywhere = step1 | (step0 == step1)  # also where both steps are 0, of one element
+        return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
+
+    return of_second
+
+
+def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
+    """As the unary op's `checked`."""
 
     @jit
     def blocks(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
-        same = step0 == step1  # also where both steps are 0, of one element
         while begin < end:
             stop = min(begin + BLOCK, end)
-            if beyond(exceeds0, src0, step0 | same, begin, stop) or beyond(exceeds1, src1, step1 | same, begin, stop):
+            if exceeds(src0, step0, src1, step1, begin, stop):
                 apply_any_to(src0, step0, src1, step1, dst, begin, stop, attributes)
             else:
                 apply_to(src0, step0, src1, step1, dst, begin, stop, attributes)

@@ -14,10 +14,8 @@ from ep.common.number_kind import number_kind
 from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
+from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.kernels.vector_math import narrow as narrow_power
-from ep.cpu.kernels.vector_math import power
-from ep.cpu.kernels.vector_math.bits import both
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
 from ep.include.data_type import DataType
@@ -38,9 +36,11 @@ BLOCK = 1024
 class RowFunctions(NamedTuple):
     """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
 
-    apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time. For
-        kPow, where `apply` is only good for finite bases > 0 and exponents that are not NaN, the one for all.
-    compile_loop: what compiles the function with the loop over the elements.
+    apply_any: where `apply` is not good for every element, the functor that is. Where `apply` is only good for
+        |x| <= LIMIT, that functor is called for one element at a time.
+    exceeds: the compiled function that says of a block whether `apply` is not good for it: (address, begin, end), and
+        (src0, step0, src1, step1, begin, end) for a binary op; None where there is no `apply_any`.
+    compile_loop: what compiles the function with the loop of `apply` over the elements.
     """
 
     load: Any
@@ -48,6 +48,7 @@ class RowFunctions(NamedTuple):
     store: Any
     read_attributes: Any
     apply_any: Any
+    exceeds: Any
     compile_loop: Any
 
 
@@ -58,8 +59,8 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     narrower floating types too, and rounded to float32 where it would have been computed there.
     """
     if function := on_bits(op, src_type, dst_type):
-        bits = DataType.kUInt16
-        return RowFunctions(loader(bits), jit(function), storer(bits), _attribute_reader(0, np.float64), None, jit)
+        bits, read_attributes = DataType.kUInt16, _attribute_reader(0, np.float64)
+        return RowFunctions(loader(bits), jit(function), storer(bits), read_attributes, None, None, jit)
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
@@ -67,34 +68,31 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     libm = not names or op in LOOPS or not has_fused_multiply_add()
     single = scalar_type is np.float32 and op in IN_SINGLE and not libm
     narrow = scalar_type is np.float32 and bool(names) and not single
+    precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
     if single:
-        library = cpu_math_library(np.float32, Precision.SINGLE)
-    elif names:
-        precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
-        library = cpu_math_library(np.float64, precision)
+        precision = Precision.SINGLE
+    if names:
+        library = cpu_math_library(np.float32 if single else np.float64, precision)
     else:
         library = cpu_math_library(scalar_type)
-    ordinary = library
-    if op is BinaryOp.kPow and names and not libm:
-        ordinary = library.replaced({"pow": narrow_power.pow_of_positive if narrow else power.pow_of_positive})
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
+    ordinary = ORDINARY.get((op, precision))
+    load, apply, apply_any, exceeds = loader(src_type, narrow), library.use(maker), None, None
+    if ordinary is not None:
+        apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
+        exceeds = ordinary.exceeds(load, library.T)
+    elif names & LIMITS.keys() and not libm:
+        apply_any, exceeds = _unlimited(library).use(maker), exceeds_limit(load)
     return RowFunctions(
-        loader(src_type, narrow),
-        ordinary.use(maker),
+        load,
+        apply,
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
-        _apply_any(library, ordinary, names, maker) if not libm else None,
+        apply_any,
+        exceeds,
         interleaved if names and not libm else jit,
     )
 
-
-def _apply_any(library: MathLibrary, ordinary: MathLibrary, names: frozenset[str], maker: Any) -> Any:
-    if ordinary is not library:
-        return library.use(maker)
-    return _unlimited(library).use(maker) if names & LIMITS.keys() else None
-
-
-_INF = float("inf")
 
 IN_SINGLE = frozenset(
     (
@@ -106,6 +104,7 @@ IN_SINGLE = frozenset(
         UnaryOp.kLogSigmoid,
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
+        BinaryOp.kPow,
     )
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
@@ -154,32 +153,6 @@ def exceeds_limit(load: Any) -> Any:
         found = False
         for i in range(begin, end):
             found |= abs(load(address, i)) > limit
-        return found
-
-    return jit(exceeds)
-
-
-def is_no_base(load: Any) -> Any:
-    """A compiled function (address, begin, end): whether an element is not positive and finite."""
-
-    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
-        found = False
-        for i in range(begin, end):
-            x = load(address, i)
-            found |= not both(x > 0.0, x < _INF)
-        return found
-
-    return jit(exceeds)
-
-
-def is_nan(load: Any) -> Any:
-    """A compiled function (address, begin, end): whether an element is NaN."""
-
-    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
-        found = False
-        for i in range(begin, end):
-            y = load(address, i)
-            found |= y != y
         return found
 
     return jit(exceeds)

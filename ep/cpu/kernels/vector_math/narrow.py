@@ -175,12 +175,6 @@ def pow(x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow_of_positive(x, y):  # type: ignore[no-untyped-def]
-    """x^y for finite x > 0 and any y but NaN."""
-    return _exp2_product(y, _log2(x))
-
-
-@inlined
 def tanh(x):  # type: ignore[no-untyped-def]
     """(e^2|x| - 1) / (e^2|x| + 1)."""
     a = fabs(x)

@@ -60,7 +60,7 @@ def exp_tail(r, r_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _scaled(p, n_bits):  # type: ignore[no-untyped-def]
+def scaled(p, n_bits):  # type: ignore[no-untyped-def]
     """p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
     half_bits = np.int32((n_bits >> 1) & _EXPONENT)
     return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
@@ -73,7 +73,7 @@ def exp(x):  # type: ignore[no-untyped-def]
     r += r_rest
     p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
     p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
-    return _scaled(fma(p, r, _ONE), n_bits)
+    return scaled(fma(p, r, _ONE), n_bits)
 
 
 @inlined
@@ -84,7 +84,7 @@ def exp2(x):  # type: ignore[no-untyped-def]
     r = x - (shifted - SHIFT)
     p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
     p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
-    return _scaled(fma(p, r, _ONE), np.int32(to_bits(shifted) << 23))
+    return scaled(fma(p, r, _ONE), np.int32(to_bits(shifted) << 23))
 
 
 @inlined

@@ -10,6 +10,7 @@ from ep.cpu.kernels.vector_math.single import (
     inverse_hyperbolic,
     inverse_trigonometric,
     logarithm,
+    power,
     root,
     sigmoid,
 )
@@ -22,6 +23,7 @@ SINGLE: Final[dict[str, Any]] = {
     "log2": logarithm.log2,
     "log10": logarithm.log10,
     "log1p": logarithm.log1p,
+    "pow": power.pow,
     "erf": error_function.erf,
     "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,

@@ -1,0 +1,79 @@
+"""Blocks of ordinary elements, for which some functions are shorter than for all.
+
+Where every element of a block is ordinary, nothing has to be done for zeros, infinities, NaN and subnormal numbers,
+nor for results that overflow. A block is looked at in a few instructions, on the bits of its elements as integers.
+The functions give the same bits as those for all elements.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.math_library import Precision
+from ep.cpu.kernels.vector_math import power
+from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.single import power as single_power
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.unary_op import UnaryOp
+
+
+class Ordinary(NamedTuple):
+    """What an op has for ordinary elements.
+
+    functions: the elementary functions that take the place of those for all elements, by name.
+    exceeds: (load, type of arithmetic) gives the compiled function (address, begin, end), or
+        (src0, step0, src1, step1, begin, end) of a binary op: whether an element is not ordinary.
+    """
+
+    functions: Mapping[str, Any]
+    exceeds: Callable[[Any, type[np.floating]], Any]
+
+
+def _bits(x: float, real_type: type[np.floating]) -> Any:
+    """The bits of `x` as a signed integer of the width of `real_type`."""
+    return real_type(x).view(np.int32 if real_type is np.float32 else np.int64)
+
+
+@jit
+def _maximum(a, b):  # type: ignore[no-untyped-def]
+    return select(a > b, a, b)
+
+
+@jit
+def _minimum(a, b):  # type: ignore[no-untyped-def]
+    return select(a < b, a, b)
+
+
+def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
+    """Whether a base is not normal and positive, or a power might not be a normal number."""
+    info = np.finfo(real_type)
+    normal, one, infinity = (_bits(x, real_type) for x in (info.tiny, 1.0, np.inf))
+    integer = type(one)
+    least_integer, magnitude_bits = integer(np.iinfo(integer).min), integer(np.iinfo(integer).max)
+    limit, scale, more = real_type(info.maxexp - 2), real_type(2.0**-info.nmant), real_type(0.0862)
+    real_one = real_type(one)
+
+    def exceeds(src0, step0, src1, step1, begin, end):  # type: ignore[no-untyped-def]
+        same = step0 == step1  # also where both steps are 0, of one element
+        least, most, magnitude = magnitude_bits, least_integer, integer(0)
+        for i in range(begin if step0 | same else 0, end if step0 | same else 1):
+            bits = to_bits(load(src0, i))
+            least, most = _minimum(least, bits), _maximum(most, bits)
+        for i in range(begin if step1 | same else 0, end if step1 | same else 1):
+            magnitude = _maximum(magnitude, integer(to_bits(load(src1, i)) & magnitude_bits))
+        if least < normal or most >= infinity:
+            return True
+        # log2 x is up to 0.0861 more than exponent and mantissa put together
+        logarithm = _maximum(real_type(most) - real_one, real_one - real_type(least)) * scale + more
+        return not logarithm * from_bits(magnitude) < limit
+
+    return jit(exceeds)
+
+
+ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
+    (BinaryOp.kPow, Precision.SINGLE): Ordinary({"pow": single_power.pow_of_ordinary}, _is_no_power),
+    (BinaryOp.kPow, Precision.FULL): Ordinary({"pow": power.pow_of_positive}, _is_no_power),
+}
+"""The ops that are faster for ordinary elements, in the set of functions that they are made of."""
