@@ -98,6 +98,7 @@ IN_SINGLE = frozenset(
         *(UnaryOp.kErf, UnaryOp.kGelu),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
         UnaryOp.kLogSigmoid,
+        *(UnaryOp.kSinh, UnaryOp.kCosh),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
     )

@@ -14,6 +14,8 @@ SINGLE: Final[dict[str, Any]] = {
     "log1p": logarithm.log1p,
     "erf": error_function.erf,
     "gelu": error_function.gelu,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
     "tanh": hyperbolic.tanh,
     "sigmoid": sigmoid.sigmoid,
     "logsigmoid": sigmoid.logsigmoid,
