@@ -20,7 +20,19 @@ BOUNDS = {
 }
 DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
 PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
-PLACES += [U.kSinh, U.kCosh, U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
+PLACES += [
+    U.kCos,
+    U.kSinh,
+    U.kCosh,
+    U.kExp2,
+    U.kExpm1,
+    U.kSigmoid,
+    U.kLogSigmoid,
+    U.kSilu,
+    U.kQuickGelu,
+    U.kFastGelu,
+    U.kErf,
+]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])

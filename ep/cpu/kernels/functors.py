@@ -16,9 +16,10 @@ from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.kernels.vector_math import narrow as narrow_power
 from ep.cpu.kernels.vector_math import power
+from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
 from ep.cpu.kernels.vector_math.bits import both
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
-from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
+from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
@@ -28,10 +29,6 @@ from ep.include.primitive.unary_op import UnaryOp
 def storage_type(data_type: DataType) -> DataType:
     """The data type whose kernels serve `data_type`: kChar is stored and computed as kInt8."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
-
-
-BLOCK = 1024
-"""Elements that are looked at together for one beyond the limit of a vectorised function."""
 
 
 class RowFunctions(NamedTuple):
@@ -79,7 +76,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         ordinary.use(maker),
         storer(dst_type, narrow),
         _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
-        _apply_any(library, ordinary, names, maker) if not libm else None,
+        _apply_any(library, ordinary, names, maker) if not libm and op not in WITHIN_LIMIT else None,
         interleaved if names and not libm else jit,
     )
 
@@ -98,12 +95,16 @@ IN_SINGLE = frozenset(
         *(UnaryOp.kErf, UnaryOp.kGelu),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
         UnaryOp.kLogSigmoid,
+        *(UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan),
         *(UnaryOp.kSinh, UnaryOp.kCosh),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
     )
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
+
+WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
+"""The unary ops whose vectorised functions have a limit: `beyond_limit` has them for the arguments beyond it."""
 
 LOOPS = frozenset(
     (
@@ -116,7 +117,10 @@ LOOPS = frozenset(
 @cache
 def _unlimited(library: MathLibrary) -> MathLibrary:
     """The same library with functions that are good beyond their limits, and give the same bits within."""
-    return library.replaced({name: _beyond(getattr(library, name), ANY[name], limit) for name, limit in LIMITS.items()})
+    of_any = functions_of_any()
+    return library.replaced(
+        {name: _beyond(getattr(library, name), of_any[name], limit) for name, limit in LIMITS.items()}
+    )
 
 
 def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:

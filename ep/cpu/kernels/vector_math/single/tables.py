@@ -2,7 +2,15 @@
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math.single import activation, error_function, exponential, hyperbolic, logarithm, sigmoid
+from ep.cpu.kernels.vector_math.single import (
+    activation,
+    error_function,
+    exponential,
+    hyperbolic,
+    logarithm,
+    sigmoid,
+    trigonometric,
+)
 
 SINGLE: Final[dict[str, Any]] = {
     "exp": exponential.exp,
@@ -14,6 +22,9 @@ SINGLE: Final[dict[str, Any]] = {
     "log1p": logarithm.log1p,
     "erf": error_function.erf,
     "gelu": error_function.gelu,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
     "sinh": hyperbolic.sinh,
     "cosh": hyperbolic.cosh,
     "tanh": hyperbolic.tanh,
@@ -24,4 +35,4 @@ SINGLE: Final[dict[str, Any]] = {
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
 }
-"""float32 to float32."""
+"""float32 to float32; sin, cos and tan only up to their LIMIT."""
