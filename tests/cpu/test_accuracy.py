@@ -22,6 +22,7 @@ DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
 PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
 PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
 PLACES += [U.kRsqrt, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh]
+PLACES += [U.kCos, U.kSinh, U.kCosh]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])

@@ -1,4 +1,4 @@
-"""exp, tanh, sigmoid and the activations in float32 arithmetic, against float64 references over the whole domain."""
+"""exp, the hyperbolic functions, sigmoid and the activations in float32, against float64 over the whole domain."""
 
 from typing import Any
 
@@ -38,6 +38,8 @@ CASES: dict[str, tuple[Any, float]] = {
     "exp": (np.exp, 0.90),
     "exp2": (np.exp2, 0.95),
     "expm1": (np.expm1, 0.98),
+    "sinh": (np.sinh, 0.95),
+    "cosh": (np.cosh, 1.40),
     "tanh": (np.tanh, 0.94),
     "sigmoid": (_sigmoid, 0.92),
     "logsigmoid": (_log_sigmoid, 1.85),
@@ -79,7 +81,10 @@ def test_where_the_result_is_neither_0_nor_1(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_special_values(name: str) -> None:
     largest, tiny, subnormal = np.finfo(np.float32).max, np.finfo(np.float32).tiny, np.float32(1e-45)
-    x = np.array([0, np.inf, largest, tiny, subnormal, 88.72283, 88.722839, 103.97, 103.98, 128, 149, 150], np.float32)
+    x = np.array(
+        [0, np.inf, largest, tiny, subnormal, 88.72283, 88.722839, 89.415985, 89.415993, 103.97, 103.98, 128, 149, 150],
+        np.float32,
+    )
     x = np.concatenate([x, -x])
     with np.errstate(all="ignore"):
         want = CASES[name][0](x.astype(np.float64))

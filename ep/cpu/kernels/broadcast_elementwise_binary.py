@@ -12,12 +12,13 @@ from typing import Any
 
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, row_functions, storage_type
+from ep.cpu.kernels.functors import row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.kernels.vector_math.beyond_limit import BLOCK
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
 from ep.cpu.plan import COUNT, DIMS, FILLS, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, WALK

@@ -7,11 +7,13 @@ from functools import cache
 from typing import Any
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, row_functions, storage_type
+from ep.cpu.kernels.functors import WITHIN_LIMIT, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
+from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, WHICH, beyond_limit
+from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.include.data_type import DataType
 from ep.include.primitive.unary_op import UnaryOp
@@ -45,6 +47,8 @@ def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)
         apply_to(load_word(context, _SRC), load_word(context, _DST), begin, end, attributes)
 
+    if op in WITHIN_LIMIT and has_fused_multiply_add() and src_type is not DataType.kFloat16:
+        row = _mended(apply_to, WITHIN_LIMIT[op], src_type)
     return compile_task(f"elementwise_unary.{op.name}.{src_type.name}.{dst_type.name}", row)
 
 
@@ -65,6 +69,28 @@ def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
             begin = stop
 
     return blocks
+
+
+def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
+    """The row kernel where `apply_to` is only good up to a limit.
+
+    In blocks with elements beyond, these are computed apart, and written after the others: the operands may be one.
+    It is the element that decides, not its block.
+    """
+    which = WHICH[function]
+    compute, put_back = beyond_limit(data_type)
+
+    def row(context, begin, end):  # type: ignore[no-untyped-def]
+        src, dst, buffer = load_word(context, _SRC), load_word(context, _DST), stack_words(BUFFER_WORDS)
+        while begin < end:
+            stop = min(begin + BLOCK, end)
+            compute(which, src, begin, stop, buffer)
+            apply_to(src, dst, begin, stop, ())
+            if load_word(buffer, COUNT) != 0:
+                put_back(dst, buffer)
+            begin = stop
+
+    return row
 
 
 def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]

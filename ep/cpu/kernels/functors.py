@@ -16,8 +16,9 @@ from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
+from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
-from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
+from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
@@ -27,10 +28,6 @@ from ep.include.primitive.unary_op import UnaryOp
 def storage_type(data_type: DataType) -> DataType:
     """The data type whose kernels serve `data_type`: kChar is stored and computed as kInt8."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
-
-
-BLOCK = 1024
-"""Elements that are looked at together for one beyond the limit of a vectorised function."""
 
 
 class RowFunctions(NamedTuple):
@@ -81,7 +78,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     if ordinary is not None:
         apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
         exceeds = ordinary.exceeds(load, library.T)
-    elif names & LIMITS.keys() and not libm:
+    elif names & LIMITS.keys() and not libm and op not in WITHIN_LIMIT:
         apply_any, exceeds = _unlimited(library).use(maker), exceeds_limit(load)
     return RowFunctions(
         load,
@@ -102,12 +99,17 @@ IN_SINGLE = frozenset(
         *(UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
         UnaryOp.kLogSigmoid,
+        *(UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan),
+        *(UnaryOp.kSinh, UnaryOp.kCosh),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
         BinaryOp.kPow,
     )
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
+
+WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
+"""The unary ops whose vectorised functions have a limit: `beyond_limit` has them for the arguments beyond it."""
 
 LOOPS = frozenset(
     (
@@ -120,7 +122,10 @@ LOOPS = frozenset(
 @cache
 def _unlimited(library: MathLibrary) -> MathLibrary:
     """The same library with functions that are good beyond their limits, and give the same bits within."""
-    return library.replaced({name: _beyond(getattr(library, name), ANY[name], limit) for name, limit in LIMITS.items()})
+    of_any = functions_of_any()
+    return library.replaced(
+        {name: _beyond(getattr(library, name), of_any[name], limit) for name, limit in LIMITS.items()}
+    )
 
 
 def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:

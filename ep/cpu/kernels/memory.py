@@ -87,13 +87,15 @@ def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
 
 @intrinsic
 def stack_words(typing_context: Any, count: Any) -> Any:
-    """The address of `count` (a literal) words on the stack of the calling function."""
+    """The address of `count` (a literal) words on the stack of the calling function, which hold anything."""
     if not isinstance(count, types.IntegerLiteral):
         return None
     size = count.literal_value
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(_WORD, size)), _WORD)
+        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM takes apart, word by word
+            words = builder.alloca(_WORD, size)
+        return builder.ptrtoint(words, _WORD)
 
     return types.int64(count), generate
 

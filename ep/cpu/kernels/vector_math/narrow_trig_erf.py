@@ -59,6 +59,17 @@ def tan(x: float) -> float:
     return from_bits(to_bits(select(odd, c, s) / select(odd, s, c)) ^ (k << 63))
 
 
+@inlined
+def sin_cos_or_tan(which: int, x: float, quarters: int) -> float:
+    """The sine, cosine or tangent (0, 1 or 2) of x + quarters pi/2, |x| <= LIMIT of `trigonometric`."""
+    s, c, k = _reduced_sin_cos(x)
+    k += quarters + (which & 1)
+    odd = (k & 1) != 0
+    tangent = which == 2
+    value = select(odd, c, s) / select(tangent, select(odd, s, c), 1.0)
+    return from_bits(to_bits(value) ^ select(tangent, k << 63, (k & 2) << 62))
+
+
 # erf(x) / x in x^2 / 8 - 1 on 0 <= x <= 4
 _erf_fraction = polynomial(
     0.3535309961890418,

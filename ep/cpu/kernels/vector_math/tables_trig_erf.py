@@ -20,10 +20,3 @@ TRIG_ERF_NARROW: Final[dict[str, Any]] = {
 
 LIMITS: Final[dict[str, float]] = dict.fromkeys(("sin", "cos", "tan"), trigonometric.LIMIT)
 """The largest magnitude that a function is good for, where there is one."""
-
-ANY: Final[dict[str, Any]] = {
-    "sin": trigonometric.sin_large,
-    "cos": trigonometric.cos_large,
-    "tan": trigonometric.tan_large,
-}
-"""Scalar functions that are good for every argument of at least 1, for those beyond the limits."""

@@ -1,4 +1,4 @@
-"""sin, cos and tan without branches, for |x| <= LIMIT; the `_large` forms are slow.
+"""sin, cos and tan without branches, for |x| <= LIMIT.
 
 x = k pi/2 + r with |r| <= pi/4. pi/2 is taken in three doubles p1, p2, p3: x - k p1 is exact, since the difference is
 below 1 and a multiple of the last bit of x and of p1; k p2 is subtracted with its rounding errors; of k p3 only the
@@ -6,13 +6,10 @@ value matters. The reduced argument is a sum of two doubles, good to 2^-120 abso
 multiple of pi/2 than 2^-62. LIMIT keeps k exact and the quotient good to 2^-13.
 """
 
-import math
 from typing import Any, Final
 
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.large_arguments import reduce_large
 from ep.cpu.kernels.vector_math.polynomial import polynomial
 
 LIMIT: Final = 2.0**40
@@ -77,7 +74,7 @@ def _renormalised(a: float, b: float) -> Any:
 
 
 @inlined
-def _sine_at(r: float, rest: float, k: int) -> float:
+def sine_at(r: float, rest: float, k: int) -> float:
     """The sine of k pi/2 + r + rest."""
     s, s_rest, c, c_rest = _sin_cos(r, rest)
     odd = (k & 1) != 0
@@ -86,13 +83,13 @@ def _sine_at(r: float, rest: float, k: int) -> float:
 
 
 @inlined
-def _cosine_at(r: float, rest: float, k: int) -> float:
+def cosine_at(r: float, rest: float, k: int) -> float:
     """The cosine of k pi/2 + r + rest."""
-    return _sine_at(r, rest, k + 1)
+    return sine_at(r, rest, k + 1)
 
 
 @inlined
-def _tangent_at(r: float, rest: float, k: int) -> float:
+def tangent_at(r: float, rest: float, k: int) -> float:
     """The tangent of k pi/2 + r + rest: the quotient of sine and cosine, or of -cosine and sine, corrected."""
     s, s_rest, c, c_rest = _sin_cos(r, rest)
     odd = (k & 1) != 0
@@ -108,36 +105,18 @@ def _tangent_at(r: float, rest: float, k: int) -> float:
 def sin(x: float) -> float:
     """The sine of x, |x| <= LIMIT."""
     r, rest, k = _reduce(x)
-    return select(x == 0.0, x, _sine_at(r, rest, k))
+    return select(x == 0.0, x, sine_at(r, rest, k))
 
 
 @inlined
 def cos(x: float) -> float:
     """The cosine of x, |x| <= LIMIT."""
     r, rest, k = _reduce(x)
-    return _cosine_at(r, rest, k)
+    return cosine_at(r, rest, k)
 
 
 @inlined
 def tan(x: float) -> float:
     """The tangent of x, |x| <= LIMIT."""
     r, rest, k = _reduce(x)
-    return select(x == 0.0, x, _tangent_at(r, rest, k))
-
-
-def _for_large(at: Any) -> Any:
-    """The scalar function of any |x| >= 1, NaN and infinity that is `at` the exactly reduced argument."""
-
-    @jit
-    def for_large(x: float) -> float:
-        if not fabs(x) < math.inf:
-            return x - x
-        r, rest, k = reduce_large(x)
-        return at(r, rest, k)
-
-    return for_large
-
-
-sin_large = _for_large(_sine_at)
-cos_large = _for_large(_cosine_at)
-tan_large = _for_large(_tangent_at)
+    return select(x == 0.0, x, tangent_at(r, rest, k))

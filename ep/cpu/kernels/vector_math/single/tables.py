@@ -13,6 +13,7 @@ from ep.cpu.kernels.vector_math.single import (
     power,
     root,
     sigmoid,
+    trigonometric,
 )
 
 SINGLE: Final[dict[str, Any]] = {
@@ -26,6 +27,11 @@ SINGLE: Final[dict[str, Any]] = {
     "pow": power.pow,
     "erf": error_function.erf,
     "gelu": error_function.gelu,
+    "sin": trigonometric.sin,
+    "cos": trigonometric.cos,
+    "tan": trigonometric.tan,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
     "tanh": hyperbolic.tanh,
     "asinh": inverse_hyperbolic.asinh,
     "acosh": inverse_hyperbolic.acosh,
@@ -41,4 +47,4 @@ SINGLE: Final[dict[str, Any]] = {
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
 }
-"""float32 to float32."""
+"""float32 to float32; sin, cos and tan only up to their LIMIT."""
