@@ -23,8 +23,8 @@ _REFERENCES: dict[str, Callable[..., np.ndarray]] = {
 
 # what ten times as many samples as below reach, rounded up
 _BOUNDS = {
-    **{"sin": 0.8, "cos": 0.8, "tan": 0.98, "asin": 1.12, "acos": 1.1, "atan": 1.76},
-    **{"erf": 0.85, "erfc": 1.7, "gelu": 1.42},
+    **{"sin": 0.92, "cos": 0.92, "tan": 0.76, "asin": 1.12, "acos": 1.1, "atan": 1.76},
+    **{"erf": 0.95, "erfc": 1.7, "gelu": 1.42},
 }
 _NARROW_BOUND = 0.57
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.polynomial import polynomial
 from ep.cpu.kernels.vector_math.polynomial_tree import polynomial_tree
 
 _LOG2_E = 1.4426950408889634
@@ -178,60 +179,59 @@ def gelu(x: float) -> float:
 
 
 # erf(sqrt z) / sqrt z - 1 on 0 <= z <= 1, good to 2^-56: fitted as for erfc.
-_ERF_FIRST, _ERF_SECOND = 0.1283791670955126, -0.37612638903183876
-_erf_lower = polynomial_tree(
-    0.11283791670958783,
-    -0.026866170645631897,
-    0.00522397762924565,
-    -0.0008548327199358272,
-    0.00012055338161400715,
-    -1.4925748180209066e-05,
-    1.6463247307197537e-06,
-    -1.637237189267652e-07,
-    1.4798357242731913e-08,
-    -1.1876555630820504e-09,
-    6.76280171542896e-11,
+_erf_lower = polynomial(
+    0.12837916709551256,
+    -0.37612638903183454,
+    0.11283791670942442,
+    -0.02686617064289931,
+    0.005223977604689966,
+    -0.0008548325870703971,
+    0.00012055292035174393,
+    -1.4924685750072198e-05,
+    1.6446833684025832e-06,
+    -1.6204216644959769e-07,
+    1.370256913134439e-08,
+    -7.764805895007783e-10,
 )
-# -ln erfc(1 + y) on 0 <= y <= 4.95, good to 2^-58 / erfc: fitted as for erfc.
-_erf_upper = polynomial_tree(
-    1.8496055099332482,
-    2.6389675142347904,
-    0.8431072563586065,
-    0.041561098042886754,
-    -0.010033825383678712,
-    0.0019779026177015628,
-    -0.00023732266026840973,
-    -2.627742586694403e-05,
-    2.715829800200751e-05,
-    -9.607813090677913e-06,
-    2.058688076647682e-06,
-    -1.4206309207357554e-07,
-    -9.800497167755017e-08,
-    5.223027785358782e-08,
-    -1.4970835230074334e-08,
-    2.8770878721432893e-09,
-    -3.7017833564073957e-10,
-    2.898781556836067e-11,
-    -1.0461021367032695e-12,
+# the fourth root of erfc(1 + y) on 0 <= y <= 5, less that of 1 - _ERF_ONE, so that erf is good to 2^-57: as for erfc.
+_ERF_ONE = 0.8427007929497149  # erf(1)
+_ERF_TWICE, _ERF_SQUARE = 1.2595390278068197, 0.7932192812842741  # that root twice, and twice its square
+_erf_upper = polynomial(
+    1.719131116785857e-17,
+    -0.41548532216163075,
+    0.004315721726741425,
+    0.05089054942646753,
+    -0.00403097949958921,
+    -0.004930829717936824,
+    0.0007767947702630198,
+    0.00029611639232161765,
+    -7.340575919074923e-05,
+    -9.496830743788781e-06,
+    3.618787648925983e-06,
+    2.7062108098327997e-07,
+    -1.4342167722680429e-07,
+    -5.330113255979897e-09,
+    1.533052874212384e-09,
+    2.5048648368361583e-09,
+    -1.0064316018518007e-09,
+    1.816933166649071e-10,
+    -1.841099938259499e-11,
+    1.025506666778239e-12,
+    -2.467310358485332e-14,
 )
-_ERF_END = 5.95
+_ERF_END = 6.0
 
 
 @inlined
 def erf(x: float) -> float:
-    """The error function: up to 1 an odd polynomial, above it 1 - erfc through the logarithm of erfc."""
+    """The error function: up to 1 an odd polynomial, above it 1 - erfc, where erfc is the fourth power of a polynomial.
+
+    With c^4 = 1 - erf(1), 1 - (c + t)^4 = erf(1) - w (w + 2 c^2) for w = t (t + 2 c): near 1, where rounding errors
+    would count most, t vanishes.
+    """
     a = fabs(x)
-    z = fma(a, a, 0.0)
-    t = fma(z, _erf_lower(z), 0.0)
-    u = _ERF_SECOND + t
-    u_rest = (_ERF_SECOND - u) + t
-    low = fma(a, fma(z, u, fma(z, u_rest, _ERF_FIRST)), a)
-    y = select(a > _ERF_END, _ERF_END, a) - 1.0
-    s = _erf_upper(y)
-    shifted = fma(s, -_LOG2_E, _ROUND)
-    k = shifted - _ROUND
-    r = fma(-k, _LN2, -s)
-    power = fma(fma(r, r, 0.0), _exponential(r), r)
-    scale = from_bits((to_bits(shifted) << 52) + to_bits(1.0))
-    high = fma(-scale, power, 1.0 - scale)
+    low = fma(a, _erf_lower(fma(a, a, 0.0)), a)
+    t = _erf_upper(select(a > _ERF_END, _ERF_END, a) - 1.0)
+    w = fma(t, t + _ERF_TWICE, 0.0)
+    high = fma(-w, w + _ERF_SQUARE, _ERF_ONE)
     return copysign(select(a > 1.0, high, low), x)

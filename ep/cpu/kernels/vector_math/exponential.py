@@ -71,11 +71,21 @@ def clamp(x, bound):  # type: ignore[no-untyped-def]
 
 @inlined
 def exp(x):  # type: ignore[no-untyped-def]
-    """e^x; 0.66 ulp, and 0.77 with the second rounding of a subnormal result."""
-    r, s, n = exp_reduced(clamp(x, 750.0), 0.0)
-    high = 1.0 + r
-    low = ((1.0 - high) + r) + s
-    return scaled(high + low, n)
+    """e^x; 0.87 ulp. As exp_reduced, but for a term less: least squares on Chebyshev nodes, 2^-57.8 relative to e^r."""
+    x = clamp(x, 750.0)
+    shifted = fma(x, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    r_high = fma(n, -LN2_HIGH, x)
+    r = fma(n, -LN2_LOW, r_high)
+    r2 = r * r
+    q01 = fma(0.16666666666666471, r, 0.5000000000000012)
+    q23 = fma(0.008333333333458674, r, 0.04166666666651979)
+    q45 = fma(0.00019841269581140757, r, 0.001388888894590293)
+    q67 = fma(2.755752173876015e-06, r, 2.4801491055365992e-05)
+    q89 = fma(2.5020030264438046e-08, r, 2.7630897243082424e-07)
+    q = fma(fma(fma(fma(q89, r2, q67), r2, q45), r2, q23), r2, q01)
+    # r is rounded, and so good enough only in the small terms
+    return scaled(1.0 + (r_high + fma(n, -LN2_LOW, fma(r2, q, 0.0))), to_bits(shifted) - SHIFT_BITS)
 
 
 @inlined
