@@ -95,7 +95,7 @@ _INF = float("inf")
 IN_SINGLE = frozenset(
     (
         *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
-        *(UnaryOp.kErf, UnaryOp.kGelu),
+        *(UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
         UnaryOp.kLogSigmoid,
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),

@@ -13,6 +13,7 @@ SINGLE: Final[dict[str, Any]] = {
     "log10": logarithm.log10,
     "log1p": logarithm.log1p,
     "erf": error_function.erf,
+    "erfc": error_function.erfc,
     "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,
     "sigmoid": sigmoid.sigmoid,
