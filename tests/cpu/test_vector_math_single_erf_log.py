@@ -1,4 +1,4 @@
-"""The error function, gelu and the logarithms in float32 arithmetic."""
+"""The error function and its complement, gelu and the logarithms in float32 arithmetic."""
 
 import mpmath
 import numpy as np
@@ -10,7 +10,7 @@ from tests.ulps import errors_in_ulps
 LOGARITHMS = {name: getattr(np, name) for name in ("log", "log2", "log10", "log1p")}
 
 # the largest errors of all float32 arguments, rounded up
-BOUNDS = {"log": 0.88, "log2": 0.95, "log10": 0.91, "log1p": 0.92, "erf": 0.93, "gelu": 1.89}
+BOUNDS = {"log": 0.88, "log2": 0.95, "log10": 0.91, "log1p": 0.92, "erf": 0.93, "erfc": 1.75, "gelu": 1.89}
 
 
 def _samples(count: int) -> np.ndarray:
@@ -20,7 +20,7 @@ def _samples(count: int) -> np.ndarray:
     any_exponent = signs * np.exp2(rng.uniform(-149, 128, count))
     near_one = 1 + signs * np.exp2(rng.uniform(-24, 0, count))
     near = [cut * (1 + rng.uniform(-1e-5, 1e-5, count // 20)) for cut in (0.5, 0.7071, 0.75, 1.25, 1.09375, 1.4142, 4)]
-    spread = [rng.uniform(-1.5, 1.5, count), rng.uniform(-4, 4, count), rng.uniform(-14.5, 6, count)]
+    spread = [rng.uniform(-1.5, 1.5, count), rng.uniform(-4, 4, count), rng.uniform(-14.5, 10.5, count)]
     return np.concatenate([any_exponent, near_one, *near, *spread]).astype(np.float32)
 
 
@@ -32,10 +32,13 @@ def _exact(name: str, x: np.ndarray) -> np.ndarray:
     def erf(v: mpmath.mpf) -> mpmath.mpf:
         return mpmath.erf(v)
 
+    def erfc(v: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.erfc(v)
+
     def gelu(v: mpmath.mpf) -> mpmath.mpf:
         return v / 2 * mpmath.erfc(-v / mpmath.sqrt(2))
 
-    function = {"erf": erf, "gelu": gelu}[name]
+    function = {"erf": erf, "erfc": erfc, "gelu": gelu}[name]
     with mpmath.workprec(100):
         return np.array([float(function(mpmath.mpf(float(v)))) for v in x], np.longdouble)
 
@@ -55,6 +58,7 @@ def test_it_is_within_its_bound(name: str) -> None:
           for name in ("log", "log2", "log10")),
         ("log1p", [-np.inf, -2, -1, -0.0, 0, 1e-45, np.inf], [np.nan, np.nan, -np.inf, -0.0, 0, 1e-45, np.inf]),
         ("erf", [-np.inf, -4, -0.0, 0, 4, np.inf], [-1, -1, -0.0, 0, 1, 1]),
+        ("erfc", [-np.inf, -4, -0.0, 0, 10.1, np.inf], [2, 2, 1, 1, 0, 0]),
         ("gelu", [-np.inf, -15, -1e-45, -0.0, 0, 20, np.inf], [-0.0, -0.0, -0.0, -0.0, 0, 20, np.inf]),
     ],
 )  # fmt: skip

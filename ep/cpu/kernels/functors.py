@@ -94,7 +94,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
 IN_SINGLE = frozenset(
     (
         *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
-        *(UnaryOp.kErf, UnaryOp.kGelu),
+        *(UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu),
         UnaryOp.kRsqrt,
         *(UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),

@@ -26,6 +26,7 @@ SINGLE: Final[dict[str, Any]] = {
     "log1p": logarithm.log1p,
     "pow": power.pow,
     "erf": error_function.erf,
+    "erfc": error_function.erfc,
     "gelu": error_function.gelu,
     "sin": trigonometric.sin,
     "cos": trigonometric.cos,
