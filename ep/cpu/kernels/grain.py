@@ -15,7 +15,7 @@ from ep.include.primitive.unary_op import UnaryOp
 # what an element costs beyond the move of its operands, in bytes that could be moved meanwhile: 170 in a nanosecond
 _SINGLE = 20  # a function in float32 arithmetic: 0.1 (exp) to 0.4 ns (gelu)
 _DOUBLE = 80  # a function in float64 arithmetic: 0.3 (sin) to 1.8 ns (gelu)
-_POWER = 200  # of floating types 1.0 or 2.3 ns, of integers 1.2 to 1.7
+_POWER = 200  # of floating types 0.8 or 2.3 ns, of integers 1.2 to 1.7
 _INTEGER_DIVISION = 200  # 1.5 ns, of int8 3.5
 _LOOP = 800  # fmod 5 ns, digamma 3.6, trigamma 11
 

@@ -14,6 +14,7 @@ from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.single import exponential, logarithm
 from ep.cpu.kernels.vector_math.single import power as single_power
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
@@ -46,6 +47,39 @@ def _minimum(a, b):  # type: ignore[no-untyped-def]
     return select(a < b, a, b)
 
 
+def _is_no_normal(load: Any, real_type: type[np.floating]) -> Any:
+    """Whether an element is not normal and positive."""
+    normal, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
+
+    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+        least, most = infinity, normal
+        for i in range(begin, end):
+            bits = to_bits(load(address, i))
+            least, most = _minimum(least, bits), _maximum(most, bits)
+        return least < normal or most >= infinity
+
+    return jit(exceeds)
+
+
+def _is_beyond(limit: float) -> Callable[[Any, type[np.floating]], Any]:
+    """Whether the magnitude of an element is more than `limit`, or NaN."""
+
+    def check(load: Any, real_type: type[np.floating]) -> Any:
+        limit_bits = _bits(limit, real_type)
+        integer = type(limit_bits)
+        magnitude_bits = integer(np.iinfo(integer).max)
+
+        def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+            most = integer(0)
+            for i in range(begin, end):
+                most = _maximum(most, integer(to_bits(load(address, i)) & magnitude_bits))
+            return most > limit_bits
+
+        return jit(exceeds)
+
+    return check
+
+
 def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     """Whether a base is not normal and positive, or a power might not be a normal number."""
     info = np.finfo(real_type)
@@ -73,6 +107,11 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
 
 
 ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
+    (UnaryOp.kExp, Precision.SINGLE): Ordinary({"exp": exponential.exp_of_ordinary}, _is_beyond(86.0)),
+    (UnaryOp.kExp2, Precision.SINGLE): Ordinary({"exp2": exponential.exp2_of_ordinary}, _is_beyond(125.0)),
+    (UnaryOp.kLog, Precision.SINGLE): Ordinary({"log": logarithm.log_of_normal}, _is_no_normal),
+    (UnaryOp.kLog2, Precision.SINGLE): Ordinary({"log2": logarithm.log2_of_normal}, _is_no_normal),
+    (UnaryOp.kLog10, Precision.SINGLE): Ordinary({"log10": logarithm.log10_of_normal}, _is_no_normal),
     (BinaryOp.kPow, Precision.SINGLE): Ordinary({"pow": single_power.pow_of_ordinary}, _is_no_power),
     (BinaryOp.kPow, Precision.FULL): Ordinary({"pow": power.pow_of_positive}, _is_no_power),
 }

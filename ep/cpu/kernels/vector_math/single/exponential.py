@@ -67,24 +67,52 @@ def scaled(p, n_bits):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp(x):  # type: ignore[no-untyped-def]
-    """e^x."""
-    r, r_rest, n_bits = reduced(clamp(x, _LOWEST, _HIGHEST), ZERO)
-    r += r_rest
+def _exp(x):  # type: ignore[no-untyped-def]
+    """Return p and the bits of n shifted to the exponent: e^x = 2^n p."""
+    shifted = fma(x, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    r = fma(n, -LN2_REST, fma(n, -LN2, x))
     p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
     p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
-    return scaled(fma(p, r, _ONE), n_bits)
+    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+
+
+@inlined
+def exp(x):  # type: ignore[no-untyped-def]
+    """e^x."""
+    p, n_bits = _exp(clamp(x, _LOWEST, _HIGHEST))
+    return scaled(p, n_bits)
+
+
+@inlined
+def exp_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """e^x for |x| <= 86."""
+    p, n_bits = _exp(x)
+    return from_bits(np.int32(to_bits(p) + n_bits))
+
+
+@inlined
+def _exp2(x):  # type: ignore[no-untyped-def]
+    """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
+    shifted = x + SHIFT
+    r = x - (shifted - SHIFT)
+    p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
+    p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
+    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
 
 
 @inlined
 def exp2(x):  # type: ignore[no-untyped-def]
     """2^x."""
-    x = clamp(x, _LOWEST_2, _HIGHEST_2)
-    shifted = x + SHIFT
-    r = x - (shifted - SHIFT)
-    p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
-    p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
-    return scaled(fma(p, r, _ONE), np.int32(to_bits(shifted) << 23))
+    p, n_bits = _exp2(clamp(x, _LOWEST_2, _HIGHEST_2))
+    return scaled(p, n_bits)
+
+
+@inlined
+def exp2_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """2^x for |x| <= 125."""
+    p, n_bits = _exp2(x)
+    return from_bits(np.int32(to_bits(p) + n_bits))
 
 
 @inlined

@@ -1,10 +1,13 @@
 """log, log2, log10 and log1p in float32 arithmetic.
 
 x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), or between 3/4 and 3/2 for log1p: there f is exact, from its
-argument too. k log(2), the first term f log(e) and the rest are summed from the largest to the smallest, with the
-rounding errors of the first sum and of f log(e) kept. The rest is f^2 Q(f) and, where log(e) is not 1, what it lacks in
-float32; Q by Remez' exchange for the error relative to the logarithm, with coefficients rounded to float32.
+argument too. The logarithm of 1 + f is the first term, f log(e), plus the rest, f^2 Q(f) and, where log(e) is not 1,
+what it lacks in float32. It is rounded before k log(2) is added, which is then the larger by far, or such that the sum
+is nearly exact. log1p keeps the rounding error of k log(2) + f. Q by Remez' exchange for the error relative to the
+logarithm, with coefficients rounded to float32.
 """
+
+import math
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from ep.cpu.kernels.vector_math.polynomial import polynomial
 
 _ZERO, _ONE, _INF, _NAN = np.float32(0.0), np.float32(1.0), np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP = np.float32(2.0**-126), np.float32(2.0**24)
-_EXPONENTS_UP = np.float32(24.0)
+_EXPONENTS_UP = np.float32(24.0 * 2.0**23)
 _LARGE = np.float32(2.0**40)  # 1 + x is x long before
 _SQRT_HALF, _THREE_QUARTERS = np.int32(0x3F3504F3), np.int32(0x3F400000)  # their bits
 _ONE_BITS = np.int32(0x3F800000)
@@ -22,7 +25,9 @@ _EXPONENT = np.int32(-0x800000)  # the bits of sign and exponent
 
 # the high parts end in 0 bits, so that their product with k is exact
 _LN2 = (np.float32(0.693145751953125), np.float32(1.428606765330187e-06))
-_LOG10_2 = (np.float32(0.301025390625), np.float32(4.605039066518657e-06))
+# these are multiplied by k 2^23, which saves a shift
+_K_LN2, _K = np.float32(math.log(2.0) * 2.0**-23), np.float32(2.0**-23)
+_K_LOG10_2 = (np.float32(3.588557362377287e-08), np.float32(-1.7071949051910423e-15))
 _LOG2_E = (np.float32(1.4426950216293335), np.float32(1.925963033500011e-08))
 _LOG10_E = (np.float32(0.4342944920063019), np.float32(-1.0103049952192578e-08))
 
@@ -92,11 +97,18 @@ def _number(k):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _split_normal(x):  # type: ignore[no-untyped-def]
+    """Return k 2^23 and f for normal x > 0."""
+    k, mantissa = _split(x, _SQRT_HALF)
+    return np.float32(k), mantissa - _ONE
+
+
+@inlined
 def _split_any(x):  # type: ignore[no-untyped-def]
-    """Return k and f for any finite x > 0."""
+    """Return k 2^23 and f for any finite x > 0."""
     subnormal = x < _SMALLEST_NORMAL
-    k, mantissa = _split(select(subnormal, x * _UP, x), _SQRT_HALF)
-    return _number(k) - select(subnormal, _EXPONENTS_UP, _ZERO), mantissa - _ONE
+    k, f = _split_normal(select(subnormal, x * _UP, x))
+    return k - select(subnormal, _EXPONENTS_UP, _ZERO), f
 
 
 @inlined
@@ -120,29 +132,61 @@ def _ln(k, f, rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _log(k, f):  # type: ignore[no-untyped-def]
+    return fma(k, _K_LN2, fma(fma(f, f, _ZERO), _log_rest(f), f))
+
+
+@inlined
+def _log2(k, f):  # type: ignore[no-untyped-def]
+    return fma(k, _K, fma(f, _LOG2_E[0], fma(f, _log2_rest(f), _ZERO)))
+
+
+@inlined
+def _log10(k, f):  # type: ignore[no-untyped-def]
+    rest = fma(f, _log10_rest(f), fma(k, _K_LOG10_2[1], _ZERO))
+    return fma(k, _K_LOG10_2[0], fma(f, _LOG10_E[0], rest))
+
+
+@inlined
+def log_of_normal(x):  # type: ignore[no-untyped-def]
+    """The natural logarithm of normal x > 0."""
+    k, f = _split_normal(x)
+    return _log(k, f)
+
+
+@inlined
+def log2_of_normal(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 2 of normal x > 0."""
+    k, f = _split_normal(x)
+    return _log2(k, f)
+
+
+@inlined
+def log10_of_normal(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 10 of normal x > 0."""
+    k, f = _split_normal(x)
+    return _log10(k, f)
+
+
+@inlined
 def log(x):  # type: ignore[no-untyped-def]
     """The natural logarithm."""
     k, f = _split_any(x)
-    return _with_limits(x, _ln(k, f, _log_rest(f)))
+    return _with_limits(x, _log(k, f))
 
 
 @inlined
 def log2(x):  # type: ignore[no-untyped-def]
     """The logarithm to base 2."""
     k, f = _split_any(x)
-    first = fma(f, _LOG2_E[0], _ZERO)
-    total, error = _sum(k, first)
-    return _with_limits(x, total + fma(f, _log2_rest(f), fma(f, _LOG2_E[0], -first) + error))
+    return _with_limits(x, _log2(k, f))
 
 
 @inlined
 def log10(x):  # type: ignore[no-untyped-def]
     """The logarithm to base 10."""
     k, f = _split_any(x)
-    first = fma(f, _LOG10_E[0], _ZERO)
-    total, error = _sum(fma(k, _LOG10_2[0], _ZERO), first)
-    error = fma(k, _LOG10_2[1], fma(f, _LOG10_E[0], -first) + error)
-    return _with_limits(x, total + fma(f, _log10_rest(f), error))
+    return _with_limits(x, _log10(k, f))
 
 
 @inlined

@@ -1,0 +1,52 @@
+"""The functions for ordinary elements, and launches on blocks with and without other elements: the same bits."""
+
+import numpy as np
+import pytest
+
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu.kernels.ordinary import ORDINARY
+from ep.include import DataType
+from ep.include.primitive import ElementwiseUnaryFactory
+
+UNARY = sorted({op for op, _ in ORDINARY if isinstance(op, UnaryOp)}, key=lambda op: op.name)
+TYPES = (DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16)
+SPECIAL = (0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 5e-324, 600.0, -600.0, 3e38)
+
+
+def _launch(op: UnaryOp, data_type: DataType, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, data_type, data_type)
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, y, x.size)
+    return y
+
+
+@pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_neighbours_do_not_change_bits(op: UnaryOp, data_type: DataType) -> None:
+    rng = np.random.default_rng(5)
+    with np.errstate(all="ignore"):
+        ordinary = np.concatenate([rng.uniform(0, 80, 2000), np.exp(rng.uniform(-80, 80, 2000))])
+        ordinary = ordinary.astype(data_type.dtype)
+        special = np.array(SPECIAL, data_type.dtype)
+    among_themselves = _launch(op, data_type, ordinary)
+    beside_special = ordinary.copy()
+    beside_special[:: ordinary.size // special.size + 1] = special
+    kept = beside_special == ordinary
+    assert kept.sum() >= ordinary.size - special.size
+    assert _launch(op, data_type, beside_special)[kept].tobytes() == among_themselves[kept].tobytes()
+
+
+@pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_every_place_of_a_special_element_is_seen(op: UnaryOp, data_type: DataType) -> None:
+    """One such element among ordinary ones, whatever its place in the block, has the result it has alone."""
+    x = np.full(1024, 1.5, data_type.dtype)
+    with np.errstate(all="ignore"):
+        special = np.array(SPECIAL, data_type.dtype)
+    alone = np.concatenate([_launch(op, data_type, special[i : i + 1]) for i in range(special.size)])
+    for place in (0, 1, 15, 16, 63, 64, 500, 1007, 1022, 1023):
+        for value, want in zip(special, alone, strict=True):
+            beside = x.copy()
+            beside[place] = value
+            got = _launch(op, data_type, beside)[place]
+            np.testing.assert_array_equal(float(got), float(want))
