@@ -1,52 +1,54 @@
 """erf, erfc and gelu without branches.
 
 erfc and gelu come down to w(x) = e^(x^2) erfc(x), x >= 0, which is smooth on the whole half line: (x + c) w(x) is a
-polynomial in q = (x - c) / (x + c). The rounding errors of q and of the quotient by x + c are removed to first order,
-through w' = 2 x w - 2 / sqrt(pi); so w is a sum of two doubles, and e^(-x^2) w is rounded about once.
+polynomial in q = (x - c) / (x + c). The rounding errors of the quotients are removed to first order, through
+w' = 2 x w - 2 / sqrt(pi); so w is a sum of two doubles, and e^(-x^2) w is rounded about once. For erfc, where c is a
+power of two, q = 1 - 2 c / (x + c) is as good as exact once 1 / (x + c) is rounded, and x alone is off.
 """
 
 from typing import Any
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.polynomial import polynomial
 from ep.cpu.kernels.vector_math.polynomial_tree import polynomial_tree
+from ep.cpu.kernels.vector_math.scaling import scaled
 
 _LOG2_E = 1.4426950408889634
 _LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
 # adding it leaves a number rounded to an integer, whose low bits are those of the sum
 _ROUND = 1.5 * 2.0**52
 
-# (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2, by Remez' exchange: 2^-60 relative to e^r.
-_exponential = polynomial_tree(
-    0.5,
-    0.16666666666666685,
-    0.04166666666666673,
-    0.00833333333331669,
-    0.00138888888888589,
-    0.00019841269897182383,
-    2.4801587372932212e-05,
-    2.7557234108934285e-06,
-    2.755723398365274e-07,
-    2.511228577104697e-08,
-    2.0926767679944122e-09,
+# (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2, by least squares on Chebyshev nodes: 2^-57 relative to e^r.
+_exponential = polynomial(
+    0.5000000000000012,
+    0.16666666666666471,
+    0.04166666666651979,
+    0.008333333333458674,
+    0.001388888894590293,
+    0.00019841269581140757,
+    2.4801491055365992e-05,
+    2.755752173876015e-06,
+    2.7630897243082424e-07,
+    2.5020030264438046e-08,
 )
 
 
 @inlined
-def _times_power(w: float, w_rest: float, s: float, s_rest: float) -> float:
-    """(w + w_rest) e^-(s + s_rest) for 0 <= s < 1000, right for results below the smallest normal number."""
+def _power(s: float, s_rest: float) -> Any:
+    """p and n, e^-(s + s_rest) = 2^n (1 + p), for 0 <= s < 1000."""
     shifted = fma(s, -_LOG2_E, _ROUND)
     k = shifted - _ROUND
     r = fma(-k, _LN2, -s)  # exact: a multiple of the last bits of both, below 1/2
     rest = fma(-k, _LN2_REST, -s_rest)
     t = r + rest
-    t_rest = (r - t) + rest
-    power = t + fma(fma(t, t, 0.0), _exponential(t), t_rest)
-    value = w + fma(w, power, fma(w_rest, power, w_rest))
-    bits = to_bits(shifted) - to_bits(_ROUND)
-    half = bits >> 1
-    return value * from_bits((half + 1023) << 52) * from_bits((bits - half + 1023) << 52)
+    return r + fma(fma(t, t, 0.0), _exponential(t), rest), to_bits(shifted) - to_bits(_ROUND)
+
+
+@inlined
+def _times_power(w: float, w_rest: float, p: float, n: int) -> float:
+    """(w + w_rest) 2^n (1 + p), right for results below the smallest normal number."""
+    return scaled(w + fma(w, p, fma(w_rest, p, w_rest)), n)
 
 
 @inlined
@@ -54,6 +56,14 @@ def _divided(value: float, value_rest: float, below: float, below_rest: float, i
     """The quotient of two sums, as a double and what is missing; inverse: that of `below`."""
     quotient = fma(value, inverse, 0.0)
     return quotient, (fma(-quotient, below, value) + fma(-quotient, below_rest, value_rest)) * inverse
+
+
+@inlined
+def _inverse(a: float, centre: float) -> Any:
+    """The inverse of a + centre, rounded, and by how much a differs from the number that it is exact for."""
+    below = a + centre
+    inverse = 1.0 / below
+    return inverse, fma(fma(inverse, below, -1.0), below, a - (below - centre))
 
 
 @inlined
@@ -107,17 +117,15 @@ def erfc(x: float) -> float:
     """1 - erf(x), relatively accurate where it vanishes."""
     a = fabs(x)
     a = select(a > _ERFC_END, _ERFC_END, a)
-    above, below = a - _ERFC_CENTRE, a + _ERFC_CENTRE
-    above_rest, below_rest = a - (above + _ERFC_CENTRE), a - (below - _ERFC_CENTRE)
-    inverse = 1.0 / below
-    q, q_rest = _divided(above, above_rest, below, below_rest, inverse)
-    m, m_rest = _last_steps(q, _erfc_upper(q), _ERFC_COEFFICIENTS[0], _ERFC_COEFFICIENTS[1])
-    w, w_rest = _divided(m, m_rest + _ERFC_FIRST_REST, below, below_rest, inverse)
-    # q, and with it the divisor that m stands over, belong to an x that is smaller by dx
-    dx = q_rest * fma(below, below, 0.0) * (0.5 / _ERFC_CENTRE)
-    w_rest = fma(dx, fma(fma(2.0, a, inverse), w, -_TWO_OVER_SQRT_PI), w_rest)
+    inverse, dx = _inverse(a, _ERFC_CENTRE)
     s = fma(a, a, 0.0)
-    tail = _times_power(w, w_rest, s, fma(a, a, -s))
+    p, n = _power(s, fma(a, a, -s))  # while the quotient is awaited
+    q = fma(-2.0 * _ERFC_CENTRE, inverse, 1.0)
+    m, m_rest = _last_steps(q, _erfc_upper(q), _ERFC_COEFFICIENTS[0], _ERFC_COEFFICIENTS[1])
+    w = fma(m, inverse, 0.0)
+    w_rest = fma(m_rest + _ERFC_FIRST_REST, inverse, fma(m, inverse, -w))
+    w_rest = fma(dx, fma(a + a, w, -_TWO_OVER_SQRT_PI), w_rest)
+    tail = _times_power(w, w_rest, p, n)
     return select(x < 0.0, 2.0 - tail, tail)
 
 
@@ -166,6 +174,8 @@ def gelu(x: float) -> float:
     above, below = a - _GELU_CENTRE, a + _GELU_CENTRE
     above_rest, below_rest = a - (above + _GELU_CENTRE), a - (below - _GELU_CENTRE)
     inverse = 1.0 / below
+    s = fma(a, a, 0.0)
+    p, n = _power(0.5 * s, 0.5 * fma(a, a, -s))  # while the quotient is awaited
     q, q_rest = _divided(above, above_rest, below, below_rest, inverse)
     m, m_rest = _last_steps(q, _gelu_upper(q), _GELU_COEFFICIENTS[0], _GELU_COEFFICIENTS[1])
     w, w_rest = _divided(m, m_rest + _GELU_FIRST_REST, below, below_rest, inverse)
@@ -173,8 +183,7 @@ def gelu(x: float) -> float:
     w_rest = fma(dx, fma(a + inverse, w, -0.5 * _SQRT_TWO_OVER_PI), w_rest)
     product = fma(a, w, 0.0)
     product_rest = fma(a, w_rest, fma(a, w, -product))
-    s = fma(a, a, 0.0)
-    tail = _times_power(product, product_rest, 0.5 * s, 0.5 * fma(a, a, -s))
+    tail = _times_power(product, product_rest, p, n)
     return select(x < 0.0, -tail, x - tail)
 
 
