@@ -73,7 +73,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     ordinary = library
     if op is BinaryOp.kPow and names and not libm:
         ordinary = library.replaced({"pow": narrow_power.pow_of_positive if narrow else power.pow_of_positive})
-    attribute_type = library.T if kind is Kind.FLOAT else np.float64
+    attribute_type = library.T if kind is Kind.FLOAT and op is not UnaryOp.kSoftPlus else np.float64
     return RowFunctions(
         loader(src_type, narrow),
         ordinary.use(maker),
@@ -97,7 +97,7 @@ IN_SINGLE = frozenset(
         *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
         *(UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
-        UnaryOp.kLogSigmoid,
+        *(UnaryOp.kLogSigmoid, UnaryOp.kSoftPlus),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
         *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
     )

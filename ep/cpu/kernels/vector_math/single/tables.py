@@ -2,7 +2,15 @@
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math.single import activation, error_function, exponential, hyperbolic, logarithm, sigmoid
+from ep.cpu.kernels.vector_math.single import (
+    activation,
+    error_function,
+    exponential,
+    hyperbolic,
+    logarithm,
+    sigmoid,
+    softplus,
+)
 
 SINGLE: Final[dict[str, Any]] = {
     "exp": exponential.exp,
@@ -17,7 +25,8 @@ SINGLE: Final[dict[str, Any]] = {
     "gelu": error_function.gelu,
     "tanh": hyperbolic.tanh,
     "sigmoid": sigmoid.sigmoid,
-    "logsigmoid": sigmoid.logsigmoid,
+    "logsigmoid": softplus.logsigmoid,
+    "soft_plus": softplus.soft_plus,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,
