@@ -22,7 +22,7 @@ DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
 PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
 PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
 PLACES += [U.kRsqrt, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh]
-PLACES += [U.kCos, U.kSinh, U.kCosh]
+PLACES += [U.kCos, U.kSinh, U.kCosh, U.kErfc, U.kSoftPlus]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
@@ -53,6 +53,29 @@ def test_bits_do_not_depend_on_the_place(op, scalar_type):
         primitive.Launch(stream, x[i:], alone[i:], 1)
     kept = ~np.isnan(together)
     assert together[kept].tobytes() == alone[kept].tobytes() == reversed_[::-1][kept].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("beta", "threshold"),
+    [(0.1, 20), (0.3, 1), (-1.7, 20), (3.3, np.inf), (2, -3), (7e-7, 20), (1e-25, 20), (1e9, 20), (1e20, 20)],
+)
+def test_softplus_of_any_beta(beta, threshold):
+    """A beta that is no float32 number counts as it is, and so does the threshold."""
+    rng = np.random.default_rng(5)
+    z = np.concatenate([rng.uniform(-2, 2, 30_000), rng.uniform(-110, 40, 30_000), rng.normal(threshold, 1e-5, 1000)])
+    with np.errstate(over="ignore"):
+        x = np.concatenate([(z / beta).astype(np.float32), dense(np.float32, 20_000)])
+    x = x[np.isfinite(x)]
+    got = np.empty_like(x)
+    primitive = RequirePrimitive(
+        ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float32, np.float32, beta, threshold
+    )
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, got, x.size)
+    z = beta * x.astype(np.longdouble)
+    want = (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta
+    errors = errors_in_ulps(got, np.where(z > threshold, x, want))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= 2, x[worst]
 
 
 def test_softplus_of_a_small_beta():

@@ -72,7 +72,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         library = cpu_math_library(np.float32 if single else np.float64, precision)
     else:
         library = cpu_math_library(scalar_type)
-    attribute_type = library.T if kind is Kind.FLOAT else np.float64
+    attribute_type = library.T if kind is Kind.FLOAT and op is not UnaryOp.kSoftPlus else np.float64
     ordinary = ORDINARY.get((op, precision))
     load, apply, apply_any, exceeds = loader(src_type, narrow), library.use(maker), None, None
     if ordinary is not None:
@@ -98,7 +98,7 @@ IN_SINGLE = frozenset(
         UnaryOp.kRsqrt,
         *(UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh),
         *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
-        UnaryOp.kLogSigmoid,
+        *(UnaryOp.kLogSigmoid, UnaryOp.kSoftPlus),
         *(UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan),
         *(UnaryOp.kSinh, UnaryOp.kCosh),
         *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),

@@ -62,6 +62,7 @@ def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str
 _MAKERS = {
     "sigmoid": stable.sigmoid,
     "softplus": stable.softplus,
+    "soft_plus": activation.soft_plus,
     "logsigmoid": activation.log_sigmoid,
     "gelu": activation.gelu,
     "silu": activation.silu,

@@ -1,8 +1,8 @@
-"""sigmoid and logsigmoid in float32 arithmetic, and x sigmoid(z), of which the gated activations are made."""
+"""sigmoid in float32 arithmetic, and x sigmoid(z), of which the gated activations are made."""
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.single.exponential import ZERO, clamp, exp_tail, reduced
 
@@ -48,19 +48,3 @@ def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
     rest, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(rest, power, one_rest))) * unit
-
-
-@inlined
-def logsigmoid(x):  # type: ignore[no-untyped-def]
-    """ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|); the second term is 2^64 times too large till the end."""
-    y = -fabs(x)
-    r, r_rest, n_bits = reduced(select(y < VANISHED, VANISHED, y), ZERO)
-    power = from_bits(np.int32(n_bits + UP_BITS))
-    e = fma(r + exp_tail(r, r_rest), power, power)
-    f = e * DOWN
-    f2 = fma(f, f, ZERO)
-    # (ln(1 + f) / f - 1) / f
-    q = fma(fma(-0.0036756391637027264, f, 0.02186800166964531), f2, fma(-0.06090911850333214, f, 0.11024045199155807))
-    q = fma(q, f2, fma(-0.155689999461174, f, 0.19774176180362701))
-    q = fma(fma(q, f2, fma(-0.2497507780790329, f, 0.3333224952220917)), f, -0.5)
-    return fma(fma(fma(e, f, ZERO), q, e), -DOWN, select(x > ZERO, ZERO, x))

@@ -13,6 +13,7 @@ from ep.cpu.kernels.vector_math.single import (
     power,
     root,
     sigmoid,
+    softplus,
     trigonometric,
 )
 
@@ -42,7 +43,8 @@ SINGLE: Final[dict[str, Any]] = {
     "atan": inverse_trigonometric.atan,
     "rsqrt": root.rsqrt,
     "sigmoid": sigmoid.sigmoid,
-    "logsigmoid": sigmoid.logsigmoid,
+    "logsigmoid": softplus.logsigmoid,
+    "soft_plus": softplus.soft_plus,
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,
