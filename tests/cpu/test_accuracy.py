@@ -21,6 +21,7 @@ BOUNDS = {
 DEFAULTS = {U.kSoftPlus: (1.0, 20.0)}
 PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.kLog10, U.kLog1p]
 PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
+PLACES += [U.kLgamma, U.kDigamma, U.kTrigamma]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])

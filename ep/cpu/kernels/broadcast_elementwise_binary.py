@@ -14,7 +14,7 @@ from numba.core import types
 
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, exceeds_limit, is_nan, is_no_base, row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, exceeds_limit, is_nan, is_not_positive, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word
@@ -66,7 +66,7 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     if apply_any is None:
         apply_to = loops(apply)
     elif op is BinaryOp.kPow:
-        apply_to = checked(loops(apply, compile_loop), loops(apply_any), is_no_base(load), is_nan(load))
+        apply_to = checked(loops(apply, compile_loop), loops(apply_any), is_not_positive(load), is_nan(load))
     else:
         apply_to = checked(loops(apply), loops(apply_any), _never, exceeds_limit(load))
 

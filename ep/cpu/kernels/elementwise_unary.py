@@ -9,7 +9,7 @@ from typing import Any
 from numba.core import types
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import BLOCK, exceeds_limit, row_functions, storage_type
+from ep.cpu.kernels.functors import BLOCK, ON_POSITIVE, exceeds_limit, is_not_positive, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word
@@ -31,7 +31,7 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
     load, apply, store, read_attributes, apply_any, compile_loop = row_functions(op, src_type, dst_type)
 
-    def loop(functor):  # type: ignore[no-untyped-def]
+    def loop(functor, compile_loop=compile_loop):  # type: ignore[no-untyped-def]
         @compile_loop
         def apply_to(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             for i in range(begin, end):
@@ -39,7 +39,11 @@ def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 
         return apply_to
 
-    apply_to = loop(apply) if apply_any is None else checked(loop(apply), loop(apply_any), exceeds_limit(load))
+    if apply_any is None:
+        apply_to = loop(apply)
+    else:
+        exceeds = is_not_positive(load) if op in ON_POSITIVE else exceeds_limit(load)
+        apply_to = checked(loop(apply), loop(apply_any, jit), exceeds)
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)

@@ -18,6 +18,7 @@ from ep.cpu.kernels.vector_math import narrow as narrow_power
 from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import both
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
+from ep.cpu.kernels.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
 from ep.cpu.kernels.vector_math.tables_trig_erf import ANY, LIMITS
 from ep.include.data_type import DataType
 from ep.include.primitive.attributes import ATTRIBUTES
@@ -38,7 +39,8 @@ class RowFunctions(NamedTuple):
     """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
 
     apply_any: where `apply` is only good for |x| <= LIMIT, the functor that is good for every x, one at a time. For
-        kPow, where `apply` is only good for finite bases > 0 and exponents that are not NaN, the one for all.
+        ops in ON_POSITIVE, where `apply` is only good for finite x > 0 (of kPow for such bases, and exponents that are
+        not NaN), the one for all.
     compile_loop: what compiles the function with the loop over the elements.
     """
 
@@ -71,8 +73,9 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     else:
         library = cpu_math_library(scalar_type)
     ordinary = library
-    if op is BinaryOp.kPow and names and not libm:
-        ordinary = library.replaced({"pow": narrow_power.pow_of_positive if narrow else power.pow_of_positive})
+    if op in ON_POSITIVE and names and not libm:
+        name = ON_POSITIVE[op]
+        ordinary = library.replaced({name: (_OF_POSITIVE_NARROW if narrow else _OF_POSITIVE)[name]})
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
     return RowFunctions(
         loader(src_type, narrow),
@@ -104,12 +107,18 @@ IN_SINGLE = frozenset(
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
-LOOPS = frozenset(
-    (
-        *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma, BinaryOp.kZeta),
-        *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
-    )
-)
+LOOPS = frozenset((BinaryOp.kZeta,))
+
+ON_POSITIVE: dict[UnaryOp | BinaryOp, str] = {
+    BinaryOp.kPow: "pow",
+    UnaryOp.kLgamma: "lgamma",
+    UnaryOp.kDigamma: "digamma",
+    UnaryOp.kTrigamma: "trigamma",
+}
+"""The ops with a shorter form for finite x > 0, by their one function."""
+
+_OF_POSITIVE = {"pow": power.pow_of_positive, **GAMMA_OF_POSITIVE}
+_OF_POSITIVE_NARROW = {"pow": narrow_power.pow_of_positive, **GAMMA_OF_POSITIVE_NARROW}
 
 
 @cache
@@ -153,7 +162,7 @@ def exceeds_limit(load: Any) -> Any:
     return jit(exceeds)
 
 
-def is_no_base(load: Any) -> Any:
+def is_not_positive(load: Any) -> Any:
     """A compiled function (address, begin, end): whether an element is not positive and finite."""
 
     def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
