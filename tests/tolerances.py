@@ -38,7 +38,7 @@ _UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
 SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
 """The ops whose float64 reference is computed number by number: smaller samples."""
 
-TERM_BELOW_ZERO = {UnaryOp.kDigamma: 16.0}
+TERM_BELOW_ZERO = {UnaryOp.kDigamma: 16.0, UnaryOp.kLgamma: 0.5}
 """Ops that are a difference of two terms for x < 0: their error there is in ulps of at least this size."""
 
 COMPLEX_ULPS = {UnaryOp.kSqrt: 4}

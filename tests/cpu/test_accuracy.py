@@ -23,6 +23,7 @@ PLACES = [U.kExp, U.kGelu, U.kSin, U.kTan, U.kTanh, U.kMish, U.kLog, U.kLog2, U.
 PLACES += [U.kExp2, U.kExpm1, U.kSigmoid, U.kLogSigmoid, U.kSilu, U.kQuickGelu, U.kFastGelu, U.kErf]
 PLACES += [U.kRsqrt, U.kAsin, U.kAcos, U.kAtan, U.kAsinh, U.kAcosh, U.kAtanh]
 PLACES += [U.kCos, U.kSinh, U.kCosh, U.kErfc, U.kSoftPlus]
+PLACES += [U.kLgamma, U.kDigamma, U.kTrigamma]
 
 
 @pytest.mark.parametrize("scalar_type", [np.float32, np.float64])

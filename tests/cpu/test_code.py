@@ -60,6 +60,8 @@ VECTORISED = [
     *(UnaryOp.kElu, UnaryOp.kCelu, UnaryOp.kSelu, UnaryOp.kGelu, UnaryOp.kFastGelu, UnaryOp.kQuickGelu, UnaryOp.kSilu),
     *(UnaryOp.kMish, UnaryOp.kSoftPlus, UnaryOp.kLogSigmoid, UnaryOp.kSigmoid, UnaryOp.kTanh),
     *(UnaryOp.kExp, UnaryOp.kLog1p, UnaryOp.kSin, UnaryOp.kTan, UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kAcosh),
+    *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma),
+    *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
     *(BinaryOp.kPow, BinaryOp.kGeluBackwardWithDyX, BinaryOp.kSoftplusBackwardWithDyX, BinaryOp.kSiluBackwardWithDyX),
 ]
 DOUBLE_ARITHMETIC = r"\tv?(?:add|sub|mul|div|sqrt|max|min|rndscale|round|rcp\d*|rsqrt\d*|fn?m(?:add|sub)\d*)[sp]d\t"

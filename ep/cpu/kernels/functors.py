@@ -111,12 +111,8 @@ IN_SINGLE = frozenset(
 WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
 """The unary ops whose vectorised functions have a limit: `beyond_limit` has them for the arguments beyond it."""
 
-LOOPS = frozenset(
-    (
-        *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma, BinaryOp.kZeta),
-        *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
-    )
-)
+LOOPS = frozenset((BinaryOp.kZeta,))
+"""The ops whose functors have a loop of their own."""
 
 
 @cache

@@ -7,6 +7,7 @@ from ep.common.functor.table import Kind
 from ep.common.number_kind import number_kind
 from ep.cpu.kernels.functors import IN_SINGLE, LOOPS
 from ep.cpu.kernels.math_library import elementary_functions_of
+from ep.cpu.kernels.vector_math.tables_gamma import GAMMA
 from ep.cpu.launch_state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
@@ -17,7 +18,8 @@ _SINGLE = 20  # a function in float32 arithmetic: 0.1 (exp) to 0.4 ns (gelu)
 _DOUBLE = 80  # a function in float64 arithmetic: 0.3 (sin) to 1.8 ns (gelu)
 _POWER = 200  # of floating types 0.8 or 2.3 ns, of integers 1.2 to 1.7
 _INTEGER_DIVISION = 200  # 1.5 ns, of int8 3.5
-_LOOP = 800  # fmod 5 ns, digamma 3.6, trigamma 11
+_LOOP = 800  # fmod 5 ns
+_GAMMA = 300  # lgamma 2.4 ns, digamma 2.2, trigamma 1.2; of float64 twice that
 
 _DIVISIONS = frozenset(
     (BinaryOp.kDiv, BinaryOp.kFmod, BinaryOp.kFloorDiv, BinaryOp.kTruncDiv, BinaryOp.kFloorMod)
@@ -40,5 +42,7 @@ def _computation(op: UnaryOp | BinaryOp, src_type: DataType) -> int:
     functions = elementary_functions_of(functor_maker(op, kind))
     if "pow" in functions:
         return _POWER
+    if functions & GAMMA.keys():
+        return _GAMMA
     in_single = op in IN_SINGLE and src_type is not DataType.kDouble
     return len(functions) * (_SINGLE if in_single else _DOUBLE)

@@ -9,12 +9,13 @@ import numpy as np
 
 from ep.common.functor import stable
 from ep.common.functor.math_library import Function, Maker, MathLibrary
-from ep.common.functor.unary import activation
+from ep.common.functor.unary import activation, special
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.single.tables import SINGLE
 from ep.cpu.kernels.vector_math.tables_activation import ACTIVATION
 from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
+from ep.cpu.kernels.vector_math.tables_gamma import GAMMA, GAMMA_NARROW
 from ep.cpu.kernels.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
 
 
@@ -48,15 +49,14 @@ _LIBM: dict[str, Function] = {
 }
 
 
-def _constant(function: Function) -> Maker:
-    """A maker that gives `function` to every library."""
-    return lambda m: function
+def _elementary(name: str) -> Maker:
+    """A maker that gives a library its own function of that name."""
+    return lambda m: getattr(m, name)  # type: ignore[no-any-return]
 
 
 def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
-    """The overrides and the elementary functions among vectorised functions."""
-    overrides = {maker: _constant(functions[name]) for name, maker in _MAKERS.items() if name in functions}
-    return overrides, {name: function for name, function in functions.items() if name not in _MAKERS}
+    """The overrides for vectorised functions, and those by name."""
+    return {maker: _elementary(name) for name, maker in _MAKERS.items() if name in functions}, functions
 
 
 _MAKERS = {
@@ -69,12 +69,14 @@ _MAKERS = {
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
+    "digamma": special.digamma,
+    "trigamma": special.trigamma,
 }
 """The makers that a vectorised function takes the place of, by its name."""
 
 _VECTORISED = {
-    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF | ACTIVATION),
-    Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW),
+    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF | ACTIVATION | GAMMA),
+    Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW | GAMMA_NARROW),
     Precision.SINGLE: _vectorised(SINGLE),
 }
 
@@ -104,7 +106,8 @@ class _Names(dict[str, Function]):
 def elementary_functions_of(maker: Maker) -> frozenset[str]:
     """The elementary functions that the functor of `maker` calls, other than those that are single instructions."""
     names = _Names()
-    maker(MathLibrary(np.float64, names, jit=lambda function: function))
+    whole = {_MAKERS[name]: _elementary(name) for name in GAMMA.keys() & _MAKERS.keys()}
+    MathLibrary(np.float64, names, lambda function: function, whole).use(maker)
     return frozenset(names.asked - _INSTRUCTIONS)
 
 

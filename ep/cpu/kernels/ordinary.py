@@ -16,6 +16,7 @@ from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.single import exponential, logarithm
 from ep.cpu.kernels.vector_math.single import power as single_power
+from ep.cpu.kernels.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -106,12 +107,21 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     return jit(exceeds)
 
 
+def _gamma(op: UnaryOp, name: str) -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
+    """What an op around the gamma function has: above 0 it needs no reflection."""
+    tables = {Precision.NARROW: GAMMA_OF_POSITIVE_NARROW, Precision.FULL: GAMMA_OF_POSITIVE}
+    return {(op, precision): Ordinary({name: table[name]}, _is_no_normal) for precision, table in tables.items()}
+
+
 ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
     (UnaryOp.kExp, Precision.SINGLE): Ordinary({"exp": exponential.exp_of_ordinary}, _is_beyond(86.0)),
     (UnaryOp.kExp2, Precision.SINGLE): Ordinary({"exp2": exponential.exp2_of_ordinary}, _is_beyond(125.0)),
     (UnaryOp.kLog, Precision.SINGLE): Ordinary({"log": logarithm.log_of_normal}, _is_no_normal),
     (UnaryOp.kLog2, Precision.SINGLE): Ordinary({"log2": logarithm.log2_of_normal}, _is_no_normal),
     (UnaryOp.kLog10, Precision.SINGLE): Ordinary({"log10": logarithm.log10_of_normal}, _is_no_normal),
+    **_gamma(UnaryOp.kLgamma, "lgamma"),
+    **_gamma(UnaryOp.kDigamma, "digamma"),
+    **_gamma(UnaryOp.kTrigamma, "trigamma"),
     (BinaryOp.kPow, Precision.SINGLE): Ordinary({"pow": single_power.pow_of_ordinary}, _is_no_power),
     (BinaryOp.kPow, Precision.FULL): Ordinary({"pow": power.pow_of_positive}, _is_no_power),
 }

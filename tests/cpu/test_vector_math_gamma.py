@@ -1,0 +1,151 @@
+"""lgamma, digamma and trigamma without branches: accuracy, special values, and the bits of the short form."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.include.primitive import ElementwiseUnaryFactory
+from tests.ulps import errors_in_ulps
+
+LGAMMA, DIGAMMA, TRIGAMMA = OPS = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
+ROOT = 1.4616321449683622  # of digamma
+
+# the largest errors of float64 for x > 0 among ten times as many arguments, rounded up
+POSITIVE = {LGAMMA: 4.1, DIGAMMA: 4.7, TRIGAMMA: 7.8}
+# for x < 0, where the first two come near 0 as a difference of terms: in ulps of at least the second number
+NEGATIVE = {LGAMMA: (4.5, 0.5), DIGAMMA: (1.6, 16.0), TRIGAMMA: (2.2, 0.0)}
+SINGLE = {LGAMMA: 0.51, DIGAMMA: 0.51, TRIGAMMA: 0.52}
+
+
+def _launch(op: UnaryOp, x: np.ndarray) -> np.ndarray:
+    y = np.empty_like(x)
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, x.dtype, x.dtype)
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, y, x.size)
+    return y
+
+
+def _exact(op: UnaryOp, x: np.ndarray) -> np.ndarray:
+    """In long double, of numbers that are no poles."""
+
+    def value(v: mpmath.mpf) -> mpmath.mpf:
+        if op is LGAMMA:
+            return mpmath.re(mpmath.loggamma(v))
+        order = 0 if op is DIGAMMA else 1
+        if v < 0 and order == 1:  # mpmath's own would take long
+            return (mpmath.pi / mpmath.sinpi(v)) ** 2 - value(1 - v)
+        return mpmath.log(v) if v > 1e40 and order == 0 else 1 / v if v > 1e40 else mpmath.psi(order, v)
+
+    def to_longdouble(v: mpmath.mpf) -> np.longdouble:
+        # beyond float64 in magnitude, too
+        mantissa, exponent = mpmath.frexp(v)
+        high = float(mantissa)
+        return np.ldexp(np.longdouble(high) + np.longdouble(float(mantissa - high)), int(exponent))
+
+    with mpmath.workprec(160):
+        return np.array([to_longdouble(value(mpmath.mpf(float(v)))) for v in x], np.longdouble)
+
+
+def _positive(count: int, seed: int = 4) -> np.ndarray:
+    """Of every magnitude, around the cut and 1, 2 and the root, where a result vanishes, and next to those."""
+    rng = np.random.default_rng(seed)
+    near = np.exp2(rng.uniform(-52, -3, count)) * rng.choice([-1, 1], count)
+    parts = [rng.uniform(0, 3.2, 4 * count), rng.uniform(3, 12, count), np.exp2(rng.uniform(-1074, 1023, count))]
+    parts += [np.exp2(rng.uniform(3, 30, count)), *(point * (1 + near) for point in (1, 2, 3, ROOT))]
+    return np.concatenate(parts)
+
+
+def _negative(count: int, low: float) -> np.ndarray:
+    """Of every magnitude, next to the poles, and evenly from `low` on."""
+    rng = np.random.default_rng(5)
+    near_poles = -rng.integers(1, 30, count) * (1 + np.exp2(rng.uniform(-40, -5, count)) * rng.choice([-1, 1], count))
+    parts = [rng.uniform(low, 0, 3 * count), near_poles, -np.exp2(rng.uniform(-1074, 20, count))]
+    x = np.concatenate(parts)
+    return x[x != np.rint(x)]
+
+
+def _check(op: UnaryOp, x: np.ndarray, bound: float, at_least: float = 0.0) -> None:
+    errors = errors_in_ulps(_launch(op, x), _exact(op, x), at_least)
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= bound, f"{op.name}({x[worst]!r}): {errors[worst]:.3g} ulp"
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_float64_above_0(op):
+    _check(op, _positive(60), POSITIVE[op])
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_float64_below_0(op):
+    _check(op, _negative(100, -20.0), *NEGATIVE[op])
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_float32_and_next_to_its_zeros(op):
+    """Rounded about once everywhere: float32 numbers come less near to the zeros than rounding errors of float64."""
+    x = np.concatenate([_positive(60), _negative(60, -12.0)])
+    x = x[(np.abs(x) < 1e36) & (np.abs(x) > 1e-36 if op is not TRIGAMMA else np.abs(x) > 1e-18)].astype(np.float32)
+    zeros = [_zero(op, n - 0.5 * (side + 1) + side * 1e-6) for n in range(-2, -9, -1) for side in (-1, 1)]
+    zeros = np.array([zero for zero in zeros if zero is not None], np.float32)
+    near = [zeros]
+    for _ in range(3):
+        near.append(np.nextafter(near[-1], np.float32(0)))
+    x = np.concatenate([x, *near])
+    _check(op, x[x != np.rint(x)], SINGLE[op])
+
+
+def _zero(op: UnaryOp, start: float) -> float | None:
+    """A zero below 0 near `start`, or None."""
+    if op is TRIGAMMA:
+        return None
+    function = (lambda v: mpmath.re(mpmath.loggamma(v))) if op is LGAMMA else mpmath.digamma
+    try:
+        return float(mpmath.findroot(function, (start, start - 0.3), solver="anderson", tol=1e-12))
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
+@pytest.mark.parametrize("others", [[], [0.5]], ids=["alone", "beside another"])
+def test_special_values(scalar_type, others):
+    inf, nan = np.inf, np.nan
+    tiny, largest = np.finfo(scalar_type).smallest_subnormal, np.finfo(scalar_type).max
+    x = np.array([0.0, -0.0, -1, -7, -(2.0**30), inf, -inf, nan, 1, 2, largest, -largest, tiny, *others], scalar_type)
+    small = -np.log(tiny)
+    large = np.log(np.float64(largest))
+    want = {
+        LGAMMA: [inf, inf, inf, inf, inf, inf, inf, nan, 0, 0, inf, inf, small],
+        DIGAMMA: [-inf, inf, nan, nan, nan, inf, nan, nan, -np.euler_gamma, 1 - np.euler_gamma, large, nan, -inf],
+        TRIGAMMA: [inf, inf, inf, inf, inf, 0, nan, nan, np.pi**2 / 6, np.pi**2 / 6 - 1, 1 / largest, inf, inf],
+    }
+    for op in OPS:
+        got = _launch(op, x)[:13]
+        np.testing.assert_allclose(got, np.array(want[op], scalar_type), rtol=2 * np.finfo(scalar_type).eps)
+        if op is LGAMMA:
+            assert not np.signbit(got[8:10]).any()
+        if op is TRIGAMMA:
+            assert not np.signbit(got[5])
+
+
+@pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_the_short_form_gives_the_same_bits(op, scalar_type):
+    """Positive numbers among their like, and with a negative one in their block."""
+    x = _positive(400).astype(np.float64)
+    x = x[(x > 1e-37) & (x < 1e38)].astype(scalar_type)
+    alone = _launch(op, x)
+    for place in (0, 1, x.size // 2, x.size):
+        mixed = _launch(op, np.insert(x, place, -2.5))
+        assert np.delete(mixed, place).tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_zeros_are_exact(op):
+    """The results for the numbers around 1 and 2 of ln gamma, and around the root of psi, are relatively accurate."""
+    if op is TRIGAMMA:
+        return
+    for point in (1.0, 2.0) if op is LGAMMA else (ROOT,):
+        x = np.array([np.nextafter(point, 0), np.nextafter(point, 9), point])
+        x = x if op is DIGAMMA else x[:2]
+        errors = errors_in_ulps(_launch(op, x), _exact(op, x))
+        assert errors.max() <= 3
