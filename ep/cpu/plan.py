@@ -24,6 +24,8 @@ FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands i
 WALK: Final = FILLS + 2  # the address of the task that walks
 NUM_WORDS: Final = WALK + 1
 
+_WRITTEN: Final = 3  # what a byte that Expand writes costs, in bytes read and written by other launches
+
 
 class Plan:
     """A walk over simplified axes, as words that compiled code reads."""
@@ -64,5 +66,5 @@ def expand_plan(walk: StridedWalk, unit: int, operand_counts: tuple[int, int] = 
 
     src_strides, dst_strides = ([unit * step for step in steps] for steps in walk[1:])
     plan = Plan(walk.dims, (src_strides, dst_strides), operand_counts, (in_place, in_place))
-    plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (2 * unit), 1), writer(walk, unit), task()
+    plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (_WRITTEN * unit), 1), writer(walk, unit), task()
     return plan
