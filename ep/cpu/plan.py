@@ -24,7 +24,7 @@ FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands i
 WALK: Final = FILLS + 2  # the address of the task that walks
 NUM_WORDS: Final = WALK + 1
 
-_WRITTEN: Final = 3  # what a byte that Expand writes costs, in bytes read and written by other launches
+_WRITTEN: Final = 2  # what a byte that Expand writes costs, in bytes read and written by other launches
 
 
 class Plan:

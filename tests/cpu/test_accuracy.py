@@ -58,7 +58,20 @@ def test_bits_do_not_depend_on_the_place(op, scalar_type):
 
 @pytest.mark.parametrize(
     ("beta", "threshold"),
-    [(0.1, 20), (0.3, 1), (-1.7, 20), (3.3, np.inf), (2, -3), (7e-7, 20), (1e-25, 20), (1e9, 20), (1e20, 20)],
+    [
+        (0.1, 20),
+        (0.3, 1),
+        (-1.7, 20),
+        (3.3, np.inf),
+        (2, -3),
+        (7e-7, 20),
+        (1e-19, 20),
+        (1e-33, 20),
+        (1e9, 20),
+        (1e20, 20),
+        (-1e30, 20),
+        (1e36, 20),
+    ],
 )
 def test_softplus_of_any_beta(beta, threshold):
     """A beta that is no float32 number counts as it is, and so does the threshold."""

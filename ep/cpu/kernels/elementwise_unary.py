@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
-from ep.cpu.kernels.functors import WITHIN_LIMIT, row_functions, storage_type
+from ep.cpu.kernels.functors import WITHIN_LIMIT, need_float64, row_functions, storage_type
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
@@ -22,14 +22,18 @@ from ep.include.primitive.unary_op import UnaryOp
 _SRC, _DST, _STATE = 0, 1, 2
 
 
-def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
-    """The address of the task (context, begin, end): dst[i] = op(src[i]) for begin <= i < end."""
-    return _row_kernel(op, storage_type(src_type), storage_type(dst_type))
+def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, attributes: Sequence[float] = ()) -> int:
+    """The address of the task (context, begin, end): dst[i] = op(src[i]) for begin <= i < end.
+
+    attributes: the task takes them from the launch state; these only say what arithmetic they need.
+    """
+    wide = len(attributes) > 0 and need_float64(op, attributes)
+    return _row_kernel(op, storage_type(src_type), storage_type(dst_type), wide)
 
 
 @cache
-def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
-    load, apply, store, read_attributes, apply_any, exceeds, compile_loop = row_functions(op, src_type, dst_type)
+def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, wide: bool) -> int:
+    load, apply, store, read_attributes, apply_any, exceeds, compile_loop = row_functions(op, src_type, dst_type, wide)
 
     def loop(functor, compile_loop=jit):  # type: ignore[no-untyped-def]
         @compile_loop
@@ -49,7 +53,8 @@ def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType) -> int:
 
     if op in WITHIN_LIMIT and has_fused_multiply_add() and src_type is not DataType.kFloat16:
         row = _mended(apply_to, WITHIN_LIMIT[op], src_type)
-    return compile_task(f"elementwise_unary.{op.name}.{src_type.name}.{dst_type.name}", row)
+    name = f"elementwise_unary.{op.name}.{src_type.name}.{dst_type.name}"
+    return compile_task(name + ".wide" * wide, row)
 
 
 def checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -49,11 +50,13 @@ class RowFunctions(NamedTuple):
     compile_loop: Any
 
 
-def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> RowFunctions:
+def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
     """The functions of the row kernel of `op` from `src_type` to `dst_type`.
 
     Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
     narrower floating types too, and rounded to float32 where it would have been computed there.
+
+    wide: without float32 arithmetic, for attributes that it is not fit for.
     """
     if function := on_bits(op, src_type, dst_type):
         bits, read_attributes = DataType.kUInt16, _attribute_reader(0, np.float64)
@@ -63,7 +66,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
     # a loop inside the functor is not vectorised: there libm's functions are as good
     libm = not names or op in LOOPS or not has_fused_multiply_add()
-    single = scalar_type is np.float32 and op in IN_SINGLE and not libm
+    single = scalar_type is np.float32 and op in IN_SINGLE and not (wide or libm)
     narrow = scalar_type is np.float32 and bool(names) and not single
     precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
     if single:
@@ -107,6 +110,14 @@ IN_SINGLE = frozenset(
     )
 )
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
+
+_BETAS = 1e-20, 1e20
+
+
+def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
+    """Whether float32 arithmetic is not fit for these attributes of an op in IN_SINGLE: a beta of another magnitude."""
+    return op is UnaryOp.kSoftPlus and not _BETAS[0] <= abs(attributes[0]) <= _BETAS[1]
+
 
 WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
 """The unary ops whose vectorised functions have a limit: `beyond_limit` has them for the arguments beyond it."""

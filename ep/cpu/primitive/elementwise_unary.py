@@ -26,8 +26,10 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
         from ep.cpu.kernels import elementwise_unary as kernels
         from ep.cpu.kernels.grain import grain_elements
 
-        self._state.set_grain(grain_elements(self.request.op, (self.src_type, self.dst_type)))  # type: ignore[arg-type]
-        return kernels.entry(), kernels.row_kernel(self.request.op, self.src_type, self.dst_type), 0  # type: ignore[arg-type]
+        op: Any = self.request.op
+        self._state.set_grain(grain_elements(op, (self.src_type, self.dst_type)))
+        row_kernel = kernels.row_kernel(op, self.src_type, self.dst_type, self.request.attributes)
+        return kernels.entry(), row_kernel, 0
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, src, dst, count):
