@@ -6,13 +6,12 @@ less, 1/16 of the last rounding. A NaN that comes from float32 has zeros in the 
 shifts and sums of bits below leave it a NaN.
 """
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, shift_right, sqrt, to_bits
+from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, shift_right, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.power import log_limits, pow_sign
 
 _SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits of the sum
 _LOG2_E, _LN2 = 1.4426950408889634, 0.6931471805599453
-_LOG10_2 = 0.3010299956639812
 _ONE = 1023 << 52  # the bits of 1.0
 _SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 _MANTISSA = (1 << 52) - 1
@@ -62,24 +61,6 @@ def exp2_unbounded(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def expm1_unbounded(x):  # type: ignore[no-untyped-def]
-    """e^x - 1 for |x| < 700."""
-    shifted = fma(x, _LOG2_E, _SHIFT)
-    r = fma(shifted - _SHIFT, -_LN2, x)
-    r2 = r * r
-    p = fma(fma(0.0001991588321441258, r, 0.001394112113603826), r2, fma(0.008333268561254888, r, 0.04166635273840343))
-    p = fma(fma(p, r, 0.16666666853761913), r2, fma(0.5000000047155069, r, 0.9999999999910083))
-    scale = from_bits((to_bits(shifted) << 52) + _ONE)
-    return fma(p * r, scale, scale - 1.0)
-
-
-@inlined
-def expm1(x):  # type: ignore[no-untyped-def]
-    """e^x - 1; -0 stays."""
-    return copysign(expm1_unbounded(_clamp(x, -690.0, 690.0)), x)
-
-
-@inlined
 def _split(x):  # type: ignore[no-untyped-def]
     """Return k and f, with x = 2^k (1 + f), for x > 0."""
     bits = to_bits(x) + (_ONE - _SQRT_HALF)
@@ -120,30 +101,9 @@ def log(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log2(x):  # type: ignore[no-untyped-def]
-    """The logarithm to base 2."""
-    k, f = _split(x)
-    return _with_limits(x, fma(f * _LOG2_E, _log_fraction(f), k))
-
-
-@inlined
-def log10(x):  # type: ignore[no-untyped-def]
-    """The logarithm to base 10."""
-    k, f = _split(x)
-    return _with_limits(x, fma(f * (_LOG2_E * _LOG10_2), _log_fraction(f), k * _LOG10_2))
-
-
-@inlined
 def log1p_positive(x):  # type: ignore[no-untyped-def]
     """ln(1 + x) for finite x > -1: 1 + x is exact but for small x, where x is the result, and for huge x."""
     return select(fabs(x) < 2.0**-28, x, log_positive(1.0 + x))
-
-
-@inlined
-def log1p(x):  # type: ignore[no-untyped-def]
-    """ln(1 + x)."""
-    u = 1.0 + x
-    return select(fabs(x) < 2.0**-28, x, _with_limits(u, log_positive(u)))
 
 
 @inlined
@@ -172,14 +132,6 @@ def pow(x, y):  # type: ignore[no-untyped-def]
     """x^y by the rules of C."""
     a = fabs(x)
     return pow_sign(x, y, _exp2_product(y, log_limits(a, _log2(a))))
-
-
-@inlined
-def tanh(x):  # type: ignore[no-untyped-def]
-    """(e^2|x| - 1) / (e^2|x| + 1)."""
-    a = fabs(x)
-    e = expm1_unbounded(2.0 * select(a > 12.0, 12.0, a))
-    return copysign(e / (2.0 + e), x)
 
 
 @inlined
@@ -218,42 +170,6 @@ def cosh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def asinh(x):  # type: ignore[no-untyped-def]
-    """ln(1 + t) with t = |x| + sqrt(x^2 + 1) - 1 = |x| + x^2 / (sqrt(x^2 + 1) + 1)."""
-    a = fabs(x)
-    square = a * a
-    y = log1p_positive(a + square / (1.0 + sqrt(1.0 + square)))
-    return copysign(select(a < _INF, y, a), x)
-
-
-@inlined
-def acosh(x):  # type: ignore[no-untyped-def]
-    """ln(1 + t) with t = x - 1 + sqrt((x - 1) (x + 1))."""
-    t = x - 1.0
-    y = log1p_positive(t + sqrt(t * (x + 1.0)))
-    return select(x < _INF, select(x >= 1.0, y, _NAN), x)
-
-
-@inlined
-def atanh(x):  # type: ignore[no-untyped-def]
-    """ln(1 + 2 |x| / (1 - |x|)) / 2."""
-    a = fabs(x)
-    return copysign(0.5 * log1p((a + a) / (1.0 - a)), x)
-
-
-@inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
-    """1 / (1 + e^-x)."""
-    return 1.0 / (1.0 + exp(-x))
-
-
-@inlined
 def softplus(x):  # type: ignore[no-untyped-def]
     """ln(1 + e^x), which is x where x is large."""
     return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -690.0, 40.0))), x)
-
-
-@inlined
-def logsigmoid(x):  # type: ignore[no-untyped-def]
-    """ln(sigmoid(x)) = -softplus(-x)."""
-    return -softplus(-x)

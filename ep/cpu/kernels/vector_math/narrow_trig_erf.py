@@ -1,11 +1,11 @@
-"""sin, cos, tan, erf, erfc and gelu for float32 arguments and results that will be rounded to float32.
+"""sin, cos and erfc for float32 arguments and results that will be rounded to float32.
 
 Computed in float64, where rounding errors do not count, with polynomials by Remez' exchange that are good to 2^-28.
 """
 
 from typing import Any
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.narrow import exp_unbounded
 from ep.cpu.kernels.vector_math.polynomial import polynomial
@@ -52,14 +52,6 @@ def cos(x: float) -> float:
 
 
 @inlined
-def tan(x: float) -> float:
-    """The tangent of x, |x| <= LIMIT of `trigonometric`."""
-    s, c, k = _reduced_sin_cos(x)
-    odd = (k & 1) != 0
-    return from_bits(to_bits(select(odd, c, s) / select(odd, s, c)) ^ (k << 63))
-
-
-@inlined
 def sin_cos_or_tan(which: int, x: float, quarters: int) -> float:
     """The sine, cosine or tangent (0, 1 or 2) of x + quarters pi/2, |x| <= LIMIT of `trigonometric`."""
     s, c, k = _reduced_sin_cos(x)
@@ -68,38 +60,6 @@ def sin_cos_or_tan(which: int, x: float, quarters: int) -> float:
     tangent = which == 2
     value = select(odd, c, s) / select(tangent, select(odd, s, c), 1.0)
     return from_bits(to_bits(value) ^ select(tangent, k << 63, (k & 2) << 62))
-
-
-# erf(x) / x in x^2 / 8 - 1 on 0 <= x <= 4
-_erf_fraction = polynomial(
-    0.3535309961890418,
-    -0.17657623115868779,
-    0.1316750249515191,
-    -0.10771052958975433,
-    0.09021152357916777,
-    -0.07472700047690263,
-    0.05986032562978935,
-    -0.04576719040365988,
-    0.033199364751178656,
-    -0.022483433113783934,
-    0.013946931991848245,
-    -0.008538517084393593,
-    0.005530308981381279,
-    -0.0027386563129511514,
-    0.0006462349019939985,
-    -0.00042569190079276423,
-    0.0005888695514801636,
-    -0.00022233473734103366,
-)
-_ERF_END = 4.0
-
-
-@inlined
-def erf(x: float) -> float:
-    """The error function; 1 from 4 on."""
-    a = fabs(x)
-    a = select(a > _ERF_END, _ERF_END, a)
-    return copysign(a * _erf_fraction(fma(a * 0.125, a, -1.0)), x)
 
 
 # (x + 3) e^(x^2) erfc(x) in (x - 3) / (x + 3) on 0 <= x <= 10.1
@@ -126,30 +86,3 @@ def erfc(x: float) -> float:
     inverse = 1.0 / (a + 3.0)
     tail = _erfc_fraction(fma(-6.0, inverse, 1.0)) * inverse * exp_unbounded(-a * a)
     return select(x < 0.0, 2.0 - tail, tail)
-
-
-# (x + 3) e^(x^2 / 2) erfc(x / sqrt 2) / 2 in (x - 3) / (x + 3) on 0 <= x <= 14.5
-_gelu_fraction = polynomial(
-    0.7290836903715757,
-    -0.5093319914285237,
-    0.23001769991623033,
-    -0.047262687044132244,
-    -0.010462520315579347,
-    0.006969297273418856,
-    0.001024783350782392,
-    -0.0010325080679852365,
-    -0.0002447478685014269,
-    0.00013123717242282076,
-    5.444384417552233e-05,
-)
-_GELU_END = 14.5
-
-
-@inlined
-def gelu(x: float) -> float:
-    """x / 2 (1 + erf(x / sqrt 2)); -0 from -14.5 on."""
-    a = fabs(x)
-    a = select(a > _GELU_END, _GELU_END, a)
-    inverse = 1.0 / (a + 3.0)
-    tail = a * _gelu_fraction(fma(-6.0, inverse, 1.0)) * inverse * exp_unbounded(-0.5 * a * a)
-    return select(x < 0.0, -tail, x - tail)

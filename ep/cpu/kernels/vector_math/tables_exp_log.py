@@ -17,5 +17,8 @@ EXP_LOG: Final[dict[str, Any]] = {
 }
 """float64 to float64."""
 
-EXP_LOG_NARROW: Final[dict[str, Any]] = {name: getattr(narrow, name) for name in _NAMES}
-"""float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower."""
+_NARROW = ("exp", "exp2", "log", "pow", "sinh", "cosh", "softplus")
+
+EXP_LOG_NARROW: Final[dict[str, Any]] = {name: getattr(narrow, name) for name in _NARROW}
+"""float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower: what
+is called by ops that float32 arithmetic is not fit for."""

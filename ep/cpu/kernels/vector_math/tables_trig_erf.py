@@ -13,10 +13,9 @@ _MODULES = {
 TRIG_ERF: Final[dict[str, Any]] = {name: getattr(module, name) for name, module in _MODULES.items()}
 """float64 to float64; sin, cos and tan only up to their LIMITS."""
 
-TRIG_ERF_NARROW: Final[dict[str, Any]] = {
-    name: getattr(narrow_trig_erf, name, function) for name, function in TRIG_ERF.items()
-}
-"""float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower."""
+TRIG_ERF_NARROW: Final[dict[str, Any]] = {name: getattr(narrow_trig_erf, name) for name in ("sin", "cos", "erfc")}
+"""float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower: what
+is called by ops that float32 arithmetic is not fit for."""
 
 LIMITS: Final[dict[str, float]] = dict.fromkeys(("sin", "cos", "tan"), trigonometric.LIMIT)
 """The largest magnitude that a function is good for, where there is one."""
