@@ -1,4 +1,4 @@
-"""Writes the tables of docs/performance.md from what was measured: `python -m tools.performance_table`.
+"""Writes what was measured into docs/performance.md and README.md: `python -m tools.performance_table`.
 
 It reads benchmarks/results/cpu.json, which `python -m benchmarks --json` wrote. With `--check` it only looks.
 """
@@ -34,6 +34,7 @@ def parts() -> list[tuple[str, str, str]]:
     document = json.loads((ROOT / "benchmarks/results/cpu.json").read_text())
     results = report.combined(document["runs"])
     return [
+        ("README.md", "speed", _speed(document, results)),
         (_FILE, "machine", _machine(document)),
         (_FILE, "summary", _summary(results)),
         (_FILE, "data types", _data_types(results)),
@@ -52,6 +53,17 @@ def _machine(document: dict[str, Any]) -> str:
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
         f"copy of 128 MiB: {copy}; {output.plural(len(document['runs']), 'run')}, {document['date'][:10]}."
+    )
+
+
+def _speed(document: dict[str, Any], results: list[Result]) -> str:
+    """The one figure of it all."""
+    ratios = [r["ratio"] for r in results if r["ratio"] and r["dtype"] == "float32" and r["size"] >= report.FROM]
+    mean = statistics.geometric_mean(ratios)
+    return (
+        f"From {report.FROM:,} elements on, in float32, the time of the best of {len(document['peers'])} libraries is "
+        f"{mean:.2f} times ours: the geometric\nmean of {output.plural(len(ratios), 'case')} on a machine with "
+        f"{document['threads']} threads."
     )
 
 
