@@ -22,7 +22,7 @@ INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Make `function` callable from other compiled functions."""
+    """Make `function` callable from other compiled functions, and from those alone: Python would crash."""
     return numba.njit(pipeline_class=WideVectors, **INNER)(function)
 
 

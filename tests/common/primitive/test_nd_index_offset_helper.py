@@ -79,11 +79,13 @@ class TestOnTheHost:
 @pytest.fixture(scope="module")
 def in_compiled_code():
     """A compiled function that turns offsets into indices and back."""
-    from ep.cpu.kernels.jit import jit
+    import numba
+
+    from ep.cpu.kernels.jit import OPTIONS, jit
 
     to_offset, to_index = jit(nd_index_to_offset), jit(offset_to_nd_index)
 
-    @jit
+    @numba.njit(**OPTIONS)
     def round_trip(offsets, dims, strides, indices, back):
         for i in range(offsets.size):
             to_index(offsets[i], dims, dims.size, indices[i])
