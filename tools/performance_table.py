@@ -35,7 +35,7 @@ def parts() -> list[tuple[str, str, str]]:
     results = report.combined(document["runs"])
     return [
         ("README.md", "speed", _speed(document, results)),
-        (_FILE, "machine", _machine(document)),
+        (_FILE, "machine", _machine(document, max(result["runs"] for result in results))),
         (_FILE, "summary", _summary(results)),
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
@@ -44,7 +44,7 @@ def parts() -> list[tuple[str, str, str]]:
     ]
 
 
-def _machine(document: dict[str, Any]) -> str:
+def _machine(document: dict[str, Any], most_runs: int) -> str:
     machine, versions = document["machine"], document["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
     peers = ", ".join(f"{name} {peer['version']}" for name, peer in document["peers"].items())
@@ -52,7 +52,7 @@ def _machine(document: dict[str, Any]) -> str:
     return (
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"copy of 128 MiB: {copy}; {output.plural(len(document['runs']), 'run')}, {document['date'][:10]}."
+        f"copy of 128 MiB: {copy}; a case in up to {output.plural(most_runs, 'run')}, {document['date'][:10]}."
     )
 
 
