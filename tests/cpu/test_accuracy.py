@@ -104,6 +104,27 @@ def test_softplus_of_a_small_beta():
 
 
 @pytest.mark.parametrize(
+    ("x", "beta", "threshold", "want"),
+    [
+        (1e-45, 0.5, 0.0, 1e-45),
+        (1e-35, 1e-15, 0.0, 1e-35),
+        (1e-26, 1e-20, 1e-60, 1e-26),
+        (-1e38, 1e20, -1e50, 0.0),
+        (1e38, -1e20, -1e50, 0.0),
+        (1e30, -1.1090377885692634e16, -np.inf, 1e30),
+    ],
+)
+def test_softplus_where_beta_x_or_the_threshold_is_no_float32_number(x, beta, threshold, want):
+    """Neither vanishes nor becomes infinite before they are compared."""
+    x = np.array([x], np.float32)
+    primitive = RequirePrimitive(
+        ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float32, np.float32, beta, threshold
+    )
+    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, x, 1)
+    assert x[0] == np.float32(want)
+
+
+@pytest.mark.parametrize(
     ("op", "attributes", "a", "b", "want"),
     [
         (B.kCoshBackwardWithDyX, (), 1e-40, 150.0, lambda dy, x: dy * np.sinh(x)),

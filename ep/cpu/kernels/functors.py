@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,11 +113,16 @@ IN_SINGLE = frozenset(
 """The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
 
 _BETAS = 1e-20, 1e20
+_THRESHOLDS = 1e-20, 1e38  # so that beta x does not vanish, nor the threshold become infinite
 
 
 def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
-    """Whether float32 arithmetic is not fit for these attributes of an op in IN_SINGLE: a beta of another magnitude."""
-    return op is UnaryOp.kSoftPlus and not _BETAS[0] <= abs(attributes[0]) <= _BETAS[1]
+    """Whether float32 arithmetic is not fit for these attributes of an op in IN_SINGLE: those of another magnitude."""
+    if op is not UnaryOp.kSoftPlus:
+        return False
+    beta, threshold = attributes
+    fits = _THRESHOLDS[0] <= abs(threshold) <= _THRESHOLDS[1] or threshold == inf
+    return not (_BETAS[0] <= abs(beta) <= _BETAS[1] and fits)
 
 
 WITHIN_LIMIT = {UnaryOp.kSin: "sin", UnaryOp.kCos: "cos", UnaryOp.kTan: "tan"}
