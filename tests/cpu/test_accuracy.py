@@ -73,20 +73,21 @@ def test_bits_do_not_depend_on_the_place(op, scalar_type):
         (1e36, 20),
     ],
 )
-def test_softplus_of_any_beta(beta, threshold):
+@pytest.mark.parametrize("scalar_type", [np.float32, np.float64])
+def test_softplus_of_any_beta(beta, threshold, scalar_type):
     """A beta that is no float32 number counts as it is, and so does the threshold."""
     rng = np.random.default_rng(5)
     z = np.concatenate([rng.uniform(-2, 2, 30_000), rng.uniform(-110, 40, 30_000), rng.normal(threshold, 1e-5, 1000)])
     with np.errstate(over="ignore"):
-        x = np.concatenate([(z / beta).astype(np.float32), dense(np.float32, 20_000)])
+        x = np.concatenate([(z / beta).astype(scalar_type), dense(np.float32, 20_000).astype(scalar_type)])
     x = x[np.isfinite(x)]
     got = np.empty_like(x)
     primitive = RequirePrimitive(
-        ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, np.float32, np.float32, beta, threshold
+        ElementwiseUnaryFactory, DeviceType.kCPU, U.kSoftPlus, scalar_type, scalar_type, beta, threshold
     )
     primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, got, x.size)
-    z = beta * x.astype(np.longdouble)
-    want = (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta
+    z = np.longdouble(beta) * x.astype(np.longdouble)
+    want = (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / np.longdouble(beta)
     errors = errors_in_ulps(got, np.where(z > threshold, x, want))
     worst = int(np.argmax(errors))
     assert errors[worst] <= 2, x[worst]

@@ -1,12 +1,15 @@
 """sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
 
-from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.kernels.vector_math.bits import both, either, fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.exponential import exp, exp_reduced
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.logarithm import log_sum
+from ep.cpu.kernels.vector_math.scaling import scaled
 
 ENOUGH, VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
 _SMALL, _DOWN = -600.0, 2.0**-128
+_INF = float("inf")
+_NOTHING = -1380.0  # beyond it e^x divided by any number of a size that is used is 0
 
 
 @inlined
@@ -57,6 +60,38 @@ def softplus(x):  # type: ignore[no-untyped-def]
     u = 1.0 + e
     y = log_sum(u, e - (u - 1.0), 0.0)
     return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
+
+
+@inlined
+def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+
+    As softplus, with what rounding lost of beta x, of e^-|beta x|, of the sum and of the quotient.
+    """
+    z = fma(beta, x, 0.0)
+    rest = select(fabs(z) < _INF, fma(beta, x, -z), 0.0)
+    below = z < 0.0
+    a, a_rest = -fabs(z), select(below, rest, -rest)
+    vanished = a < _NOTHING
+    r, s, n = exp_reduced(select(vanished, _NOTHING, a), select(vanished, 0.0, a_rest))
+    one = 1.0 + r
+    tail = ((1.0 - one) + r) + s
+    sum_ = one + tail
+    sum_rest = tail - (sum_ - one)
+    e, e_rest = scaled(sum_, n), scaled(sum_rest, n)
+    u = 1.0 + e
+    small = e < 2.0**-54
+    log = select(small, e, log_sum(u, (e - (u - 1.0)) + e_rest, 0.0))
+    high = select(below, 0.0, z)
+    # e^z alone is divided first and scaled then: the quotient may be a normal number where e^z is not
+    apart = both(small, below)
+    y = select(apart, sum_, high + log)
+    y_rest = select(apart, sum_rest, (log - (y - high)) + select(below, 0.0, rest))
+    quotient = y / beta
+    missing = (fma(-quotient, beta, y) + y_rest) / beta
+    quotient += select(fabs(missing) < _INF, missing, 0.0)
+    over = either(z - threshold + rest > 0.0, z == _INF)
+    return select(over, x, scaled(quotient, select(apart, n, 0)))
 
 
 @inlined

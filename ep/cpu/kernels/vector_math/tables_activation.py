@@ -1,14 +1,15 @@
-"""The gated activations and the reciprocal square root by name."""
+"""The activations and the reciprocal square root by name."""
 
 from typing import Any, Final
 
-from ep.cpu.kernels.vector_math import activation, root
+from ep.cpu.kernels.vector_math import activation, root, sigmoid
 
 ACTIVATION: Final[dict[str, Any]] = {
     "silu": activation.silu,
     "quick_gelu": activation.quick_gelu,
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
+    "soft_plus": sigmoid.soft_plus,
     "rsqrt": root.rsqrt,
 }
 """float64 to float64."""
