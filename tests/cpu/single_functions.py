@@ -31,3 +31,9 @@ def apply(name: str, x: np.ndarray) -> np.ndarray:
     y = np.empty_like(x)
     loop(name)(x, y)
     return y
+
+
+def nan_of_any_payload() -> np.ndarray:
+    """NaN of both signs, quiet and signalling."""
+    bits = np.random.default_rng(8).integers(1, 2**23, 10_000) | 0x7F800000
+    return np.concatenate([bits, bits | 0x80000000]).astype(np.uint32).view(np.float32)
