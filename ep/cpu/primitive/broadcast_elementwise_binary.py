@@ -32,6 +32,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def __init__(self, request: Request) -> None:
         self.src_type, self.dst_type = request.dtypes or ()
         self._plans, self._numbers = BoundedCache(), BoundedCache()
+        self._last: tuple[Any, Plan | None] = None, None  # of the launch before: found without hashing
         super().__init__(request, (self.src_type, self.src_type, self.dst_type))
 
     def _compile(self) -> tuple[Callable[..., int], int, int]:
@@ -50,9 +51,14 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
+        key = src0_dims, src1_dims
+        last_key, plan = self._last
         try:
-            plan = self._plans.get((src0_dims, src1_dims))
-        except TypeError:  # dims in a list
+            if key != last_key:
+                plan = self._plans.get(key)
+                if plan is not None:
+                    self._last = key, plan
+        except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src0, src1, dst):
             self._launch_checked(stream, src0_dims, src0, src1_dims, src1, dst)
