@@ -30,6 +30,7 @@ def interleaved(function: Callable[..., Any]) -> Any:
     """Like `jit`, for loops of long chains of dependent instructions: they are vectorised several vectors at a time.
 
     Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
-    a few, and LLVM interleaves only loops that are short.
+    a few, and LLVM interleaves only loops that are short. The loop is compiled into its callers: only there are the
+    twins of `vector_math/lookup.py` inlined.
     """
-    return numba.njit(pipeline_class=Interleaved, **INNER)(function)
+    return numba.njit(forceinline=True, pipeline_class=Interleaved, **INNER)(function)

@@ -1,0 +1,107 @@
+"""Tables of a few constants that stay in vector registers, where one instruction looks up an entry for every lane.
+
+LLVM's loop vectoriser knows no such instruction. It does know that a scalar function may have a twin for vectors: the
+look-up is a function whose attribute names one, made of the permutation of the processor. The twin is inlined where the
+vectorised loop is linked into its kernel; only the elements that are left over call the scalar function.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import Signature
+from numba.extending import intrinsic
+
+_VECTOR_BITS = 512
+_PERMUTATIONS = {4: "llvm.x86.avx512.vpermi2var.ps.512", 8: "llvm.x86.avx512.vpermi2var.pd.512"}
+_USED = "llvm.compiler.used"
+
+
+@cache
+def has_register_tables() -> bool:
+    """Whether the processor looks up entries in registers: AVX-512 has the permutations of two registers."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return triple.startswith("x86_64") and "+avx512f" in features and "+avx512dq" in features
+
+
+def num_entries(real_type: type[np.floating]) -> int:
+    """How many entries a table has: what two registers hold."""
+    return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
+
+
+def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
+    """Return what compiled code calls with an index, an integer as wide as `real_type`, to get one of `values`.
+
+    Of the index the lowest bits count, as many as it takes to number the entries.
+    """
+    entries = np.asarray(values, real_type)
+    if entries.shape != (num_entries(real_type),):
+        raise ValueError(f"values: {len(values)} entries, expected {num_entries(real_type)}")
+    is_single = real_type is np.float32
+    numba_type, index_type = (types.float32, types.int32) if is_single else (types.float64, types.int64)
+
+    @intrinsic
+    def look_up(typing_context: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            return builder.call(_function(builder.module, entries), args)
+
+        return numba_type(index_type), generate
+
+    return look_up
+
+
+def _function(module: Any, entries: Any) -> Any:
+    """The scalar function of a table in `module`; the same table has the same name everywhere."""
+    name = f"ep.table.{sha256(entries.tobytes()).hexdigest()[:16]}"
+    if name in module.globals:
+        return module.globals[name]
+    real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
+    integer, lanes = ir.IntType(8 * entries.itemsize), len(entries) // 2
+    constants = ir.Constant(ir.ArrayType(real, len(entries)), [float(entry) for entry in entries])
+    stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
+    stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
+
+    function = _new(module, name, real, integer, "noinline")
+    builder = ir.IRBuilder(function.append_basic_block())
+    place = builder.and_(function.args[0], integer(len(entries) - 1))
+    builder.ret(builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True)))
+
+    vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
+    twin = _new(module, f"{name}.vector", vector, indices, "alwaysinline")
+    builder = ir.IRBuilder(twin.append_basic_block())
+    halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
+    permutation = ir.FunctionType(vector, [vector, indices, vector])
+    permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
+    builder.ret(builder.call(permute, [halves[0], twin.args[0], halves[1]]))
+
+    # llvmlite knows no attributes with values
+    set.add(function.attributes, f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}v_{name}({twin.name})"')
+    _keep(module, twin)
+    return function
+
+
+def _new(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any:
+    function = ir.Function(module, ir.FunctionType(result, [argument]), name)
+    function.linkage = "linkonce_odr"
+    for attribute in (inline, "nounwind", "readnone"):
+        function.attributes.add(attribute)
+    set.add(function.attributes, "willreturn")
+    return function
+
+
+def _keep(module: Any, function: Any) -> None:
+    """Keep LLVM from dropping `function`, which nothing calls before loops are vectorised."""
+    byte = ir.IntType(8).as_pointer()
+    used, kept = module.globals.get(_USED), [function.bitcast(byte)]
+    if used is not None:
+        kept = [*used.initializer.constant, *kept]
+    array = ir.Constant(ir.ArrayType(byte, len(kept)), kept)
+    if used is None:
+        used = ir.GlobalVariable(module, array.type, _USED)
+        used.linkage, used.section = "appending", "llvm.metadata"
+    used.value_type, used.type, used.initializer = array.type, array.type.as_pointer(), array
