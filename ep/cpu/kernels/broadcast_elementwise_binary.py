@@ -13,7 +13,7 @@ from typing import Any
 from ep.cpu.kernels import expand
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import row_functions, storage_type
-from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
@@ -65,9 +65,9 @@ def _row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
     if apply_any is None:
         apply_to = loops(apply)
     elif op is BinaryOp.kPow:
-        apply_to = checked(loops(apply, compile_loop), loops(apply_any), exceeds)
+        apply_to = checked(loops(apply, compile_loop), loops(apply_any, separate), exceeds)
     else:
-        apply_to = checked(loops(apply), loops(apply_any), _of_second(exceeds))
+        apply_to = checked(loops(apply), loops(apply_any, separate), _of_second(exceeds))
 
     def rows(context, num_rows, count):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)

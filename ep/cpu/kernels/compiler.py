@@ -8,6 +8,7 @@ by all keys of a primitive, and it never finds a closure again.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import itertools
 import pickle
@@ -29,7 +30,7 @@ from numba.core.serialize import dumps
 
 from ep.cpu import kernel_cache
 from ep.cpu.kernels.jit import OPTIONS
-from ep.cpu.kernels.lowering import WideVectors
+from ep.cpu.kernels.lowering import Kernel
 
 
 @dataclass(slots=True)
@@ -82,18 +83,24 @@ class _KernelCache(NullCache):
 
 
 @contextmanager
-def _unique_symbols() -> Iterator[None]:
-    """Let functions compiled inside have symbols that no other process gives to its own.
+def _compiling() -> Iterator[None]:
+    """Around all that compiles or loads a kernel: one thread at a time, with symbols that no other process gives.
 
     Numba tells closures of one name apart by a counter that starts anew in every process. Kernels that two processes
     compiled could have a symbol in common, and one of them would run the other's code once both are loaded.
+
+    Garbage waits meanwhile: what Numba allocates would have it collected over and over, a fifth of the time.
     """
-    counter = FunctionIdentity._unique_ids
-    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
-    try:
-        yield
-    finally:
-        FunctionIdentity._unique_ids = counter
+    with global_compiler_lock:
+        counter, collects = FunctionIdentity._unique_ids, gc.isenabled()
+        FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+        gc.disable()
+        try:
+            yield
+        finally:
+            FunctionIdentity._unique_ids = counter
+            if collects:
+                gc.enable()
 
 
 def compile_task(name: str, function: Callable[..., None], num_words: int = 3, **options: Any) -> int:
@@ -102,9 +109,9 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
     name: what the kernel computes, unique among all kernels and fit for a file name.
     options: more options of `numba.njit`.
     """
-    with global_compiler_lock, _unique_symbols():
+    with _compiling():
         signature, options = ((types.int64,) * num_words, types.void), {"nopython": True, **OPTIONS, **options}
-        task = CFunc(function, signature, {}, options, pipeline_class=WideVectors)
+        task = CFunc(function, signature, {}, options, pipeline_class=Kernel)
         task._cache = _KernelCache(name)
         task.compile()
     _keep.append(task)
@@ -113,8 +120,8 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
-    with global_compiler_lock, _unique_symbols():
-        dispatcher = njit(**OPTIONS)(function)
+    with _compiling():
+        dispatcher = njit(pipeline_class=Kernel, **OPTIONS)(function)
         dispatcher._cache = _KernelCache(name)
         entry = dispatcher.compile(types.int64(*argument_types))
     _keep.append(dispatcher)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import WITHIN_LIMIT, need_float64, row_functions, storage_type
-from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
@@ -35,7 +35,7 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, attributes: 
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, wide: bool) -> int:
     load, apply, store, read_attributes, apply_any, exceeds, compile_loop = row_functions(op, src_type, dst_type, wide)
 
-    def loop(functor, compile_loop=jit):  # type: ignore[no-untyped-def]
+    def loop(functor, compile_loop):  # type: ignore[no-untyped-def]
         @compile_loop
         def apply_to(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             for i in range(begin, end):
@@ -45,7 +45,7 @@ def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, wide: bool)
 
     apply_to = loop(apply, compile_loop)
     if apply_any is not None:
-        apply_to = checked(apply_to, loop(apply_any), exceeds)
+        apply_to = checked(apply_to, loop(apply_any, separate), exceeds)
 
     def row(context, begin, end):  # type: ignore[no-untyped-def]
         attributes = read_attributes(load_word(context, _STATE) + 8 * ATTRIBUTES)

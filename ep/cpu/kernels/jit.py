@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numba
 
-from ep.cpu.kernels.lowering import Interleaved, WideVectors
+from ep.cpu.kernels.lowering import Interleaved, Separate, WideVectors
 
 if numba.config.DISABLE_JIT:
     raise RuntimeError(
@@ -15,6 +15,7 @@ if numba.config.DISABLE_JIT:
 OPTIONS: Final[dict[str, Any]] = {
     "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar
     "fastmath": {"contract"},  # more would break NaN and infinity
+    "_nrt": False,  # no reference counts
 }
 
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -26,8 +27,13 @@ def jit(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=WideVectors, **INNER)(function)
 
 
+def separate(function: Callable[..., Any]) -> Any:
+    """Like `jit`, for what is to be a function of its own in the machine code: it has all registers for itself."""
+    return numba.njit(pipeline_class=Separate, **INNER)(function)
+
+
 def interleaved(function: Callable[..., Any]) -> Any:
-    """Like `jit`, for loops of long chains of dependent instructions: they are vectorised several vectors at a time.
+    """Like `separate`, for loops of long chains of dependent instructions, vectorised several vectors at a time.
 
     Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
     a few, and LLVM interleaves only loops that are short. The loop is compiled into its callers: only there are the

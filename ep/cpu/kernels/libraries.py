@@ -1,0 +1,45 @@
+"""LLVM's modules of compiled functions: code is optimised as part of the kernels that it ends up in.
+
+Numba optimises each function together with all that it calls, and makes machine code of it. A kernel is a chain of
+functions, a dozen long, so the innermost would be optimised a dozen times; and nobody calls it but the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core.codegen import JITCodeLibrary
+from numba.core.runtime import rtsys
+
+
+class _Library(JITCodeLibrary):
+    """Simplifies each function by itself: what is left to do for the kernels is less, and their loops are rotated."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:  # Numba takes as long for these
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+    def add_linking_library(self, library: Any) -> None:
+        if library is not rtsys.library:  # which counts references, of which there are none
+            super().add_linking_library(library)
+
+
+class InnerLibrary(_Library):
+    """A function that others call. No machine code is made of it."""
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+
+class KernelLibrary(_Library):
+    """A function that is called by its address, with all that it calls itself."""
+
+    def add_linking_library(self, library: Any) -> None:
+        if library not in self._linking_libraries:
+            super().add_linking_library(library)
+            if isinstance(library, InnerLibrary):
+                for other in library._linking_libraries:
+                    self.add_linking_library(other)
