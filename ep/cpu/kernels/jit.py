@@ -36,7 +36,6 @@ def interleaved(function: Callable[..., Any]) -> Any:
     """Like `separate`, for loops of long chains of dependent instructions, vectorised several vectors at a time.
 
     Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
-    a few, and LLVM interleaves only loops that are short. The loop is compiled into its callers: only there are the
-    twins of `vector_math/lookup.py` inlined.
+    a few, and LLVM interleaves only loops that are short.
     """
-    return numba.njit(forceinline=True, pipeline_class=Interleaved, **INNER)(function)
+    return numba.njit(pipeline_class=Interleaved, **INNER)(function)

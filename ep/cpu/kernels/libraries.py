@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite.binding import create_new_module_pass_manager
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
@@ -43,3 +44,10 @@ class KernelLibrary(_Library):
             if isinstance(library, InnerLibrary):
                 for other in library._linking_libraries:
                     self.add_linking_library(other)
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        # what vectorised loops call instead of scalar functions (`vector_math/lookup.py`)
+        passes = create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.run(self._final_module, self._codegen._pass_builder())

@@ -1,8 +1,8 @@
 """Tables of a few constants that stay in vector registers, where one instruction looks up an entry for every lane.
 
 LLVM's loop vectoriser knows no such instruction. It does know that a scalar function may have a twin for vectors: the
-look-up is a function whose attribute names one, made of the permutation of the processor. The twin is inlined where the
-vectorised loop is linked into its kernel; only the elements that are left over call the scalar function.
+look-up is a function whose attribute names one, made of the permutation of the processor. The twin is inlined once the
+loops of a kernel are vectorised (`libraries.py`); only the elements that are left over call the scalar function.
 """
 
 from collections.abc import Sequence
