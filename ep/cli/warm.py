@@ -21,16 +21,15 @@ Failures = list[tuple[str, str]]
 def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
     """Prepare `entries` in `jobs` processes; yield how many more are done, and which of them failed.
 
-    First one key of each primitive, which brings what all of its keys share, then op by op: the keys of one op stay
-    in one process, since some share kernels. A kernel has a file of its own, so that processes are never in each
-    other's way.
+    First one key of each primitive, which brings what all of its keys share, then by what shares kernels or functors:
+    that stays in one process. A kernel has a file of its own, so that processes are never in each other's way.
     """
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
-    by_op: dict[Any, list[Entry]] = defaultdict(list)
+    sharing: dict[Any, list[Entry]] = defaultdict(list)
     for entry in entries:
         if entry not in first:
-            by_op[entry.interface, entry.op, entry.device_type].append(entry)
-    chunks = sorted(by_op.values(), key=len, reverse=True)
+            sharing[_shared(entry)].append(entry)
+    chunks = sorted(sharing.values(), key=len, reverse=True)
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_die_of_interrupts)
     try:
         yield len(first), pool.submit(prepare, first).result()
@@ -38,6 +37,11 @@ def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
             yield futures[done], done.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _shared(entry: Entry) -> tuple[Any, ...]:
+    """What keys have in common that share kernels or functors: the op, or the type of the indices."""
+    return entry.device_type, entry.op or entry.dtypes[1:]
 
 
 def prepare(entries: Sequence[Entry]) -> Failures:
