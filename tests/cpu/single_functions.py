@@ -6,7 +6,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from ep.cpu.kernels.jit import OPTIONS, interleaved
+from ep.cpu.kernels.jit import OUTER, interleaved
 from ep.cpu.kernels.vector_math.single.tables import SINGLE
 
 
@@ -24,7 +24,7 @@ def loop(name: str) -> Any:
         apply_to(x, y)
 
     arrays = numba.float32[::1], numba.float32[::1]
-    return numba.njit(numba.void(*arrays), **OPTIONS)(callable_from_python)
+    return numba.njit(numba.void(*arrays), **OUTER)(callable_from_python)
 
 
 def apply(name: str, x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OPTIONS
+from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
 
 LONG = np.longdouble
@@ -68,14 +68,14 @@ def compiled(function, real_type=np.float64):
     """`function` on arrays of `real_type`, computed in float64."""
     if function is EXP_LOG["pow"] or function is EXP_LOG_NARROW["pow"]:
 
-        @numba.njit(**OPTIONS)
+        @numba.njit(**OUTER)
         def binary(x, y, result):
             for i in range(result.size):
                 result[i] = function(np.float64(x[i]), np.float64(y[i]))
 
         return lambda x, y: _filled(binary, real_type, x, y)
 
-    @numba.njit(**OPTIONS)
+    @numba.njit(**OUTER)
     def unary(x, result):
         for i in range(result.size):
             result[i] = function(np.float64(x[i]))
@@ -201,7 +201,7 @@ def test_a_loop_has_no_calls(name):
     function = EXP_LOG[name]
     binary = name == "pow"
 
-    @numba.njit(**OPTIONS)
+    @numba.njit(**OUTER)
     def loop(x, result):
         for i in range(result.size):
             result[i] = function(x[i], x[i]) if binary else function(x[i])

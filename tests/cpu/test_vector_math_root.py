@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OPTIONS, interleaved
+from ep.cpu.kernels.jit import OUTER, interleaved
 from ep.cpu.kernels.vector_math.root import rsqrt
 from tests.ulps import errors_in_ulps
 
@@ -22,7 +22,7 @@ def loop():
         apply_to(x, y)
 
     arrays = numba.float64[::1], numba.float64[::1]
-    return numba.njit(numba.void(*arrays), **OPTIONS)(callable_from_python)
+    return numba.njit(numba.void(*arrays), **OUTER)(callable_from_python)
 
 
 @pytest.fixture(scope="module")

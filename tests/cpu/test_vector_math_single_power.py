@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OPTIONS, interleaved
+from ep.cpu.kernels.jit import OUTER, interleaved
 from ep.cpu.kernels.vector_math.single import power
 from tests.ulps import errors_in_ulps
 
@@ -24,7 +24,7 @@ def _compiled(function):
         for i in range(x.size):
             z[i] = function(x[i], y[i])
 
-    @numba.njit(numba.void(*[numba.float32[::1]] * 3), **OPTIONS)
+    @numba.njit(numba.void(*[numba.float32[::1]] * 3), **OUTER)
     def callable_from_python(x, y, z):
         apply_to(x, y, z)
 

@@ -29,7 +29,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
 
 from ep.cpu import kernel_cache
-from ep.cpu.kernels.jit import OPTIONS
+from ep.cpu.kernels.jit import OPTIONS, OUTER
 from ep.cpu.kernels.lowering import Kernel
 
 
@@ -121,7 +121,7 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3, *
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
     with _compiling():
-        dispatcher = njit(pipeline_class=Kernel, **OPTIONS)(function)
+        dispatcher = njit(**OUTER)(function)
         dispatcher._cache = _KernelCache(name)
         entry = dispatcher.compile(types.int64(*argument_types))
     _keep.append(dispatcher)

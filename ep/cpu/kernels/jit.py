@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numba
 
-from ep.cpu.kernels.lowering import Interleaved, Separate, WideVectors
+from ep.cpu.kernels.lowering import Interleaved, Kernel, Separate, WideVectors
 
 if numba.config.DISABLE_JIT:
     raise RuntimeError(
@@ -17,6 +17,9 @@ OPTIONS: Final[dict[str, Any]] = {
     "fastmath": {"contract"},  # more would break NaN and infinity
     "_nrt": False,  # no reference counts
 }
+
+OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
+"""Of what Python calls: all that it calls becomes part of its machine code."""
 
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Of what compiled functions alone call: its wrappers for others would be a good part of the time to compile it."""

@@ -9,6 +9,7 @@ import pytest
 from numba import njit
 
 from ep.common.functor import Kind, functor_maker
+from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
@@ -51,7 +52,7 @@ CORNERS += [103.97, 110, 128, 149, 200, 220, 700, 708.4, 709.78, 745.2, 1022, 10
 @cache
 def compiled(op: BinaryOp, scalar_type: type):
     f = cpu_math_library(scalar_type).use(functor_maker(op, KINDS[np.dtype(scalar_type).kind]))
-    jit = njit(error_model="numpy", fastmath={"contract"})
+    jit = njit(**OUTER)
 
     def no_attribute(a, b, out):
         for i in range(a.size):

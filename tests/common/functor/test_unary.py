@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 
 from ep.common.functor import Kind, functor_maker
+from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.unary_op import UnaryOp
@@ -48,7 +49,7 @@ def declared(kind: Kind) -> list[UnaryOp]:
 @cache
 def compiled(op: UnaryOp, scalar_type: type):
     f = cpu_math_library(scalar_type).use(functor_maker(op, KINDS[np.dtype(scalar_type).kind]))
-    jit = njit(error_model="numpy", fastmath={"contract"})
+    jit = njit(**OUTER)
 
     def no_attribute(x, out):
         for i in range(x.size):

@@ -81,11 +81,11 @@ def in_compiled_code():
     """A compiled function that turns offsets into indices and back."""
     import numba
 
-    from ep.cpu.kernels.jit import OPTIONS, jit
+    from ep.cpu.kernels.jit import OUTER, jit
 
     to_offset, to_index = jit(nd_index_to_offset), jit(offset_to_nd_index)
 
-    @numba.njit(**OPTIONS)
+    @numba.njit(**OUTER)
     def round_trip(offsets, dims, strides, indices, back):
         for i in range(offsets.size):
             to_index(offsets[i], dims, dims.size, indices[i])
