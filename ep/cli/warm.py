@@ -21,27 +21,27 @@ Failures = list[tuple[str, str]]
 def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
     """Prepare `entries` in `jobs` processes; yield how many more are done, and which of them failed.
 
-    First one key of each primitive, which brings what all of its keys share, then by what shares kernels or functors:
-    that stays in one process. A kernel has a file of its own, so that processes are never in each other's way.
+    First one key of each primitive, which brings what all of its keys share, then the others. What shares kernels or
+    functors stays in one process. A kernel has a file of its own, so that processes are never in each other's way.
     """
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
-    sharing: dict[Any, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        if entry not in first:
-            sharing[_shared(entry)].append(entry)
-    chunks = sorted(sharing.values(), key=len, reverse=True)
+    rest = [entry for entry in entries if entry not in first]
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_die_of_interrupts)
     try:
-        yield len(first), pool.submit(prepare, first).result()
-        for done in as_completed(futures := {pool.submit(prepare, chunk): len(chunk) for chunk in chunks}):
-            yield futures[done], done.result()
+        for part in first, rest:
+            futures = {pool.submit(prepare, chunk): len(chunk) for chunk in _chunks(part)}
+            for done in as_completed(futures):
+                yield futures[done], done.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _shared(entry: Entry) -> tuple[Any, ...]:
-    """What keys have in common that share kernels or functors: the op, or the type of the indices."""
-    return entry.device_type, entry.op or entry.dtypes[1:]
+def _chunks(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """`entries` by what they share, the op or the type of the indices; the largest chunks first."""
+    chunks: dict[Any, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        chunks[entry.device_type, entry.op or entry.dtypes[1:]].append(entry)
+    return sorted(chunks.values(), key=len, reverse=True)
 
 
 def prepare(entries: Sequence[Entry]) -> Failures:

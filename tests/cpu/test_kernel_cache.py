@@ -27,6 +27,20 @@ def test_the_second_process_compiles_nothing(tmp_path):
     assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
+def test_what_loads_kernels_does_not_import_what_compiles_them(tmp_path):
+    """Numba does so at its first compilation; another kernel can then be compiled nevertheless."""
+    run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
+    code = f"""{LAUNCH}
+assert "numba.np.arraymath" not in sys.modules
+square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
+square.Launch(stream, out, out, 3)
+assert "numba.np.arraymath" in sys.modules
+print(out.tolist(), statistics.compiled, statistics.loaded)
+"""
+    lines = run(code, EP_CACHE_DIR=str(tmp_path)).splitlines()
+    assert lines == ["[0.0, 0.0, 2.0] 0 4", "[0.0, 0.0, 4.0] 1 4"]
+
+
 def test_a_long_first_launch_logs_one_line(tmp_path):
     loud = "import logging, sys\nlogging.basicConfig(level=logging.INFO, stream=sys.stdout, format='%(message)s')\n"
     lines = run(loud + LAUNCH, EP_CACHE_DIR=str(tmp_path)).splitlines()

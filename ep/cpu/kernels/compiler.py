@@ -57,7 +57,11 @@ class _KernelCache(NullCache):
         return f"{self._name}-{digest}.kernel"
 
     def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
-        target_context.refresh()
+        """As Numba's, without `target_context.refresh()`, which imports all that may be needed to compile anything.
+
+        That is most of what a first launch would take. Kernels refer to functions of the C library, of Python, and to
+        those of Numba's that are there from the start.
+        """
         contents = kernel_cache.read(self._file_name(signature, target_context.codegen()))
         if contents is None:
             return None

@@ -77,7 +77,7 @@ def _pipeline(lower: type[lowering.Lower], inner: bool = True) -> type[compiler.
     inner: the code is for functions that only compiled code calls, and becomes part of them.
     """
 
-    @register_pass(mutates_CFG=True, analysis_only=False)
+    @register_pass(mutates_CFG=False, analysis_only=False)  # nothing analyses the function any more
     class Lowering(NativeLowering):
         _name = f"ep_lowering_{lower.__name__}"
 
