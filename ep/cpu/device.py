@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ep.cpu.launch_state import NUM_THREADS, POOL
+from ep.cpu.caches import streamed_from
+from ep.cpu.launch_state import NUM_SETTINGS, NUM_THREADS, POOL, STREAM, STREAMED_FROM
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device, kMaxAlignmentRequirement
@@ -34,8 +35,9 @@ class CpuDevice(Device):
         """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
         self._device_manager = device_manager
         # compiled entries read these words at every launch
-        self._settings = np.zeros(2, np.int64)
+        self._settings = np.zeros(NUM_SETTINGS, np.int64)
         self.settings_address: int = self._settings.ctypes.data
+        self.set_streamed_from(streamed_from(available_threads()))
         self._start_threads: Callable[[int], None] | None = None
         asked = os.environ.get("EP_CPU_NUM_THREADS", "")
         if not asked:
@@ -63,6 +65,14 @@ class CpuDevice(Device):
         self._settings[POOL] = address
         self._start_threads = start_threads
         start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
+
+    def set_streamed_from(self, num_bytes: int) -> None:
+        """Let launches that read and write more bytes write past the caches."""
+        self._settings[STREAMED_FROM] = num_bytes
+
+    def set_stream(self, address: int) -> None:
+        """Let such launches write by the task at `address`."""
+        self._settings[STREAM] = address
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

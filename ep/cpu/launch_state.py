@@ -26,6 +26,9 @@ NUM_WORDS: Final = MOVERS + ANY_SIZE + 1
 # words of the device's settings
 NUM_THREADS: Final = 0
 POOL: Final = 1  # the address of the threads' pool
+STREAMED_FROM: Final = 2  # how many bytes a launch reads and writes through the caches at most
+STREAM: Final = 3  # the address of the task that writes past them, 0 until one is needed
+NUM_SETTINGS: Final = 4
 
 GRAIN_BYTES: Final = 400_000
 """Up to this many bytes read and written, 2 to 5 us of work, a launch stays on one thread: sharing takes 1 to 2 us."""

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.launch_state import GRAIN_BYTES
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -22,7 +23,8 @@ DIMS: Final = 8
 STRIDES: Final = DIMS + kMaxNumDims
 FILLS: Final = STRIDES + 2 * kMaxNumDims  # per operand: the plan that expands it, 0 where it is read in place
 WALK: Final = FILLS + 2  # the address of the task that walks
-NUM_WORDS: Final = WALK + 1
+STREAMED: Final = WALK + 1  # bytes of a unit where dst has no gaps, so that it can be streamed; else 0
+NUM_WORDS: Final = STREAMED + 1
 
 _WRITTEN: Final = 2  # what a byte that Expand writes costs, in bytes read and written by other launches
 
@@ -67,4 +69,6 @@ def expand_plan(walk: StridedWalk, unit: int, operand_counts: tuple[int, int] = 
     src_strides, dst_strides = ([unit * step for step in steps] for steps in walk[1:])
     plan = Plan(walk.dims, (src_strides, dst_strides), operand_counts, (in_place, in_place))
     plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (_WRITTEN * unit), 1), writer(walk, unit), task()
+    if walk.dst_strides == contiguous_strides(walk.dims) and not in_place:
+        plan.words[STREAMED] = unit
     return plan

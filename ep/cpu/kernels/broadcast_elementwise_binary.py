@@ -17,7 +17,8 @@ from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
-from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.kernels.parallel import call_task
+from ep.cpu.kernels.streaming import CONTEXT_WORDS, DST, run_writing
 from ep.cpu.kernels.vector_math.beyond_limit import BLOCK
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
@@ -27,7 +28,7 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.primitive import kMaxNumDims
 
 # words of the contexts of walk and row kernel
-_SRC0, _SRC1, _DST, _STATE = 0, 1, 2, 3
+_DST, _SRC0, _SRC1, _STATE = DST, 1, 2, 3
 _PLAN = 4  # of the walk
 _STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
 _ROW0, _ROW1, _DST_SIZE = 6, 7, 8  # of the row kernel: bytes from a row of an operand to the next, bytes of an element
@@ -241,14 +242,16 @@ def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
         return 1
     if _overlaps(src1, count1 * src_size, dst, count * dst_size, same_size and load_word(plan, IN_PLACE + 1) != 0):
         return 1
-    context = stack_words(6)
+    context = stack_words(CONTEXT_WORDS)
     store_word(context, _SRC0, src0)
     store_word(context, _SRC1, src1)
     store_word(context, _DST, dst)
     store_word(context, _STATE, state)
     store_word(context, _PLAN, plan)
-    run(state, load_word(state, TASK), context, count, load_word(state, GRAIN))
-    return 0
+    # reads take turns with streams, and where they are as many, that takes as long as it saves; nor in place
+    grain, read_bytes = load_word(state, GRAIN), (count0 + count1) * src_size
+    streamed_size = dst_size if read_bytes < count * dst_size else 0
+    return run_writing(state, load_word(state, TASK), context, count, streamed_size, read_bytes, grain)
 
 
 @cache

@@ -11,7 +11,7 @@ from ep.cpu.kernels.functors import WITHIN_LIMIT, need_float64, row_functions, s
 from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
-from ep.cpu.kernels.parallel import run
+from ep.cpu.kernels.streaming import CONTEXT_WORDS, DST, run_writing
 from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, WHICH, beyond_limit
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
@@ -19,7 +19,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.unary_op import UnaryOp
 
 # words of the task's context
-_SRC, _DST, _STATE = 0, 1, 2
+_DST, _SRC, _STATE = DST, 1, 2
 
 
 def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, attributes: Sequence[float] = ()) -> int:
@@ -110,12 +110,13 @@ def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]
         return 1
     if src < dst + dst_size * count and dst < src + src_size * count and (src != dst or src_size != dst_size):
         return 1
-    context = stack_words(3)
+    context = stack_words(CONTEXT_WORDS)
     store_word(context, _SRC, src)
     store_word(context, _DST, dst)
     store_word(context, _STATE, state)
-    run(state, load_word(state, TASK), context, count, load_word(state, GRAIN))
-    return 0
+    streamed_size = 0 if src == dst else dst_size
+    grain = load_word(state, GRAIN)
+    return run_writing(state, load_word(state, TASK), context, count, streamed_size, count * src_size, grain)
 
 
 @cache

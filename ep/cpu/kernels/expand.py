@@ -6,17 +6,19 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from ep.cpu.kernels import streaming
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.memory import load_word, stack_words, store_words
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
-from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.kernels.parallel import call_task
+from ep.cpu.kernels.streaming import CONTEXT_WORDS, run_writing
 from ep.cpu.launch_state import NDARRAY_TYPE, OPERANDS, TASK
-from ep.cpu.plan import COUNT, DIMS, GRAIN, IN_PLACE, NUM_AXES, OPERAND_COUNT, STRIDES, WRITER
+from ep.cpu.plan import COUNT, DIMS, GRAIN, IN_PLACE, NUM_AXES, OPERAND_COUNT, STREAMED, STRIDES, WRITER
 from ep.include.primitive.primitive import kMaxNumDims
 
 # words of the task's context
-SRC, DST, PLAN = 0, 1, 2
+DST, SRC, PLAN = streaming.DST, 1, 2
 
 
 def _expand(context, begin, end):  # type: ignore[no-untyped-def]
@@ -66,10 +68,10 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
         return 1
     if src < dst + size * dst_count and dst < src + size * src_count and (src != dst or load_word(plan, IN_PLACE) == 0):
         return 1
-    context = stack_words(3)
-    store_words(context, src, dst, plan)
-    run(state, load_word(state, TASK), context, load_word(plan, COUNT), load_word(plan, GRAIN))
-    return 0
+    context = stack_words(CONTEXT_WORDS)
+    store_words(context, dst, src, plan)
+    count, unit = load_word(plan, COUNT), load_word(plan, STREAMED)
+    return run_writing(state, load_word(state, TASK), context, count, unit, src_count * size, load_word(plan, GRAIN))
 
 
 @cache

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ep.common.primitive.gather_view import MAX_OFFSET
 from ep.cpu.kernels.compiler import compile_entry
 from ep.cpu.kernels.gather_walk import NUM_WORDS
@@ -14,7 +16,16 @@ from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_words
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
-from ep.cpu.launch_state import GRAIN_BYTES, MOVERS, NDARRAY_TYPE, OPERANDS, TASK, TASK_ARGUMENT
+from ep.cpu.launch_state import (
+    GRAIN_BYTES,
+    MOVERS,
+    NDARRAY_TYPE,
+    OPERANDS,
+    SETTINGS,
+    STREAMED_FROM,
+    TASK,
+    TASK_ARGUMENT,
+)
 from ep.cpu.row_class import row_class
 
 _INDEX_COST = 40  # what an index costs, in bytes that could be moved meanwhile: 0.3 ns
@@ -60,10 +71,12 @@ def _entry(state_, batch_, outer_, gather_, inner_, params_, num_indices_, indic
     else:
         pieces = row_cost // GRAIN_BYTES
     context, params_bytes = stack_words(NUM_WORDS), params_count * data_size
+    out_bytes = out_end - out
+    streamed = np.int64(out_bytes + min(params_bytes, out_bytes) > load_word(load_word(state, SETTINGS), STREAMED_FROM))
     # in the order of the walk's words
     store_words(
         context, mover, params, indices, out, outer, gather, row_bytes, num_indices, index_size,
-        low, num_valid, first_row, params_bytes, pieces,
+        low, num_valid, first_row, params_bytes, pieces, streamed,
     )  # fmt: skip
     run(state, load_word(state, TASK), context, rows * pieces, grain)
     return 0

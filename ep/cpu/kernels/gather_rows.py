@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.gather_walk import FIRST_ROW, LOW, NUM_VALID, PARAMS_BYTES, ROW_BYTES
+from ep.cpu.kernels.gather_walk import FIRST_ROW, LOW, NUM_VALID, PARAMS_BYTES, ROW_BYTES, STREAMED
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, loader, unit_functions, zero_bytes
-from ep.cpu.kernels.rows import copy_row, prefetch
+from ep.cpu.kernels.rows import copy_row, prefetch, prefetch_second
+from ep.cpu.kernels.streaming import stream_line_or_zero, stream_row
 from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.row_class import ANY_SIZE
+from ep.cpu.row_class import ANY_SIZE, row_class
 from ep.include.data_type import DataType
 
 _CACHE_LINE = 64
-_AHEAD, _AHEAD_LONG = 64, 16  # how many rows before it is moved a row is fetched: of up to 16 bytes, of more than 64
+_AHEAD = 64  # how many rows before it is moved a row is fetched
+_AHEAD_BYTES = 2**15  # that are fetched at most before they are moved: a part of the second cache
 _CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
 _LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches what is left of a longer one
 
@@ -34,7 +36,12 @@ def mover(indices_type: DataType, of_class: int) -> int:
     context: that of the walk. width: how many bytes of a row to move, all of them but where rows are cut.
     """
     find = _row_finder(indices_type)
-    move_rows = _move_bytes(find) if of_class == ANY_SIZE else _move_units(find, of_class)
+    if of_class == ANY_SIZE:
+        move_rows = _move_bytes(find)
+    elif of_class == row_class(_CACHE_LINE):
+        move_rows = _move_lines(find)
+    else:
+        move_rows = _move_units(find, of_class)
     return compile_task(f"gather.{indices_type.name}.{of_class}", move_rows, 6)
 
 
@@ -57,7 +64,9 @@ def _move_units(find: Any, of_class: int) -> Callable[..., None]:
     bits, in_two = (of_class + 1) // 2, of_class % 2
     unit = 2 ** (bits - in_two)
     move = _two_units(unit) if in_two else _one_unit(unit)
-    ahead = _AHEAD if bits <= 4 else _AHEAD_LONG if bits == 7 else 0
+    # long rows are fetched to the second cache: the first has buffers for few lines on their way
+    fetch = prefetch if bits <= 4 else prefetch_second
+    ahead = 0 if bits == 5 else _AHEAD
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
         low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
@@ -66,13 +75,32 @@ def _move_units(find: Any, of_class: int) -> Callable[..., None]:
             fetched = count - ahead
         for i in range(fetched):
             row, _ = find(indices, i + ahead, low, num_valid, first_row)
-            for part in range(0, 2 * unit, _CACHE_LINE):
-                prefetch(params + row * width + part)
+            for part in range(0, 2**bits, _CACHE_LINE):
+                fetch(params + row * width + part)
             row, valid = find(indices, i, low, num_valid, first_row)
             move(out, i, params, row, valid, width)
         for i in range(fetched, count):
             row, valid = find(indices, i, low, num_valid, first_row)
             move(out, i, params, row, valid, width)
+
+    return move_rows
+
+
+def _move_lines(find: Any) -> Callable[..., None]:
+    """Rows of the size of a cache line."""
+    copy_lines = jit(_move_units(find, row_class(_CACHE_LINE)))
+
+    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+        if load_word(context, STREAMED) == 0 or out & (_CACHE_LINE - 1) != 0:
+            copy_lines(context, params, indices, out, count, width)
+            return
+        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
+        first_row = load_word(context, FIRST_ROW)
+        for i in range(count):
+            row, _ = find(indices, min(i + _AHEAD, count - 1), low, num_valid, first_row)
+            prefetch_second(params + row * _CACHE_LINE)
+            row, valid = find(indices, i, low, num_valid, first_row)
+            stream_line_or_zero(out, i, params, row, valid)
 
     return move_rows
 
@@ -107,17 +135,21 @@ def _move_bytes(find: Any) -> Callable[..., None]:
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
         low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
         first_row, size, fetched = load_word(context, FIRST_ROW), load_word(context, ROW_BYTES), 0
+        ahead = min(_AHEAD, _AHEAD_BYTES // size)
+        streamed = load_word(context, STREAMED) != 0
         if load_word(context, PARAMS_BYTES) > _CACHED and size <= _LONGEST_FETCHED:
-            fetched = count - _AHEAD_LONG
+            fetched = count - ahead
         for i in range(count):
             if i < fetched:
-                row, _ = find(indices, i + _AHEAD_LONG, low, num_valid, first_row)
+                row, _ = find(indices, i + ahead, low, num_valid, first_row)
                 for part in range(0, size, _CACHE_LINE):
-                    prefetch(params + row * size + part)
+                    prefetch_second(params + row * size + part)
             row, valid = find(indices, i, low, num_valid, first_row)
-            if valid:
-                copy_row(out + i * size, params + row * size, width)
-            else:
+            if not valid:
                 zero_bytes(out + i * size, width)
+            elif streamed:
+                stream_row(out + i * size, params + row * size, width)
+            else:
+                copy_row(out + i * size, params + row * size, width)
 
     return move_rows

@@ -12,6 +12,7 @@ from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word
 from ep.cpu.kernels.parallel import call_task
+from ep.cpu.kernels.streaming import finish_streams
 
 # words of the task's context
 MOVER, PARAMS, INDICES, OUT = 0, 1, 2, 3
@@ -20,7 +21,8 @@ LOW, NUM_VALID = 9, 10  # the valid indices are [low, low + num_valid)
 FIRST_ROW = 11  # the row that index `low` names
 PARAMS_BYTES = 12  # of all groups
 PIECES = 13  # into how many pieces a row is cut; the task's range counts pieces
-NUM_WORDS = 14
+STREAMED = 14  # whether rows are written past the caches
+NUM_WORDS = 15
 
 
 @jit
@@ -70,6 +72,8 @@ def _gather(context, begin, end):  # type: ignore[no-untyped-def]
         _parts_of_rows(context, begin, end, size)
     else:
         _whole_rows(context, begin, end, size)
+    if load_word(context, STREAMED) != 0:
+        finish_streams()
 
 
 @cache

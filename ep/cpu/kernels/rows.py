@@ -73,18 +73,23 @@ def row_filler(unit: int) -> Any:
     return fill_row
 
 
-@intrinsic
-def prefetch(typing_context: Any, address: Any) -> Any:
-    """Ask for the cache line at `address`, which need not be one that may be read."""
+def _prefetcher(locality: int) -> Any:
+    @intrinsic
+    def prefetch(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer, bits32 = _BYTE.as_pointer(), ir.IntType(32)
+            function_type = ir.FunctionType(ir.VoidType(), [pointer, bits32, bits32, bits32])
+            function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+            builder.call(function, [builder.inttoptr(args[0], pointer), bits32(0), bits32(locality), bits32(1)])
+            return context.get_dummy_value()
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer, bits32 = _BYTE.as_pointer(), ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [pointer, bits32, bits32, bits32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-        builder.call(function, [builder.inttoptr(args[0], pointer), bits32(0), bits32(3), bits32(1)])
-        return context.get_dummy_value()
+        return types.void(types.int64), generate
 
-    return types.void(types.int64), generate
+    return prefetch
+
+
+# ask for the cache line at an address, which need not be one that may be read, in the first or the second cache
+prefetch, prefetch_second = _prefetcher(3), _prefetcher(2)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ep.cpu.device import CpuDevice
-from ep.cpu.kernels import thread_pool
+from ep.cpu.kernels import streaming, thread_pool
 from ep.cpu.kernels.workers import Workers
 
 
@@ -19,3 +19,8 @@ def start(device: CpuDevice) -> int:
     """Start the threads of `device`, and return the address of the task that shares work among them."""
     device.set_pool(workers().address, workers().start)
     return thread_pool.share()
+
+
+def start_streaming(device: CpuDevice) -> None:
+    """Compile what launches need that write past the caches."""
+    device.set_stream(streaming.stream())

@@ -44,6 +44,7 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         return kernels.entry(), kernels.walk(), row_kernel
 
     def _compile_variants(self) -> None:
+        super()._compile_variants()
         from ep.cpu.kernels.expand_rows import compile_writers
 
         compile_writers(self.src_type.itemsize, self.src_type.itemsize)

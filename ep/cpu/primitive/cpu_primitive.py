@@ -53,6 +53,7 @@ class CpuPrimitive(Primitive):
 
     def _compile_variants(self) -> None:
         """Compile what only some launches need, and otherwise compile themselves."""
+        self._set_streaming()
 
     def Prepare(self) -> None:
         with self._compiling():
@@ -70,6 +71,14 @@ class CpuPrimitive(Primitive):
             self._state.set_code(device.settings_address, share, task, argument)
             self._entry = entry
 
+    def _set_streaming(self) -> None:
+        """Compile what launches need that write past the caches, where that has not been done."""
+        with self._compiling():
+            from ep.cpu.kernels import runtime
+
+            device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+            runtime.start_streaming(device)
+
     @contextmanager
     def _compiling(self) -> Iterator[None]:
         """Around all that compiles or imports Numba: one thread at a time, and no fork meanwhile."""
@@ -86,4 +95,7 @@ class CpuPrimitive(Primitive):
             with self._compiling():
                 self._set_entry()
         if self._entry(self._words, *args):
+            self._set_streaming()
+            if self._entry(self._words, *args) == 0:
+                return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

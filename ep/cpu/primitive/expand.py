@@ -33,6 +33,7 @@ class ExpandImpl(CpuPrimitive, Expand):
         return kernels.entry(), kernels.task(), 0
 
     def _compile_variants(self) -> None:
+        super()._compile_variants()
         from ep.cpu.kernels.expand_rows import compile_writers
 
         compile_writers(self.data_type.itemsize)

@@ -1,0 +1,180 @@
+"""Launches that write past the caches: the same bytes as others write, nothing beside them, and by such stores."""
+
+import platform
+import re
+
+import numpy as np
+import pytest
+
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu import caches
+from ep.include.primitive import (
+    BatchGatherFactory,
+    BroadcastElementwiseBinaryFactory,
+    ElementwiseUnaryFactory,
+    ExpandFactory,
+    GatherFactory,
+)
+from tests.subprocesses import run
+
+GUARD = 0x5A
+SHIFTS = (0, 1, 3, 8, 40, 63)  # bytes from the begin of a cache line
+
+
+@pytest.fixture(params=[1, 3])
+def stream(request):
+    """A stream of the device, on so many threads, while every launch writes past the caches that can."""
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    threads = device.GetNumThreads()
+    device.SetNumThreads(request.param)
+    device.set_streamed_from(0)
+    yield device.CreateStream()
+    device.set_streamed_from(caches.streamed_from(threads))
+    device.SetNumThreads(threads)
+
+
+def check(launch, expected, shifts=SHIFTS):
+    """Have `launch(out)` write to memory at several places of cache lines; compare it and what is around it."""
+    expected = np.ascontiguousarray(expected)
+    for shift in shifts:
+        memory = np.full(expected.nbytes + 256, GUARD, np.uint8)
+        start = -memory.ctypes.data % 64 + shift
+        out = memory[start : start + expected.nbytes]
+        launch(out.view(expected.dtype))
+        assert out.tobytes() == expected.tobytes()
+        memory[start : start + expected.nbytes] = GUARD
+        assert (memory == GUARD).all()
+
+
+def numbers(rng, dims, dtype):
+    """Any bytes: they are moved as they are, NaN too."""
+    return rng.integers(0, 256, (*dims, np.dtype(dtype).itemsize), np.uint8).view(dtype)[..., 0]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("dims", [(), (1, 1, 1), (7, 3, 5), (64, 33, 3), (2, 300, 70), (130, 10, 11), (1, 2, 40_000)])
+def test_expand(stream, rng, dims, dtype):
+    primitive = RequirePrimitive(ExpandFactory, DeviceType.kCPU, dtype, 3)
+    for kept in range(2 ** len(dims)):
+        src_dims = tuple(size if kept >> axis & 1 else 1 for axis, size in enumerate(dims))
+        src = numbers(rng, src_dims, dtype)
+        flat = src.reshape(-1)
+        check(
+            lambda out, src_dims=src_dims, flat=flat: primitive.Launch(stream, src_dims, flat, dims, out),
+            np.broadcast_to(src, dims),
+            SHIFTS if kept < 3 else (0, 3),
+        )
+
+
+def test_expand_to_strides_leaves_gaps(stream):
+    primitive = RequirePrimitive(ExpandFactory, DeviceType.kCPU, np.float32, 2)
+    out = np.zeros(100 * 64, np.float32)
+    primitive.Launch(stream, (1, 33), np.arange(33, dtype=np.float32), (100, 33), out, dst_strides=(64, 1))
+    expected = np.zeros((100, 64), np.float32)
+    expected[:, :33] = np.arange(33)
+    assert (out == expected.reshape(-1)).all()
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.uint64])
+@pytest.mark.parametrize("row", [1, 4, 24, 64, 65, 128, 129, 200, 256, 1000, 3072, 9000, 700_000])
+def test_gather(stream, rng, row, index_type):
+    primitive = RequirePrimitive(GatherFactory, DeviceType.kCPU, np.int8, index_type)
+    for count in (1, 5, 300) if row < 10_000 else (1, 2):
+        params = numbers(rng, (50, row), np.int8)
+        indices = rng.integers(0, 53, count).astype(index_type)
+        found = np.where((indices < 50)[:, None], params[np.minimum(indices, 49).astype(np.int64)], 0).astype(np.int8)
+        arguments = 1, 50, row, params.reshape(-1), count, indices
+        check(lambda out, arguments=arguments: primitive.Launch(stream, *arguments, out), found)
+
+
+@pytest.mark.parametrize("row", [3, 64, 300])
+def test_gather_from_a_table_beyond_the_caches(stream, rng, row):
+    """Where rows are fetched before they are moved."""
+    rows = 2**24 // row + 2
+    params = numbers(rng, (rows, row), np.int8)
+    primitive = RequirePrimitive(GatherFactory, DeviceType.kCPU, np.int8, np.int64)
+    for count in (0, 1, 63, 64, 65, 4000):
+        indices = rng.integers(0, rows, count)
+        arguments = 1, rows, row, params.reshape(-1), count, indices
+        check(lambda out, arguments=arguments: primitive.Launch(stream, *arguments, out), params[indices], (0, 1, 63))
+
+
+def test_batch_gather(stream, rng):
+    primitive = RequirePrimitive(BatchGatherFactory, DeviceType.kCPU, np.float32, np.int64)
+    params, indices = numbers(rng, (5, 3, 20, 70), np.float32), rng.integers(0, 20, (5, 17))
+    found = np.stack([params[batch][:, indices[batch]] for batch in range(5)])
+    check(lambda out: primitive.Launch(stream, 5, 3, 20, 70, params.reshape(-1), 17, indices.reshape(-1), out), found)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("count", [0, 1, 7, 4096, 4097, 300_001])
+def test_unary(stream, rng, count, dtype):
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kIdentity, dtype, dtype)
+    src = numbers(rng, (count,), dtype)
+    check(lambda out: primitive.Launch(stream, src, out, count), src)
+    again = src.copy()
+    primitive.Launch(stream, again, again, count)
+    assert again.tobytes() == src.tobytes()
+
+
+@pytest.mark.parametrize("dims", [(1, 1), (3, 5), (70, 3), (500, 700)])
+@pytest.mark.parametrize(("op", "dst_type"), [(BinaryOp.kAdd, np.float32), (BinaryOp.kLessThan, np.bool_)])
+def test_binary(stream, rng, dims, op, dst_type):
+    key = op, np.float32, dst_type, 2
+    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, *key)
+    a, b = rng.normal(size=(dims[0], 1)).astype(np.float32), rng.normal(size=(1, dims[1])).astype(np.float32)
+    check(
+        lambda out: primitive.Launch(stream, a.shape, a.reshape(-1), b.shape, b.reshape(-1), out),
+        a + b if op is BinaryOp.kAdd else a < b,
+    )
+    sums = np.zeros(dims, np.float32)
+    if op is BinaryOp.kAdd:
+        primitive.Launch(stream, dims, sums.reshape(-1), b.shape, b.reshape(-1), sums.reshape(-1))
+        assert (sums == np.broadcast_to(b, dims)).all()
+
+
+def _cache(folder, level, size, processors):
+    folder.mkdir()
+    for name, text in (("level", level), ("size", size), ("shared_cpu_list", processors)):
+        (folder / name).write_text(f"{text}\n")
+
+
+def test_the_last_caches(tmp_path):
+    assert caches.last_caches(2, tmp_path / "nothing") >= 2**24
+    _cache(tmp_path / "index0", 1, "32K", "0")
+    _cache(tmp_path / "index2", 2, "1024K", "0,64")
+    assert caches.last_caches(4, tmp_path) == 2 * 2**20
+    _cache(tmp_path / "index3", 3, "32768K", "0-7,64-71")
+    assert caches.last_caches(16, tmp_path) == 2**25
+    assert caches.last_caches(17, tmp_path) == 2**26
+    assert caches.last_caches(1, tmp_path) == 2**24  # the others, of other guests perhaps, use it too
+    _cache(tmp_path / "index4", "?", "", "")
+    assert caches.last_caches(16, tmp_path) == 2**25
+
+
+COMPILE = """
+from ep.cpu.kernels import compiler, gather_rows, streaming
+from ep.include import DataType
+{call}
+print(compiler._keep[-1]._library.get_asm_str())
+"""
+CALLS = [
+    "streaming.stream()",
+    "gather_rows.mover(DataType.kInt64, 12)",
+    "gather_rows.mover(DataType.kInt64, gather_rows.ANY_SIZE)",
+]
+
+
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64")
+@pytest.mark.parametrize("call", CALLS)
+def test_whole_lines_go_past_the_caches(call, tmp_path):
+    """Compiled in an empty cache: a kernel that was loaded from one has no assembly."""
+    assembly = run(COMPILE.format(call=call), EP_CACHE_DIR=str(tmp_path))
+    assert len(re.findall(r"\tv?movntp[sd]\t%[xyz]mm", assembly)) >= 1
+
+
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64")
+@pytest.mark.parametrize("call", ["gather_walk.task()", "streaming.stream()"])
+def test_tasks_that_stream_end_with_a_fence(call, tmp_path):
+    code = COMPILE.format(call=call).replace("streaming\n", "gather_walk, streaming\n")
+    assert "\tsfence" in run(code, EP_CACHE_DIR=str(tmp_path))
