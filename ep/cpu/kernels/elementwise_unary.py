@@ -13,7 +13,7 @@ from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.parallel import run
 from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, WHICH, beyond_limit
-from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
+from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add, inlined
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.include.data_type import DataType
 from ep.include.primitive.unary_op import UnaryOp
@@ -35,7 +35,7 @@ def row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, attributes: 
 def _row_kernel(op: UnaryOp, src_type: DataType, dst_type: DataType, wide: bool) -> int:
     load, apply, store, read_attributes, apply_any, exceeds, compile_loop = row_functions(op, src_type, dst_type, wide)
 
-    def loop(functor, compile_loop=jit):  # type: ignore[no-untyped-def]
+    def loop(functor, compile_loop=inlined):  # type: ignore[no-untyped-def]
         @compile_loop
         def apply_to(src, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
             for i in range(begin, end):
