@@ -14,7 +14,8 @@ from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
-from ep.cpu.kernels.vector_math.single import exponential, logarithm
+from ep.cpu.kernels.vector_math.lookup import has_register_tables
+from ep.cpu.kernels.vector_math.single import exponential, gate_pieces, logarithm
 from ep.cpu.kernels.vector_math.single import power as single_power
 from ep.cpu.kernels.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
 from ep.include.primitive.binary_op import BinaryOp
@@ -113,12 +114,33 @@ def _gamma(op: UnaryOp, name: str) -> dict[tuple[UnaryOp | BinaryOp, Precision],
     return {(op, precision): Ordinary({name: table[name]}, _is_no_normal) for precision, table in tables.items()}
 
 
+_GATES = {
+    UnaryOp.kGelu: ("gelu", gate_pieces.gelu_of_ordinary, gate_pieces.GELU_LIMIT),
+    UnaryOp.kFastGelu: ("fast_gelu", gate_pieces.fast_gelu_of_ordinary, gate_pieces.GELU_LIMIT),
+    UnaryOp.kQuickGelu: ("quick_gelu", gate_pieces.quick_gelu_of_ordinary, gate_pieces.QUICK_GELU_LIMIT),
+    UnaryOp.kSilu: ("silu", gate_pieces.silu_of_ordinary, gate_pieces.SIGMOID_LIMIT),
+    UnaryOp.kSigmoid: ("sigmoid", gate_pieces.sigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
+    UnaryOp.kLogSigmoid: ("logsigmoid", gate_pieces.logsigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
+}
+
+
+def _gates() -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
+    """What the gates have, where pieces take the place of exponentials."""
+    if not has_register_tables():
+        return {}
+    return {
+        (op, Precision.SINGLE): Ordinary({name: function}, _is_beyond(limit))
+        for op, (name, function, limit) in _GATES.items()
+    }
+
+
 ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
     (UnaryOp.kExp, Precision.SINGLE): Ordinary({"exp": exponential.exp_of_ordinary}, _is_beyond(86.0)),
     (UnaryOp.kExp2, Precision.SINGLE): Ordinary({"exp2": exponential.exp2_of_ordinary}, _is_beyond(125.0)),
     (UnaryOp.kLog, Precision.SINGLE): Ordinary({"log": logarithm.log_of_normal}, _is_no_normal),
     (UnaryOp.kLog2, Precision.SINGLE): Ordinary({"log2": logarithm.log2_of_normal}, _is_no_normal),
     (UnaryOp.kLog10, Precision.SINGLE): Ordinary({"log10": logarithm.log10_of_normal}, _is_no_normal),
+    **_gates(),
     **_gamma(UnaryOp.kLgamma, "lgamma"),
     **_gamma(UnaryOp.kDigamma, "digamma"),
     **_gamma(UnaryOp.kTrigamma, "trigamma"),

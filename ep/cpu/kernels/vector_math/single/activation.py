@@ -37,25 +37,37 @@ def silu(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def quick_exponent(x):  # type: ignore[no-untyped-def]
+    """1.702 x, and its rounding error."""
+    z = fma(x, _SLOPE, ZERO)
+    return z, fma(x, _SLOPE_REST, fma(x, _SLOPE, -z))
+
+
+@inlined
 def quick_gelu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(1.702 x)."""
     x = _at_least(x, _QUICK_LOW)
-    y = select(x > _QUICK_HIGH, _QUICK_HIGH, x)
-    z = fma(y, _SLOPE, ZERO)
-    return gated(x, z, fma(y, _SLOPE_REST, fma(y, _SLOPE, -z)))
+    z, z_rest = quick_exponent(select(x > _QUICK_HIGH, _QUICK_HIGH, x))
+    return gated(x, z, z_rest)
+
+
+@inlined
+def fast_exponent(x):  # type: ignore[no-untyped-def]
+    """2 A (x + B x^3), and its rounding error."""
+    square = fma(x, x, ZERO)
+    square_rest = fma(x, x, -square)
+    factor = fma(square, _D, _C)
+    factor_rest = fma(square, _D, _C - factor) + fma(square, _D_REST, fma(square_rest, _D, _C_REST))
+    z = fma(x, factor, ZERO)
+    return z, fma(x, factor_rest, fma(x, factor, -z))
 
 
 @inlined
 def fast_gelu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(2 A (x + B x^3))."""
     x = _at_least(x, _FAST_LOW)
-    y = select(x > _FAST_HIGH, _FAST_HIGH, x)
-    square = fma(y, y, ZERO)
-    square_rest = fma(y, y, -square)
-    factor = fma(square, _D, _C)
-    factor_rest = fma(square, _D, _C - factor) + fma(square, _D_REST, fma(square_rest, _D, _C_REST))
-    z = fma(y, factor, ZERO)
-    return gated(x, z, fma(y, factor_rest, fma(y, factor, -z)))
+    z, z_rest = fast_exponent(select(x > _FAST_HIGH, _FAST_HIGH, x))
+    return gated(x, z, z_rest)
 
 
 @inlined

@@ -2,14 +2,17 @@
 
 from typing import Any, Final
 
+from ep.cpu.kernels.vector_math.lookup import has_register_tables
 from ep.cpu.kernels.vector_math.single import (
     activation,
     error_function,
     exponential,
+    gate_pieces,
     hyperbolic,
     inverse_hyperbolic,
     inverse_trigonometric,
     logarithm,
+    odd_pieces,
     power,
     root,
     sigmoid,
@@ -17,7 +20,7 @@ from ep.cpu.kernels.vector_math.single import (
     trigonometric,
 )
 
-SINGLE: Final[dict[str, Any]] = {
+_COMPUTED: Final[dict[str, Any]] = {
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
@@ -50,4 +53,16 @@ SINGLE: Final[dict[str, Any]] = {
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
 }
+_LOOKED_UP: Final[dict[str, Any]] = {
+    "tanh": odd_pieces.tanh,
+    "erf": odd_pieces.erf,
+    "gelu": gate_pieces.gelu,
+    "fast_gelu": gate_pieces.fast_gelu,
+    "quick_gelu": gate_pieces.quick_gelu,
+    "silu": gate_pieces.silu,
+    "sigmoid": gate_pieces.sigmoid,
+    "logsigmoid": gate_pieces.logsigmoid,
+}
+
+SINGLE: Final[dict[str, Any]] = _COMPUTED | _LOOKED_UP if has_register_tables() else _COMPUTED
 """float32 to float32; sin, cos and tan only up to their LIMIT."""

@@ -1,0 +1,127 @@
+"""Writes the constants of `ep/cpu/kernels/vector_math/single/pieces.py`: polynomials on pieces of an axis.
+
+python -m tools.table_coefficients
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import fill
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+FOLDER = Path(__file__).parents[1] / "ep/cpu/kernels/vector_math/single"
+HEAD = '''"""Polynomials on the pieces of an axis, written by `tools/table_coefficients.py`.
+
+Of each function: the centres of the pieces, and the coefficients in the distance from them, the constant ones first.
+"""
+
+from typing import Final
+
+'''
+_ENTRIES, _CANDIDATES = 32, 20_000
+
+Values = NDArray[np.float64]
+FAST, CUBIC = 1.5957691216057308, 0.044714998453855515  # 2 A and B of fast_gelu
+
+
+class Pieces(NamedTuple):
+    """A function on pieces, entry i on [lower[i], upper[i]].
+
+    linear: in the first so many pieces the centre is 0 and the polynomial, without a constant, is that of f(x) - x.
+    """
+
+    function: Callable[[Values], Values]
+    lower: Values
+    upper: Values
+    degree: int
+    linear: int = 0
+
+
+def _good_centre(function: Callable[[Values], Values], lower: float, upper: float) -> float:
+    """A float32 number near the middle, where the function is very nearly a float32 number."""
+    width = upper - lower
+    candidates = np.linspace(lower + 0.49 * width, lower + 0.51 * width, _CANDIDATES).astype(np.float32)
+    values = function(candidates.astype(np.float64))
+    rounded = values.astype(np.float32)
+    return float(candidates[np.argmin(np.abs(values - rounded) / np.spacing(np.abs(rounded)))])
+
+
+def _fit(pieces: Pieces, i: int) -> tuple[float, list[float]]:
+    """The centre and the coefficients of piece i, each rounded before those after it are chosen."""
+    lower, upper, count = pieces.lower[i], pieces.upper[i], pieces.degree + 1
+    centre = 0.0 if i < pieces.linear else _good_centre(pieces.function, lower, upper)
+    nodes = np.cos(np.pi * (np.arange(4 * count) + 0.5) / (4 * count))
+    x = (lower + upper) / 2 + (upper - lower) / 2 * nodes
+    t, want = x - centre, pieces.function(x)
+    weight = 1.0 / np.abs(want)
+    chosen: list[float] = [0.0 if i < pieces.linear else float(np.float32(pieces.function(np.array([centre]))[0]))]
+    rest = want - (x if i < pieces.linear else chosen[0])
+    scale = float(np.abs(t).max())
+    while len(chosen) < count:
+        powers = (t / scale)[:, None] ** np.arange(len(chosen), count)
+        solved = np.linalg.lstsq(powers * weight[:, None], rest * weight, rcond=None)[0]
+        chosen.append(float(np.float32(solved[0] / scale ** len(chosen))))
+        rest = rest - chosen[-1] * t ** (len(chosen) - 1)
+    return centre, chosen
+
+
+def _rows(pieces: Pieces) -> NDArray[np.float32]:
+    """The centres, and the coefficients by degree."""
+    fitted = [_fit(pieces, i) for i in range(_ENTRIES)]
+    return np.array([[centre, *chosen] for centre, chosen in fitted]).T.astype(np.float32)
+
+
+def _quarters_of_octaves(first: float) -> tuple[Values, Values]:
+    """Four pieces to each octave from `first` on, the lowest piece from 0 on."""
+    edges = first * 2.0 ** (np.arange(_ENTRIES + 1) // 4) * (1 + np.arange(_ENTRIES + 1) % 4 / 4)
+    return np.concatenate([[0.0], edges[1:-1]]), edges[1:]
+
+
+def _equal(width: float, first: int = 0) -> tuple[Values, Values]:
+    """Pieces around the multiples of `width`, from number `first` on, and from 0 on."""
+    edges = (np.arange(first, first + _ENTRIES + 1) - 0.5) * width
+    return np.maximum(edges[:-1], 0.0), edges[1:]
+
+
+def _sigmoid_of_minus(y: Values) -> Values:
+    return 1.0 / (1.0 + np.exp(y))
+
+
+MODULES: dict[str, dict[str, Pieces]] = {
+    "odd_coefficients": {
+        "TANH": Pieces(np.tanh, *_quarters_of_octaves(2.0**-4), 5, linear=1),
+        "ERF": Pieces(special.erf, *_equal(1 / 8), 5, linear=2),
+    },
+    "gate_coefficients": {
+        # the share of |x| that is taken off max(x, 0)
+        "GELU": Pieces(lambda a: special.erfc(a / math.sqrt(2)) / 2, *_equal(1 / 6.375), 6),
+        "GELU_TAIL": Pieces(lambda a: a * special.erfcx(a / math.sqrt(2)) / 2, *_equal(1 / 3, 14), 4),
+        "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
+        "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(1.702 * a), *_equal(1 / 4), 5),
+        "SIGMOID": Pieces(_sigmoid_of_minus, *_equal(3 / 8), 5),
+        "LOG_SIGMOID": Pieces(lambda a: np.log1p(np.exp(-a)), *_equal(3 / 8), 5),
+    },
+}
+
+
+def _text(name: str, rows: NDArray[np.float32]) -> str:
+    """The rows as a constant of Python."""
+    lines = [", ".join(str(number) for number in row) + "," for row in rows]
+    filled = [fill(line, 119, initial_indent=" " * 8, subsequent_indent=" " * 8) for line in lines]
+    return "\n".join([f"{name}: Final = (", *(f"    (\n{line}\n    )," for line in filled), ")"]) + "\n"
+
+
+def main() -> None:
+    for module, functions in MODULES.items():
+        tables = [_text(name, _rows(pieces)) for name, pieces in functions.items()]
+        (FOLDER / f"{module}.py").write_text(HEAD + "# fmt: off\n" + "".join(tables))
+
+
+if __name__ == "__main__":
+    main()
