@@ -11,6 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.gather_walk import FIRST_ROW, LOW, NUM_VALID, PARAMS_BYTES, ROW_BYTES, STREAMED
@@ -25,6 +28,8 @@ from ep.include.data_type import DataType
 _CACHE_LINE = 64
 _AHEAD = 64  # how many rows before it is moved a row is fetched
 _AHEAD_BYTES = 2**15  # that are fetched at most before they are moved: a part of the second cache
+_SHORT = 16  # bytes of a row, up to which indices are checked in blocks
+_BLOCK = 16  # rows
 _CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
 _LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches what is left of a longer one
 
@@ -39,9 +44,9 @@ def mover(indices_type: DataType, of_class: int) -> int:
     if of_class == ANY_SIZE:
         move_rows = _move_bytes(find)
     elif of_class == row_class(_CACHE_LINE):
-        move_rows = _move_lines(find)
+        move_rows = _move_lines(indices_type, find)
     else:
-        move_rows = _move_units(find, of_class)
+        move_rows = _move_units(indices_type, find, of_class)
     return compile_task(f"gather.{indices_type.name}.{of_class}", move_rows, 6)
 
 
@@ -59,10 +64,41 @@ def _row_finder(indices_type: DataType) -> Any:
     return find
 
 
-def _move_units(find: Any, of_class: int) -> Callable[..., None]:
+@cache
+def _checker(indices_type: DataType) -> Any:
+    """A function all_valid(indices, begin, low, num_valid): whether there are rows for the block of indices there."""
+    storage, word = ir.IntType(8 * indices_type.itemsize), ir.IntType(64)
+
+    @intrinsic
+    def all_valid(typing_context: Any, indices: Any, begin: Any, low: Any, num_valid: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def all_lanes(value: Any) -> Any:
+                lanes = ir.VectorType(word, _BLOCK)
+                first = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.IntType(32)(0))
+                zeros = ir.Constant(ir.VectorType(ir.IntType(32), _BLOCK), None)
+                return builder.shuffle_vector(first, first, zeros)
+
+            place = builder.gep(builder.inttoptr(args[0], storage.as_pointer()), [args[1]])
+            pointer = builder.bitcast(place, ir.VectorType(storage, _BLOCK).as_pointer())
+            values = builder.load(pointer, align=1)
+            if indices_type.itemsize < 8:
+                extend = builder.zext if indices_type.dtype.kind == "u" else builder.sext
+                values = extend(values, ir.VectorType(word, _BLOCK))
+            rows = builder.sub(values, all_lanes(args[2]))
+            valid = builder.icmp_unsigned("<", rows, all_lanes(args[3]))
+            return builder.icmp_signed("==", builder.bitcast(valid, ir.IntType(_BLOCK)), ir.IntType(_BLOCK)(-1))
+
+        return types.boolean(*[types.int64] * 4), generate
+
+    return all_valid
+
+
+def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..., None]:
     """Rows of up to 128 bytes, each in one or two units."""
     bits, in_two = (of_class + 1) // 2, of_class % 2
     unit = 2 ** (bits - in_two)
+    if unit <= _SHORT and not in_two:
+        return _move_blocks(find, _checker(indices_type), unit)
     move = _two_units(unit) if in_two else _one_unit(unit)
     # long rows are fetched to the second cache: the first has buffers for few lines on their way
     fetch = prefetch if bits <= 4 else prefetch_second
@@ -86,9 +122,38 @@ def _move_units(find: Any, of_class: int) -> Callable[..., None]:
     return move_rows
 
 
-def _move_lines(find: Any) -> Callable[..., None]:
+def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
+    """Rows of one short unit, in blocks of which all indices are checked first, several at a time."""
+    copy_unit, copy_unit_or_zero = unit_functions(unit)
+
+    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
+        first_row, begin, end = load_word(context, FIRST_ROW), 0, count & -_BLOCK
+        ahead = _AHEAD if load_word(context, PARAMS_BYTES) > _CACHED else count
+        while begin < end:
+            stop = begin + _BLOCK
+            for i in range(begin + ahead, min(stop + ahead, count)):
+                row, _ = find(indices, i, low, num_valid, first_row)
+                prefetch(params + row * unit)
+            if all_valid(indices, begin, low, num_valid):
+                for i in range(begin, stop):
+                    row, _ = find(indices, i, low, num_valid, first_row)
+                    copy_unit(out, i, params, row)
+            else:
+                for i in range(begin, stop):
+                    row, valid = find(indices, i, low, num_valid, first_row)
+                    copy_unit_or_zero(out, i, params, row, valid)
+            begin = stop
+        for i in range(end, count):
+            row, valid = find(indices, i, low, num_valid, first_row)
+            copy_unit_or_zero(out, i, params, row, valid)
+
+    return move_rows
+
+
+def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
     """Rows of the size of a cache line."""
-    copy_lines = jit(_move_units(find, row_class(_CACHE_LINE)))
+    copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
         if load_word(context, STREAMED) == 0 or out & (_CACHE_LINE - 1) != 0:
