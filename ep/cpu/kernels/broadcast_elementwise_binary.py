@@ -248,10 +248,9 @@ def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
     store_word(context, _DST, dst)
     store_word(context, _STATE, state)
     store_word(context, _PLAN, plan)
-    # reads take turns with streams, and where they are as many, that takes as long as it saves; nor in place
-    grain, read_bytes = load_word(state, GRAIN), (count0 + count1) * src_size
-    streamed_size = dst_size if read_bytes < count * dst_size else 0
-    return run_writing(state, load_word(state, TASK), context, count, streamed_size, read_bytes, grain)
+    streamed_size = 0 if dst in (src0, src1) else dst_size  # in place, lines are fetched anyhow
+    operands = src0, count0, src_size, src1, count1, src_size
+    return run_writing(state, load_word(state, TASK), context, count, streamed_size, operands, load_word(state, GRAIN))
 
 
 @cache

@@ -114,9 +114,9 @@ def _entry(state_, src_, dst_, count_):  # type: ignore[no-untyped-def]
     store_word(context, _SRC, src)
     store_word(context, _DST, dst)
     store_word(context, _STATE, state)
-    streamed_size = 0 if src == dst else dst_size
-    grain = load_word(state, GRAIN)
-    return run_writing(state, load_word(state, TASK), context, count, streamed_size, count * src_size, grain)
+    streamed_size = 0 if src == dst else dst_size  # in place, lines are fetched anyhow
+    operands = src, count, src_size, 0, 0, 0
+    return run_writing(state, load_word(state, TASK), context, count, streamed_size, operands, load_word(state, GRAIN))
 
 
 @cache

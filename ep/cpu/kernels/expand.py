@@ -71,7 +71,8 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
     context = stack_words(CONTEXT_WORDS)
     store_words(context, dst, src, plan)
     count, unit = load_word(plan, COUNT), load_word(plan, STREAMED)
-    return run_writing(state, load_word(state, TASK), context, count, unit, src_count * size, load_word(plan, GRAIN))
+    operands = src, src_count, size, 0, 0, 0
+    return run_writing(state, load_word(state, TASK), context, count, unit, operands, load_word(plan, GRAIN))
 
 
 @cache

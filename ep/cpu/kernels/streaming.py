@@ -18,7 +18,7 @@ from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import copy_bytes, load_word, stack_words, store_word, store_words
 from ep.cpu.kernels.parallel import call_task, run
-from ep.cpu.kernels.rows import copy_short_row
+from ep.cpu.kernels.rows import copy_short_row, prefetch_second
 from ep.cpu.launch_state import SETTINGS, STREAM, STREAMED_FROM
 
 DST: Final = 0
@@ -28,10 +28,13 @@ CONTEXT_WORDS: Final = 6
 
 # words of the context of the task that streams
 _TASK, _CONTEXT, _SIZE = 0, 1, 2
+_READ = 3  # twice: the address of what is read in the order of dst, and bytes of an element, 0 for nothing
+_STREAM_WORDS = _READ + 4
 
 _LINE: Final = 64
 _UNROLLED: Final = 4 * _LINE
-_TILE: Final = 4096  # bytes that are written to the first cache, then streamed: 8192 take 0 to 10 % longer
+_TILE: Final = 2048  # bytes that are written to the first cache, then streamed
+_AHEAD: Final = 4096  # bytes of dst before whose turn the operands are fetched: the processor stops at ends of pages
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
@@ -115,11 +118,16 @@ def _stream(context, begin, end):  # type: ignore[no-untyped-def]
     own, tile = stack_words(CONTEXT_WORDS), stack_words(_TILE_WORDS)
     tile += -tile & (_LINE - 1)
     copy_bytes(own, load_word(context, _CONTEXT), 8 * CONTEXT_WORDS)
-    dst, per_tile = load_word(own, DST), _TILE // size
+    dst, per_tile, ahead = load_word(own, DST), _TILE // size, _AHEAD // size
     # tiles end where lines do, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
+        for operand in range(2):
+            read_size = load_word(context, _READ + 2 * operand + 1)
+            fetched = load_word(context, _READ + 2 * operand) + (begin + ahead) * read_size
+            for offset in range(0, (stop - begin) * read_size, _LINE):
+                prefetch_second(fetched + offset)
         store_word(own, DST, tile - begin * size)  # the task adds the place of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
@@ -135,15 +143,18 @@ def stream() -> int:
 
 
 @jit
-def run_writing(state, task, context, count, size, read_bytes, grain):  # type: ignore[no-untyped-def]
+def run_writing(state, task, context, count, size, operands, grain):  # type: ignore[no-untyped-def]
     """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
 
     size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps, and must write to it directly.
+    operands: address, elements and bytes of an element of two operands; those of `count` elements are read in order.
     Returns 1, and has run nothing, where the task that streams is needed and has not been compiled yet.
     """
-    settings, streamed = load_word(state, SETTINGS), stack_words(3)
-    if size != 0 and count * size + read_bytes > load_word(settings, STREAMED_FROM):
-        store_words(streamed, task, context, size)
+    settings, streamed = load_word(state, SETTINGS), stack_words(_STREAM_WORDS)
+    src0, count0, size0, src1, count1, size1 = operands
+    if size != 0 and count * size + count0 * size0 + count1 * size1 > load_word(settings, STREAMED_FROM):
+        in_order0, in_order1 = size0 if count0 == count else 0, size1 if count1 == count else 0
+        store_words(streamed, task, context, size, src0, in_order0, src1, in_order1)
         task, context = load_word(settings, STREAM), streamed
         if task == 0:
             return 1
