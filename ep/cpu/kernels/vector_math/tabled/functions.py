@@ -11,8 +11,8 @@ TABLED: Final[dict[str, Any]] = {
     **{name: getattr(logarithm, name) for name in ("log", "log2", "log10", "log1p")},
     **{name: getattr(trigonometric, name) for name in ("sin", "cos", "tan")},
     **{name: getattr(activation, name) for name in ("silu", "quick_gelu", "fast_gelu")},
-    "tanh": hyperbolic.tanh,
-    "sigmoid": sigmoid.sigmoid,
+    **{name: getattr(hyperbolic, name) for name in ("tanh", "asinh", "acosh", "atanh")},
+    **{name: getattr(sigmoid, name) for name in ("sigmoid", "softplus", "logsigmoid")},
 }
 """float64 to float64."""
 
