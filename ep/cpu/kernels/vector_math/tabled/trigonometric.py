@@ -40,15 +40,15 @@ def _turned(by: int) -> tuple[list[float], list[float]]:
     return high, low
 
 
-def _tables(by: int, sign: float) -> tuple[Any, Any]:
-    """The look-ups of those sines; of the low parts what is to be taken away."""
+def _tables(by: int) -> tuple[Any, Any]:
+    """The look-ups of those sines, and of what they have too much."""
     high, low = _turned(by)
-    return table([sign * y for y in high], np.float64), table([-sign * y for y in low], np.float64)
+    return table(high, np.float64), table([-y for y in low], np.float64)
 
 
-_sine, _sine_lost = _tables(0, 1.0)
-_cosine, _cosine_lost = _tables(8, 1.0)
-_minus_sine, _ = _tables(16, 1.0)
+_sine, _sine_lost = _tables(0)
+_cosine, _cosine_lost = _tables(8)
+_minus_sine, _ = _tables(16)
 
 # (1 - sin(sqrt z) / sqrt z) / z, (1 - cos(sqrt z)) / z and (tan(sqrt z) / sqrt z - 1) / z on 0 <= z <= (pi/32)^2, good
 # to 2^-67, 2^-64 and 2^-59 of 1: least squares on Chebyshev nodes, coefficients rounded one by one from the first.
