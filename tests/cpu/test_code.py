@@ -9,6 +9,7 @@ from llvmlite import binding as llvm
 
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import IN_SINGLE
+from ep.cpu.kernels.vector_math.lookup import has_register_tables
 from ep.include import DataType
 from tests.subprocesses import run
 
@@ -148,6 +149,20 @@ def test_elementary_functions_are_packed(texts, op, data_type):
     # with one x for all of dy, the function of x is no part of the loop
     assert len(packed) >= (2 if isinstance(op, BinaryOp) else 1)
     assert not any("call" in loop for loop in packed)
+
+
+BY_TABLES = [UnaryOp.kExp, UnaryOp.kLog1p, UnaryOp.kSin, UnaryOp.kTan, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kSilu]
+
+
+@pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512")
+@pytest.mark.parametrize("op", BY_TABLES, ids=lambda op: op.name)
+def test_tables_of_float64_are_in_registers(texts, op):
+    assembly, _ = kernel(texts, op, T.kDouble, T.kDouble)
+    packed = [loop for loop in innermost_loops(assembly) if re.search(r"\tvfn?m(?:add|sub)\d+pd\t.*zmm", loop)]
+    assert packed
+    for loop in packed:
+        assert re.search(r"\tvperm[it]2pd\t", loop)
+        assert "call" not in loop
 
 
 def test_double_arithmetic_would_be_found(texts):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ep.cpu.kernels.jit import OUTER
-from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
+from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_GENERIC, EXP_LOG_NARROW
 
 LONG = np.longdouble
 COUNT = 50_000
@@ -41,9 +41,13 @@ BOUNDS = {
     "logsigmoid": 1.50,
 }
 NARROW_BOUNDS = {"exp": 0.54, "exp2": 0.55, "log": 0.52, "sinh": 0.51, "cosh": 0.51, "softplus": 0.80}
-TABLES = [(name, EXP_LOG, np.float64) for name in BOUNDS] + [
-    (name, EXP_LOG_NARROW, np.float32) for name in NARROW_BOUNDS
+# those of any processor, and those by tables of this one
+IN_FLOAT64 = [pytest.param(name, EXP_LOG_GENERIC, id=name) for name in BOUNDS]
+IN_FLOAT64 += [
+    pytest.param(name, EXP_LOG, id=f"{name}-tables") for name in BOUNDS if EXP_LOG[name] is not EXP_LOG_GENERIC[name]
 ]
+TABLES = [pytest.param(*one.values, np.float64, id=one.id) for one in IN_FLOAT64]
+TABLES += [pytest.param(name, EXP_LOG_NARROW, np.float32, id=f"{name}-float32") for name in NARROW_BOUNDS]
 
 pytestmark = pytest.mark.skipif(np.finfo(LONG).nmant < 63, reason="the references need a long double")
 
@@ -66,7 +70,7 @@ REFERENCES = {
 
 def compiled(function, real_type=np.float64):
     """`function` on arrays of `real_type`, computed in float64."""
-    if function is EXP_LOG["pow"] or function is EXP_LOG_NARROW["pow"]:
+    if function in (EXP_LOG_GENERIC["pow"], EXP_LOG["pow"], EXP_LOG_NARROW["pow"]):
 
         @numba.njit(**OUTER)
         def binary(x, y, result):
@@ -116,10 +120,10 @@ def ulp_errors(result, exact):
     return np.where((result == 0) & (exact == 0) & (np.signbit(result) != np.signbit(exact)), np.inf, errors)
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-def test_float64_is_within_its_bound(name):
+@pytest.mark.parametrize(("name", "functions"), IN_FLOAT64)
+def test_float64_is_within_its_bound(name, functions):
     x = samples(name)
-    result = compiled(EXP_LOG[name])(x)
+    result = compiled(functions[name])(x)
     with np.errstate(all="ignore"):
         errors = ulp_errors(result, REFERENCES[name](x.astype(LONG)))
     worst = np.argmax(errors)
@@ -158,9 +162,10 @@ def _pow_samples():
     return x, y
 
 
-def test_pow_is_within_its_bound():
+@pytest.mark.parametrize("functions", [EXP_LOG_GENERIC, EXP_LOG], ids=["generic", "tables"])
+def test_pow_is_within_its_bound(functions):
     x, y = _pow_samples()
-    result = compiled(EXP_LOG["pow"])(x, y)
+    result = compiled(functions["pow"])(x, y)
     worst = 0.0
     with mpmath.workprec(200):
         for a, b, got in zip(x.tolist(), y.tolist(), result.tolist(), strict=True):
@@ -183,7 +188,9 @@ def test_pow_of_float32_is_within_its_bound():
         assert ulp_errors(result, x.astype(LONG) ** y.astype(LONG)).max() <= 0.55
 
 
-@pytest.mark.parametrize(("table", "real_type"), [(EXP_LOG, np.float64), (EXP_LOG_NARROW, np.float32)])
+@pytest.mark.parametrize(
+    ("table", "real_type"), [(EXP_LOG_GENERIC, np.float64), (EXP_LOG, np.float64), (EXP_LOG_NARROW, np.float32)]
+)
 def test_pow_follows_the_rules_of_c(table, real_type):
     libm = ctypes.CDLL(ctypes.util.find_library("m"))
     libm.pow.restype, libm.pow.argtypes = ctypes.c_double, [ctypes.c_double] * 2
@@ -196,9 +203,9 @@ def test_pow_follows_the_rules_of_c(table, real_type):
     assert errors[worst] <= 2, (x[worst], y[worst])
 
 
-@pytest.mark.parametrize("name", EXP_LOG)
+@pytest.mark.parametrize("name", EXP_LOG_GENERIC)
 def test_a_loop_has_no_calls(name):
-    function = EXP_LOG[name]
+    function = EXP_LOG_GENERIC[name]
     binary = name == "pow"
 
     @numba.njit(**OUTER)

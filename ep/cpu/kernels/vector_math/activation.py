@@ -40,23 +40,35 @@ def _product(a, a_rest, b, b_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def silu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which silu(x) is made."""
+    x = at_least(x, VANISHED)
+    return x, select(x > ENOUGH, ENOUGH, x), 0.0
+
+
+@inlined
 def silu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(x)."""
-    y = at_least(x, VANISHED)
-    return gated(y, select(y > ENOUGH, ENOUGH, y), 0.0)
+    return gated(*silu_terms(x))
+
+
+@inlined
+def quick_gelu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which quick_gelu(x) is made."""
+    x = at_least(x, _QUICK_LOW)
+    z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
+    return x, z, z_rest
 
 
 @inlined
 def quick_gelu(x):  # type: ignore[no-untyped-def]
     """x sigmoid(1.702 x)."""
-    x = at_least(x, _QUICK_LOW)
-    z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
-    return gated(x, z, z_rest)
+    return gated(*quick_gelu_terms(x))
 
 
 @inlined
-def fast_gelu(x):  # type: ignore[no-untyped-def]
-    """x sigmoid(2 A (x + B x^3))."""
+def fast_gelu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which fast_gelu(x) is made."""
     x = at_least(x, _FAST_LOW)
     y = select(x > _FAST_HIGH, _FAST_HIGH, x)
     square, square_rest = _product(y, 0.0, y, 0.0)
@@ -64,7 +76,13 @@ def fast_gelu(x):  # type: ignore[no-untyped-def]
     factor, factor_rest = _sum(1.0, cubic)
     z, z_rest = _product(y, 0.0, factor, factor_rest + cubic_rest)
     z, z_rest = _product(z, z_rest, _TWO_A, _TWO_A_REST)
-    return gated(x, z, z_rest)
+    return x, z, z_rest
+
+
+@inlined
+def fast_gelu(x):  # type: ignore[no-untyped-def]
+    """x sigmoid(2 A (x + B x^3))."""
+    return gated(*fast_gelu_terms(x))
 
 
 @inlined

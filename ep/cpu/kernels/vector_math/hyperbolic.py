@@ -1,5 +1,7 @@
 """sinh, cosh, tanh, asinh, acosh and atanh in float64."""
 
+from typing import Any
+
 from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
 from ep.cpu.kernels.vector_math.exponential import LN2_HIGH, LN2_LOW, LOG2_E, SHIFT
 from ep.cpu.kernels.vector_math.half_tangent import quotient, reduced, tangent_rest
@@ -86,49 +88,55 @@ def cosh(x):  # type: ignore[no-untyped-def]
     return (plus + fma(plus, c, minus * (r + s))) * _scale(a)
 
 
-@inlined
-def asinh(x):  # type: ignore[no-untyped-def]
-    """ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) where 1 does not count."""
-    a = fabs(x)
-    big = a > 2.0**28
-    square = fma(a, a, 0.0)
-    w = 1.0 + square
-    part = w - 1.0
-    w_low = ((1.0 - (w - part)) + (square - part)) + fma(a, a, -square)
-    root = sqrt(w)
-    root_low = (fma(-root, root, w) + w_low) * (0.5 / root)
-    u = root + a
-    low = ((root - u) + a) + root_low
-    y = log_sum(select(big, a, u), select(big, 0.0, low), select(big, 1.0, 0.0))
-    return select(a < _INF, select(a < 2.0**-28, x, copysign(y, x)), x)
+def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
+    """asinh, acosh and atanh, made of log_sum(u, low, k), ln(2^k (u + low))."""
+
+    @inlined
+    def asinh(x):  # type: ignore[no-untyped-def]
+        """ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) where 1 does not count."""
+        a = fabs(x)
+        big = a > 2.0**28
+        square = fma(a, a, 0.0)
+        w = 1.0 + square
+        part = w - 1.0
+        w_low = ((1.0 - (w - part)) + (square - part)) + fma(a, a, -square)
+        root = sqrt(w)
+        root_low = (fma(-root, root, w) + w_low) * (0.5 / root)
+        u = root + a
+        low = ((root - u) + a) + root_low
+        y = log_sum(select(big, a, u), select(big, 0.0, low), select(big, 1.0, 0.0))
+        return select(a < _INF, select(a < 2.0**-28, x, copysign(y, x)), x)
+
+    @inlined
+    def acosh(x):  # type: ignore[no-untyped-def]
+        """ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) where 1 does not count."""
+        big = x > 2.0**28
+        square = fma(x, x, 0.0)
+        w = square - 1.0
+        part = w + 1.0
+        w_low = (square - part) - (w - (part - 1.0)) + fma(x, x, -square)
+        root = sqrt(w + w_low)
+        root_low = (fma(-root, root, w) + w_low) * select(root > 0.0, 0.5 / root, 0.0)
+        u = x + root
+        low = ((x - u) + root) + root_low
+        y = log_sum(select(big, x, u), select(big, 0.0, low), select(big, 1.0, 0.0))
+        return select(x < _INF, select(x >= 1.0, y, _NAN), x)
+
+    @inlined
+    def atanh(x):  # type: ignore[no-untyped-def]
+        """ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of the difference, the quotient and the sum."""
+        a = fabs(x)
+        bottom = 1.0 - a
+        inverse = 1.0 / bottom
+        q = (a + a) * inverse
+        q_low = fma(-q, (1.0 - bottom) - a, fma(-q, bottom, a + a)) * inverse
+        u = 1.0 + q
+        part = u - 1.0
+        y = 0.5 * log_sum(u, ((1.0 - (u - part)) + (q - part)) + q_low, 0.0)
+        y = select(a < 1.0, y, select(a == 1.0, _INF, _NAN))
+        return select(a < 2.0**-28, x, copysign(y, x))
+
+    return asinh, acosh, atanh
 
 
-@inlined
-def acosh(x):  # type: ignore[no-untyped-def]
-    """ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) where 1 does not count."""
-    big = x > 2.0**28
-    square = fma(x, x, 0.0)
-    w = square - 1.0
-    part = w + 1.0
-    w_low = (square - part) - (w - (part - 1.0)) + fma(x, x, -square)
-    root = sqrt(w + w_low)
-    root_low = (fma(-root, root, w) + w_low) * select(root > 0.0, 0.5 / root, 0.0)
-    u = x + root
-    low = ((x - u) + root) + root_low
-    y = log_sum(select(big, x, u), select(big, 0.0, low), select(big, 1.0, 0.0))
-    return select(x < _INF, select(x >= 1.0, y, _NAN), x)
-
-
-@inlined
-def atanh(x):  # type: ignore[no-untyped-def]
-    """ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of the difference, the quotient and the sum."""
-    a = fabs(x)
-    bottom = 1.0 - a
-    inverse = 1.0 / bottom
-    q = (a + a) * inverse
-    q_low = fma(-q, (1.0 - bottom) - a, fma(-q, bottom, a + a)) * inverse
-    u = 1.0 + q
-    part = u - 1.0
-    y = 0.5 * log_sum(u, ((1.0 - (u - part)) + (q - part)) + q_low, 0.0)
-    y = select(a < 1.0, y, select(a == 1.0, _INF, _NAN))
-    return select(a < 2.0**-28, x, copysign(y, x))
+asinh, acosh, atanh = area_functions(log_sum)

@@ -66,13 +66,13 @@ def _function(module: Any, entries: Any) -> Any:
     stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
     stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
 
-    function = _new(module, name, real, integer, "noinline")
+    function = new_function(module, name, real, [integer], "noinline")
     builder = ir.IRBuilder(function.append_basic_block())
     place = builder.and_(function.args[0], integer(len(entries) - 1))
     builder.ret(builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True)))
 
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
-    twin = _new(module, f"{name}.vector", vector, indices, "alwaysinline")
+    twin = new_function(module, f"{name}.vector", vector, [indices], "alwaysinline")
     builder = ir.IRBuilder(twin.append_basic_block())
     halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
     permutation = ir.FunctionType(vector, [vector, indices, vector])
@@ -81,12 +81,13 @@ def _function(module: Any, entries: Any) -> Any:
 
     # llvmlite knows no attributes with values
     set.add(function.attributes, f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}v_{name}({twin.name})"')
-    _keep(module, twin)
+    keep(module, twin)
     return function
 
 
-def _new(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any:
-    function = ir.Function(module, ir.FunctionType(result, [argument]), name)
+def new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
+    """A function, still empty, of arguments that it does not change, nor anything else; the same in every module."""
+    function = ir.Function(module, ir.FunctionType(result, arguments), name)
     function.linkage = "linkonce_odr"
     for attribute in (inline, "nounwind", "readnone"):
         function.attributes.add(attribute)
@@ -94,7 +95,7 @@ def _new(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any
     return function
 
 
-def _keep(module: Any, function: Any) -> None:
+def keep(module: Any, function: Any) -> None:
     """Keep LLVM from dropping `function`, which nothing calls before loops are vectorised."""
     byte = ir.IntType(8).as_pointer()
     used, kept = module.globals.get(_USED), [function.bitcast(byte)]

@@ -1,5 +1,7 @@
 """sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
 
+from typing import Any
+
 from ep.cpu.kernels.vector_math.bits import both, either, fabs, fma, from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.exponential import exp, exp_reduced
 from ep.cpu.kernels.vector_math.inlined import inlined
@@ -53,13 +55,26 @@ def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
     return (x / (one + fma(r + s, power, one_rest))) * unit
 
 
-@inlined
-def softplus(x):  # type: ignore[no-untyped-def]
-    """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); NaN through max(x, 0)."""
-    e = exp(-fabs(x))
-    u = 1.0 + e
-    y = log_sum(u, e - (u - 1.0), 0.0)
-    return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
+def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
+    """softplus and logsigmoid, made of exp and log_sum(u, low, k), ln(2^k (u + low))."""
+
+    @inlined
+    def softplus(x):  # type: ignore[no-untyped-def]
+        """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); NaN through max(x, 0)."""
+        e = exp(-fabs(x))
+        u = 1.0 + e
+        y = log_sum(u, e - (u - 1.0), 0.0)
+        return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
+
+    @inlined
+    def logsigmoid(x):  # type: ignore[no-untyped-def]
+        """ln(sigmoid(x)) = -softplus(-x)."""
+        return -softplus(-x)
+
+    return softplus, logsigmoid
+
+
+softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 
 @inlined
@@ -92,9 +107,3 @@ def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
     quotient += select(fabs(missing) < _INF, missing, 0.0)
     over = either(z - threshold + rest > 0.0, z == _INF)
     return select(over, x, scaled(quotient, select(apart, n, 0)))
-
-
-@inlined
-def logsigmoid(x):  # type: ignore[no-untyped-def]
-    """ln(sigmoid(x)) = -softplus(-x)."""
-    return -softplus(-x)

@@ -3,19 +3,23 @@
 from typing import Any, Final
 
 from ep.cpu.kernels.vector_math import exponential, hyperbolic, logarithm, narrow, power, sigmoid
+from ep.cpu.kernels.vector_math.tabled.functions import with_tables
 
 _NAMES = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow"),
     *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "softplus", "logsigmoid"),
 )
 
-EXP_LOG: Final[dict[str, Any]] = {
+EXP_LOG_GENERIC: Final[dict[str, Any]] = {
     name: getattr(module, name)
     for module in (exponential, logarithm, power, hyperbolic, sigmoid)
     for name in _NAMES
     if getattr(module, name, None) is not None and getattr(module, name).__module__ == module.__name__
 }
-"""float64 to float64."""
+"""float64 to float64, on any processor."""
+
+EXP_LOG: Final[dict[str, Any]] = with_tables(EXP_LOG_GENERIC)
+"""The same, by tables where the processor has them."""
 
 _NARROW = ("exp", "exp2", "log", "pow", "sinh", "cosh", "softplus")
 
