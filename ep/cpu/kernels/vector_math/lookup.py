@@ -66,26 +66,33 @@ def _function(module: Any, entries: Any) -> Any:
     stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
     stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
 
-    function = _new(module, name, real, integer, "noinline")
+    function = new_function(module, name, real, integer, "noinline")
     builder = ir.IRBuilder(function.append_basic_block())
     place = builder.and_(function.args[0], integer(len(entries) - 1))
     builder.ret(builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True)))
 
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
-    twin = _new(module, f"{name}.vector", vector, indices, "alwaysinline")
+    twin = new_function(module, f"{name}.vector", vector, indices, "alwaysinline")
     builder = ir.IRBuilder(twin.append_basic_block())
     halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
     permutation = ir.FunctionType(vector, [vector, indices, vector])
     permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
     builder.ret(builder.call(permute, [halves[0], twin.args[0], halves[1]]))
 
-    # llvmlite knows no attributes with values
-    set.add(function.attributes, f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}v_{name}({twin.name})"')
-    _keep(module, twin)
+    vectorised_as(function, twin, lanes)
+    keep(module, twin)
     return function
 
 
-def _new(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any:
+def vectorised_as(function: Any, twin: Any, lanes: int) -> None:
+    """Let LLVM take `twin` in the place of `function` where it has a vector of so many lanes."""
+    # llvmlite knows no attributes with values
+    variant = f"_ZGV_LLVM_N{lanes}v_{function.name}({twin.name})"
+    set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
+
+
+def new_function(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any:
+    """A function of one argument that depends on that alone; modules may have the same one."""
     function = ir.Function(module, ir.FunctionType(result, [argument]), name)
     function.linkage = "linkonce_odr"
     for attribute in (inline, "nounwind", "readnone"):
@@ -94,7 +101,7 @@ def _new(module: Any, name: str, result: Any, argument: Any, inline: str) -> Any
     return function
 
 
-def _keep(module: Any, function: Any) -> None:
+def keep(module: Any, function: Any) -> None:
     """Keep LLVM from dropping `function`, which nothing calls before loops are vectorised."""
     byte = ir.IntType(8).as_pointer()
     used, kept = module.globals.get(_USED), [function.bitcast(byte)]
