@@ -104,11 +104,13 @@ MODULES: dict[str, dict[str, Pieces]] = {
         "ERFC": Pieces(special.erfc, *_equal(1 / 7), 7),
         "ERFC_TAIL": Pieces(special.erfcx, *_equal(1 / 5, 20), 4),
     },
-    "gate_coefficients": {
+    "gelu_coefficients": {
         # the share of |x| that is taken off max(x, 0)
         "GELU": Pieces(lambda a: special.erfc(a / math.sqrt(2)) / 2, *_equal(1 / 6.375), 6),
         "GELU_TAIL": Pieces(lambda a: a * special.erfcx(a / math.sqrt(2)) / 2, *_equal(1 / 3, 14), 4),
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
+    },
+    "gate_coefficients": {
         "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(1.702 * a), *_equal(1 / 4), 5),
         "SIGMOID": Pieces(_sigmoid_of_minus, *_equal(3 / 8), 5),
         "MISH": Pieces(lambda x: np.tanh(np.log1p(np.exp(x))), *_equal(3 / 8, -16), 5),

@@ -15,14 +15,12 @@ from ep.cpu.kernels.vector_math.single import activation
 from ep.cpu.kernels.vector_math.single.activation import fast_exponent, quick_exponent
 from ep.cpu.kernels.vector_math.single.exponential import ZERO
 from ep.cpu.kernels.vector_math.single.gate_coefficients import (
-    FAST_GELU,
-    GELU,
-    GELU_TAIL,
     LOG_SIGMOID,
     MISH,
     QUICK_GELU,
     SIGMOID,
 )
+from ep.cpu.kernels.vector_math.single.gelu_coefficients import FAST_GELU, GELU, GELU_TAIL
 from ep.cpu.kernels.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces, with_beyond
 from ep.cpu.kernels.vector_math.single.sigmoid import DOWN, ONE
 from ep.cpu.kernels.vector_math.single.small_terms import changed, magnitude, minus_exp, slightly_less
