@@ -55,13 +55,14 @@ def _good_centre(function: Callable[[Values], Values], lower: float, upper: floa
 def _fit(pieces: Pieces, i: int) -> tuple[float, list[float]]:
     """The centre and the coefficients of piece i, each rounded before those after it are chosen."""
     lower, upper, count = pieces.lower[i], pieces.upper[i], pieces.degree + 1
-    centre = 0.0 if i < pieces.linear else _good_centre(pieces.function, lower, upper)
+    linear = i < pieces.linear
+    centre = 0.0 if linear else _good_centre(pieces.function, lower, upper)
     nodes = np.cos(np.pi * (np.arange(4 * count) + 0.5) / (4 * count))
     x = (lower + upper) / 2 + (upper - lower) / 2 * nodes
     t, want = x - centre, pieces.function(x)
     weight = 1.0 / np.abs(want)
-    chosen: list[float] = [0.0 if i < pieces.linear else float(np.float32(pieces.function(np.array([centre]))[0]))]
-    rest = want - (x if i < pieces.linear else chosen[0])
+    chosen: list[float] = [0.0 if linear else float(np.float32(pieces.function(np.array([centre]))[0]))]
+    rest = want - (x if linear else chosen[0])
     scale = float(np.abs(t).max())
     while len(chosen) < count:
         powers = (t / scale)[:, None] ** np.arange(len(chosen), count)
@@ -84,9 +85,9 @@ def _quarters_of_octaves(first: float) -> tuple[Values, Values]:
 
 
 def _equal(width: float, first: int = 0) -> tuple[Values, Values]:
-    """Pieces around the multiples of `width`, from number `first` on, and from 0 on."""
+    """Pieces around the multiples of `width` from number `first` on; number 0, if it is the first, begins at 0."""
     edges = (np.arange(first, first + _ENTRIES + 1) - 0.5) * width
-    return np.maximum(edges[:-1], 0.0), edges[1:]
+    return np.concatenate([[edges[0] if first else 0.0], edges[1:-1]]), edges[1:]
 
 
 def _sigmoid_of_minus(y: Values) -> Values:
@@ -96,15 +97,23 @@ def _sigmoid_of_minus(y: Values) -> Values:
 MODULES: dict[str, dict[str, Pieces]] = {
     "odd_coefficients": {
         "TANH": Pieces(np.tanh, *_quarters_of_octaves(2.0**-4), 5, linear=1),
+        "ASINH": Pieces(np.arcsinh, *_quarters_of_octaves(2.0**-4), 5, linear=1),
         "ERF": Pieces(special.erf, *_equal(1 / 8), 5, linear=2),
     },
-    "gate_coefficients": {
+    "erfc_coefficients": {
+        "ERFC": Pieces(special.erfc, *_equal(1 / 7), 7),
+        "ERFC_TAIL": Pieces(special.erfcx, *_equal(1 / 5, 20), 4),
+    },
+    "gelu_coefficients": {
         # the share of |x| that is taken off max(x, 0)
         "GELU": Pieces(lambda a: special.erfc(a / math.sqrt(2)) / 2, *_equal(1 / 6.375), 6),
         "GELU_TAIL": Pieces(lambda a: a * special.erfcx(a / math.sqrt(2)) / 2, *_equal(1 / 3, 14), 4),
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
+    },
+    "gate_coefficients": {
         "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(1.702 * a), *_equal(1 / 4), 5),
         "SIGMOID": Pieces(_sigmoid_of_minus, *_equal(3 / 8), 5),
+        "MISH": Pieces(lambda x: np.tanh(np.log1p(np.exp(x))), *_equal(3 / 8, -16), 5),
         "LOG_SIGMOID": Pieces(lambda a: np.log1p(np.exp(-a)), *_equal(3 / 8), 5),
     },
 }

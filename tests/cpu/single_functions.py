@@ -7,13 +7,22 @@ import numba
 import numpy as np
 
 from ep.cpu.kernels.jit import OUTER, interleaved
-from ep.cpu.kernels.vector_math.single.tables import SINGLE
+from ep.cpu.kernels.vector_math.lookup import has_register_tables
+from ep.cpu.kernels.vector_math.single.tables import COMPUTED, SHORTER, SINGLE
+
+WITHOUT_TABLES = " without tables"
+
+
+def both_forms(cases: dict[str, Any]) -> dict[str, Any]:
+    """The cases, and those again whose functions are others where the processor has no register tables."""
+    others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if name in SHORTER}
+    return cases | others if has_register_tables() else cases
 
 
 @cache
 def loop(name: str) -> Any:
     """A compiled function (x, y): y[i] = function(x[i])."""
-    function = SINGLE[name]
+    function = COMPUTED[name.removesuffix(WITHOUT_TABLES)] if name.endswith(WITHOUT_TABLES) else SINGLE[name]
 
     @interleaved
     def apply_to(x, y):  # type: ignore[no-untyped-def]

@@ -15,7 +15,7 @@ from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.vector_math import power
 from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
 from ep.cpu.kernels.vector_math.lookup import has_register_tables
-from ep.cpu.kernels.vector_math.single import exponential, gate_pieces, logarithm
+from ep.cpu.kernels.vector_math.single import erfc_pieces, exponential, gate_pieces, logarithm, odd_pieces
 from ep.cpu.kernels.vector_math.single import power as single_power
 from ep.cpu.kernels.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
 from ep.include.primitive.binary_op import BinaryOp
@@ -114,23 +114,26 @@ def _gamma(op: UnaryOp, name: str) -> dict[tuple[UnaryOp | BinaryOp, Precision],
     return {(op, precision): Ordinary({name: table[name]}, _is_no_normal) for precision, table in tables.items()}
 
 
-_GATES = {
+_PIECES = {
     UnaryOp.kGelu: ("gelu", gate_pieces.gelu_of_ordinary, gate_pieces.GELU_LIMIT),
     UnaryOp.kFastGelu: ("fast_gelu", gate_pieces.fast_gelu_of_ordinary, gate_pieces.GELU_LIMIT),
     UnaryOp.kQuickGelu: ("quick_gelu", gate_pieces.quick_gelu_of_ordinary, gate_pieces.QUICK_GELU_LIMIT),
     UnaryOp.kSilu: ("silu", gate_pieces.silu_of_ordinary, gate_pieces.SIGMOID_LIMIT),
+    UnaryOp.kMish: ("mish", gate_pieces.mish_of_ordinary, gate_pieces.MISH_LIMIT),
+    UnaryOp.kErfc: ("erfc", erfc_pieces.erfc_of_ordinary, erfc_pieces.ERFC_LIMIT),
+    UnaryOp.kAsinh: ("asinh", odd_pieces.asinh_of_ordinary, odd_pieces.ASINH_LIMIT),
     UnaryOp.kSigmoid: ("sigmoid", gate_pieces.sigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
     UnaryOp.kLogSigmoid: ("logsigmoid", gate_pieces.logsigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
 }
 
 
-def _gates() -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
-    """What the gates have, where pieces take the place of exponentials."""
+def _pieces() -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
+    """What is computed by pieces up to a limit."""
     if not has_register_tables():
         return {}
     return {
         (op, Precision.SINGLE): Ordinary({name: function}, _is_beyond(limit))
-        for op, (name, function, limit) in _GATES.items()
+        for op, (name, function, limit) in _PIECES.items()
     }
 
 
@@ -140,7 +143,7 @@ ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
     (UnaryOp.kLog, Precision.SINGLE): Ordinary({"log": logarithm.log_of_normal}, _is_no_normal),
     (UnaryOp.kLog2, Precision.SINGLE): Ordinary({"log2": logarithm.log2_of_normal}, _is_no_normal),
     (UnaryOp.kLog10, Precision.SINGLE): Ordinary({"log10": logarithm.log10_of_normal}, _is_no_normal),
-    **_gates(),
+    **_pieces(),
     **_gamma(UnaryOp.kLgamma, "lgamma"),
     **_gamma(UnaryOp.kDigamma, "digamma"),
     **_gamma(UnaryOp.kTrigamma, "trigamma"),

@@ -79,10 +79,16 @@ def _function(module: Any, entries: Any) -> Any:
     permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
     builder.ret(builder.call(permute, [halves[0], twin.args[0], halves[1]]))
 
-    # llvmlite knows no attributes with values
-    set.add(function.attributes, f'"vector-function-abi-variant"="_ZGV_LLVM_N{lanes}v_{name}({twin.name})"')
-    keep(module, twin)
+    vectorised_as(function, twin, lanes)
     return function
+
+
+def vectorised_as(function: Any, twin: Any, lanes: int) -> None:
+    """Let LLVM take `twin` in the place of `function` where it has vectors of so many lanes."""
+    # llvmlite knows no attributes with values
+    variant = f"_ZGV_LLVM_N{lanes}{'v' * len(function.args)}_{function.name}({twin.name})"
+    set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
+    _keep(function.module, twin)
 
 
 def new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
@@ -95,7 +101,7 @@ def new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], 
     return function
 
 
-def keep(module: Any, function: Any) -> None:
+def _keep(module: Any, function: Any) -> None:
     """Keep LLVM from dropping `function`, which nothing calls before loops are vectorised."""
     byte = ir.IntType(8).as_pointer()
     used, kept = module.globals.get(_USED), [function.bitcast(byte)]

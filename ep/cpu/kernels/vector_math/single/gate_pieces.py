@@ -9,28 +9,29 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select
+from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, select
 from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.single import activation
 from ep.cpu.kernels.vector_math.single.activation import fast_exponent, quick_exponent
-from ep.cpu.kernels.vector_math.single.exponential import ZERO, exp_tail, reduced
+from ep.cpu.kernels.vector_math.single.exponential import ZERO
 from ep.cpu.kernels.vector_math.single.gate_coefficients import (
-    FAST_GELU,
-    GELU,
-    GELU_TAIL,
     LOG_SIGMOID,
+    MISH,
     QUICK_GELU,
     SIGMOID,
 )
-from ep.cpu.kernels.vector_math.single.pieces import Rows, multiple_of, of_equal_width, pieces, with_beyond
-from ep.cpu.kernels.vector_math.single.sigmoid import DOWN, ONE, UP_BITS
+from ep.cpu.kernels.vector_math.single.gelu_coefficients import FAST_GELU, GELU, GELU_TAIL
+from ep.cpu.kernels.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces, with_beyond
+from ep.cpu.kernels.vector_math.single.sigmoid import DOWN, ONE
+from ep.cpu.kernels.vector_math.single.small_terms import changed, magnitude, minus_exp, slightly_less
 
 GELU_LIMIT: Final = 4.9375
 QUICK_GELU_LIMIT: Final = 7.8125
 SIGMOID_LIMIT: Final = 11.75
+MISH_LIMIT: Final = 5.75
 """The largest magnitudes of ordinary elements."""
 
 _HALF, _END, _GELU_END = np.float32(0.5), np.float32(114.0), np.float32(14.5)
-_FIRST_OF_TAIL = 14  # the number of the first piece
 
 
 @inlined
@@ -41,34 +42,6 @@ def _positive(x):  # type: ignore[no-untyped-def]
 @inlined
 def _negative(x):  # type: ignore[no-untyped-def]
     return select(x > ZERO, ZERO, x)
-
-
-@inlined
-def _magnitude(x, end):  # type: ignore[no-untyped-def]
-    a = fabs(x)
-    return select(a > end, end, a)
-
-
-@inlined
-def _minus_exp(y, y_rest):  # type: ignore[no-untyped-def]
-    """Return w as the sum of two numbers, and 2^(n + 64), of e^-(y + y_rest)."""
-    r, r_rest, n_bits = reduced(-y, -y_rest)
-    return r, exp_tail(r, r_rest), from_bits(np.int32(n_bits + UP_BITS))
-
-
-@inlined
-def _slightly_less(y, y_rest, part):  # type: ignore[no-untyped-def]
-    """Return w and 2^(n + 64) of e (1 - part e), for small e = e^-(y + y_rest)."""
-    r, tail, power = _minus_exp(y, y_rest)
-    w, unit = r + tail, power * (part * DOWN)
-    less = fma(w, unit, unit)
-    return r + (tail - fma(less, w, less)), power
-
-
-@inlined
-def _changed(base, weight, w, power):  # type: ignore[no-untyped-def]
-    """base + weight e; the weight is given 2^-64 times as large."""
-    return fma(power, fma(w, weight, weight), base)
 
 
 def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
@@ -89,10 +62,10 @@ def _beyond(end: float, exponent: Any) -> Any:
 
     @inlined
     def beyond(x):  # type: ignore[no-untyped-def]
-        a = _magnitude(x, end)
+        a = magnitude(x, end)
         y, y_rest = exponent(a)
-        w, power = _slightly_less(y, y_rest, ONE)
-        return _changed(_positive(x), a * -DOWN, w, power)
+        w, power = slightly_less(y, y_rest, ONE)
+        return changed(_positive(x), a * -DOWN, w, power)
 
     return beyond
 
@@ -102,23 +75,17 @@ def _itself(a):  # type: ignore[no-untyped-def]
     return a, ZERO
 
 
-_tail_centre, _tail_constant, _tail_slope = pieces(
-    [[*row[-_FIRST_OF_TAIL:], *row[:-_FIRST_OF_TAIL]] for row in GELU_TAIL]
-)
-_third = multiple_of(1 / 3)
+_gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
 
 
 @inlined
 def _gelu_beyond(x):  # type: ignore[no-untyped-def]
     """The share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
-    a = _magnitude(x, _GELU_END)
+    a = magnitude(x, _GELU_END)
     half = _HALF * a
     y = fma(a, half, ZERO)
-    r, tail, power = _minus_exp(y, fma(a, half, -y))
-    i = _third(a)
-    t = a - _tail_centre(i)
-    weight = fma(t, _tail_slope(i, t), _tail_constant(i))
-    return _changed(_positive(x), weight * -DOWN, r + tail, power)
+    r, tail, power = minus_exp(y, fma(a, half, -y))
+    return changed(_positive(x), _gelu_tail(a) * -DOWN, r + tail, power)
 
 
 gelu, gelu_of_ordinary = _gated(GELU, 1 / 6.375, GELU_LIMIT, _gelu_beyond)
@@ -126,33 +93,48 @@ fast_gelu, fast_gelu_of_ordinary = _gated(FAST_GELU, 1 / 6.375, GELU_LIMIT, _bey
 quick_gelu, quick_gelu_of_ordinary = _gated(QUICK_GELU, 1 / 4, QUICK_GELU_LIMIT, _beyond(66.0, quick_exponent))
 silu, silu_of_ordinary = _gated(SIGMOID, 3 / 8, SIGMOID_LIMIT, _beyond(114.0, _itself))
 
-_sigmoid = of_equal_width(SIGMOID, 3 / 8)
-_log_sigmoid = of_equal_width(LOG_SIGMOID, 3 / 8)
+_sigmoid_share = of_equal_width(SIGMOID, 3 / 8)
+_log_share = of_equal_width(LOG_SIGMOID, 3 / 8)
+
+_mish_centre, _mish_constant, _mish_slope = pieces(from_entry(MISH, -16))
+_mish_index = multiple_of(3 / 8)
+
+
+@inlined
+def mish_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT; what x is multiplied by is not rounded as a whole."""
+    i = _mish_index(x)
+    t = x - _mish_centre(i)
+    change = fma(fma(x, t, ZERO), _mish_slope(i, t), ZERO)
+    return copysign(fma(x, _mish_constant(i), change), x)
+
+
+mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
 
 
 @inlined
 def sigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
     """1 / (1 + e^-x) for |x| <= SIGMOID_LIMIT."""
-    share = _sigmoid(fabs(x))
+    share = _sigmoid_share(fabs(x))
     return select(x > ZERO, ONE - share, share)
 
 
 @inlined
 def _sigmoid_beyond(x):  # type: ignore[no-untyped-def]
-    w, power = _slightly_less(_magnitude(x, _END), ZERO, ONE)
-    return _changed(select(x > ZERO, ONE, ZERO), copysign(DOWN, -x), w, power)
+    w, power = slightly_less(magnitude(x, _END), ZERO, ONE)
+    return changed(select(x > ZERO, ONE, ZERO), copysign(DOWN, -x), w, power)
 
 
 @inlined
 def logsigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
     """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= SIGMOID_LIMIT."""
-    return _negative(x) - _log_sigmoid(fabs(x))
+    return _negative(x) - _log_share(fabs(x))
 
 
 @inlined
 def _logsigmoid_beyond(x):  # type: ignore[no-untyped-def]
-    w, power = _slightly_less(_magnitude(x, _END), ZERO, _HALF)
-    return _changed(_negative(x), -DOWN, w, power)
+    w, power = slightly_less(magnitude(x, _END), ZERO, _HALF)
+    return changed(_negative(x), -DOWN, w, power)
 
 
 sigmoid = with_beyond(sigmoid_of_ordinary, SIGMOID_LIMIT, _sigmoid_beyond)

@@ -35,6 +35,12 @@ def pieces(rows: Rows) -> tuple[Any, Any, Any]:
     return centre, constant, reduce(horner, reversed(coefficients), start)
 
 
+def from_entry(rows: Rows, first: int) -> Rows:
+    """The rows of pieces that are numbered from `first` on: number n is at n modulo the number of them."""
+    place = -first % len(rows[0])
+    return [[*row[place:], *row[:place]] for row in rows]
+
+
 def multiple_of(width: float) -> Any:
     """The compiled function that gives the multiple of `width` that a number is nearest to, in its low bits."""
     inverse = np.float32(1.0 / width)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from ep.cpu.kernels.vector_math.instructions import approximate_rsqrt
 from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
 
+_THREE_EIGHTHS = np.float32(0.375)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP, _ROOT_UP = np.float32(2.0**-126), np.float32(2.0**24), np.float32(2.0**12)
@@ -26,3 +28,14 @@ def rsqrt(x):  # type: ignore[no-untyped-def]
     y = select(subnormal, y * _ROOT_UP, y)
     y = select(x < _ZERO, _NAN, y)
     return select(x == _ZERO, from_bits(np.int32(to_bits(x) | _INF_BITS)), y)
+
+
+@inlined
+def rsqrt_by_instruction(x):  # type: ignore[no-untyped-def]
+    """1 / sqrt(x): an instruction that is good to 2^-14 and knows the limits, and a step of Newton's."""
+    y = approximate_rsqrt(x)
+    product = fma(x, y, _ZERO)
+    rest = fma(-fma(x, y, -product), y, fma(-product, y, _ONE))
+    # 3/8 rest^2 counts a little
+    better = fma(fma(y, rest, _ZERO), fma(_THREE_EIGHTHS, rest, _HALF), y)
+    return select(rest < _ONE, better, y)

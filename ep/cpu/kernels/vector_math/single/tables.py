@@ -5,6 +5,7 @@ from typing import Any, Final
 from ep.cpu.kernels.vector_math.lookup import has_register_tables
 from ep.cpu.kernels.vector_math.single import (
     activation,
+    erfc_pieces,
     error_function,
     exponential,
     gate_pieces,
@@ -20,7 +21,7 @@ from ep.cpu.kernels.vector_math.single import (
     trigonometric,
 )
 
-_COMPUTED: Final[dict[str, Any]] = {
+COMPUTED: Final[dict[str, Any]] = {
     "exp": exponential.exp,
     "exp2": exponential.exp2,
     "expm1": exponential.expm1,
@@ -53,16 +54,23 @@ _COMPUTED: Final[dict[str, Any]] = {
     "fast_gelu": activation.fast_gelu,
     "mish": activation.mish,
 }
-_LOOKED_UP: Final[dict[str, Any]] = {
+"""Those that every processor can run."""
+
+SHORTER: Final[dict[str, Any]] = {
     "tanh": odd_pieces.tanh,
     "erf": odd_pieces.erf,
+    "rsqrt": root.rsqrt_by_instruction,
+    "asinh": odd_pieces.asinh,
+    "erfc": erfc_pieces.erfc,
     "gelu": gate_pieces.gelu,
     "fast_gelu": gate_pieces.fast_gelu,
     "quick_gelu": gate_pieces.quick_gelu,
     "silu": gate_pieces.silu,
+    "mish": gate_pieces.mish,
     "sigmoid": gate_pieces.sigmoid,
     "logsigmoid": gate_pieces.logsigmoid,
 }
+"""What takes the place of some of them where `has_register_tables()`."""
 
-SINGLE: Final[dict[str, Any]] = _COMPUTED | _LOOKED_UP if has_register_tables() else _COMPUTED
+SINGLE: Final[dict[str, Any]] = COMPUTED | SHORTER if has_register_tables() else COMPUTED
 """float32 to float32; sin, cos and tan only up to their LIMIT."""
