@@ -37,8 +37,8 @@ BOUNDS = {
     "acosh": 0.85,
     "atanh": 0.90,
     "sigmoid": 0.80,
-    "softplus": 1.50,
-    "logsigmoid": 1.50,
+    "softplus": 1.60,
+    "logsigmoid": 1.60,
 }
 NARROW_BOUNDS = {"exp": 0.54, "exp2": 0.55, "log": 0.52, "sinh": 0.51, "cosh": 0.51, "softplus": 0.80}
 # those of any processor, and those by tables of this one

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.instructions import approximate_rsqrt
 from ep.cpu.kernels.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.kernels.vector_math.instructions import approximate_rsqrt
 
 _THREE_EIGHTHS = np.float32(0.375)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
