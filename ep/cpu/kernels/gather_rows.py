@@ -128,13 +128,17 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
         low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
-        first_row, begin, end = load_word(context, FIRST_ROW), 0, count & -_BLOCK
-        ahead = _AHEAD if load_word(context, PARAMS_BYTES) > _CACHED else count
+        first_row, fetched = load_word(context, FIRST_ROW), 0
+        if count > _AHEAD and load_word(context, PARAMS_BYTES) > _CACHED:
+            fetched = count - _AHEAD
+        for i in range(fetched):  # not in blocks: fetches are spread evenly
+            row, _ = find(indices, i + _AHEAD, low, num_valid, first_row)
+            prefetch(params + row * unit)
+            row, valid = find(indices, i, low, num_valid, first_row)
+            copy_unit_or_zero(out, i, params, row, valid)
+        begin, end = fetched, fetched + ((count - fetched) & -_BLOCK)
         while begin < end:
             stop = begin + _BLOCK
-            for i in range(begin + ahead, min(stop + ahead, count)):
-                row, _ = find(indices, i, low, num_valid, first_row)
-                prefetch(params + row * unit)
             if all_valid(indices, begin, low, num_valid):
                 for i in range(begin, stop):
                     row, _ = find(indices, i, low, num_valid, first_row)
