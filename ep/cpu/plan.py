@@ -69,6 +69,6 @@ def expand_plan(walk: StridedWalk, unit: int, operand_counts: tuple[int, int] = 
     src_strides, dst_strides = ([unit * step for step in steps] for steps in walk[1:])
     plan = Plan(walk.dims, (src_strides, dst_strides), operand_counts, (in_place, in_place))
     plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (_WRITTEN * unit), 1), writer(walk, unit), task()
-    if walk.dst_strides == contiguous_strides(walk.dims) and not in_place:
+    if walk.dst_strides == contiguous_strides(walk.dims):
         plan.words[STREAMED] = unit
     return plan

@@ -8,6 +8,7 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu import caches
+from ep.cpu.device import available_threads
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
@@ -29,7 +30,7 @@ def stream(request):
     device.SetNumThreads(request.param)
     device.set_streamed_from(0)
     yield device.CreateStream()
-    device.set_streamed_from(caches.streamed_from(threads))
+    device.set_streamed_from(caches.streamed_from(available_threads()))
     device.SetNumThreads(threads)
 
 

@@ -37,9 +37,10 @@ BOUNDS = {
     "acosh": 0.85,
     "atanh": 0.90,
     "sigmoid": 0.80,
-    "softplus": 1.60,
-    "logsigmoid": 1.60,
+    "softplus": 1.50,
+    "logsigmoid": 1.50,
 }
+TABLE_BOUNDS = BOUNDS | {"softplus": 1.60, "logsigmoid": 1.60}
 NARROW_BOUNDS = {"exp": 0.54, "exp2": 0.55, "log": 0.52, "sinh": 0.51, "cosh": 0.51, "softplus": 0.80}
 # those of any processor, and those by tables of this one
 IN_FLOAT64 = [pytest.param(name, EXP_LOG_GENERIC, id=name) for name in BOUNDS]
@@ -127,7 +128,8 @@ def test_float64_is_within_its_bound(name, functions):
     with np.errstate(all="ignore"):
         errors = ulp_errors(result, REFERENCES[name](x.astype(LONG)))
     worst = np.argmax(errors)
-    assert errors[worst] <= BOUNDS[name], (x[worst], result[worst])
+    bounds = BOUNDS if functions[name] is EXP_LOG_GENERIC[name] else TABLE_BOUNDS
+    assert errors[worst] <= bounds[name], (x[worst], result[worst])
 
 
 @pytest.mark.parametrize("name", NARROW_BOUNDS)

@@ -97,9 +97,9 @@ def _compiling() -> Iterator[None]:
     """
     with global_compiler_lock:
         counter, collects = FunctionIdentity._unique_ids, gc.isenabled()
-        FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
-        gc.disable()
         try:
+            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+            gc.disable()
             yield
         finally:
             FunctionIdentity._unique_ids = counter
@@ -107,14 +107,13 @@ def _compiling() -> Iterator[None]:
                 gc.enable()
 
 
-def compile_task(name: str, function: Callable[..., None], num_words: int = 3, **options: Any) -> int:
+def compile_task(name: str, function: Callable[..., None], num_words: int = 3) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
 
     name: what the kernel computes, unique among all kernels and fit for a file name.
-    options: more options of `numba.njit`.
     """
     with _compiling():
-        signature, options = ((types.int64,) * num_words, types.void), {"nopython": True, **OPTIONS, **options}
+        signature, options = ((types.int64,) * num_words, types.void), {"nopython": True, **OPTIONS}
         task = CFunc(function, signature, {}, options, pipeline_class=Kernel)
         task._cache = _KernelCache(name)
         task.compile()

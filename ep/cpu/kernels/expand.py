@@ -70,7 +70,7 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
         return 1
     context = stack_words(CONTEXT_WORDS)
     store_words(context, dst, src, plan)
-    count, unit = load_word(plan, COUNT), load_word(plan, STREAMED)
+    count, unit = load_word(plan, COUNT), 0 if src == dst else load_word(plan, STREAMED)
     operands = src, src_count, size, 0, 0, 0
     return run_writing(state, load_word(state, TASK), context, count, unit, operands, load_word(plan, GRAIN))
 

@@ -237,7 +237,8 @@ def mish_backward(m: MathLibrary) -> Function:
         e = h * h
         d = one + two * e + two * e * e if right else two + two * e + e * e
         t = one + two * e if right else two + e
-        slope = four * y * (one + e) * (e * e if right else one)
+        power = e if right else one
+        slope = four * y * (one + e) * power * power  # not by e e: shared with d, that would not be fused there
         g = (t + slope / d) / d
         return dy * g if right else ((dy * h) * g) * h
 

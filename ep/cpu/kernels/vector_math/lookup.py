@@ -57,7 +57,7 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
 
 def _function(module: Any, entries: Any) -> Any:
     """The scalar function of a table in `module`; the same table has the same name everywhere."""
-    name = f"ep.table.{sha256(entries.tobytes()).hexdigest()[:16]}"
+    name = f"ep.table.{entries.dtype.name}.{sha256(entries.tobytes()).hexdigest()[:16]}"
     if name in module.globals:
         return module.globals[name]
     real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
