@@ -27,7 +27,7 @@ def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
     """The bytes of the last caches that so many processors have together.
 
     A virtual machine may name a cache that many others share: a processor's part is taken to be `_SHARE` at most,
-    which is more than any has that is sold.
+    which is more than any of Intel's has.
     """
     _, size, sharing = max((_cache(index) for index in folder.glob("index*")), default=(0, 0, 1))
     size = size or _sysconf("SC_LEVEL3_CACHE_SIZE") or _UNKNOWN
@@ -50,7 +50,8 @@ def _sysconf(name: str) -> int:
 
 def _is_intel() -> bool:
     try:
-        about = Path("/proc/cpuinfo").read_text()
+        with Path("/proc/cpuinfo").open() as lines:  # long where processors are many, and the first is like the others
+            vendor = next((line for line in lines if line.startswith("vendor_id")), "")
     except OSError:
-        about = platform.processor()
-    return "GenuineIntel" in about
+        vendor = platform.processor()
+    return "GenuineIntel" in vendor
