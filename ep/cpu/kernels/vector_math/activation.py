@@ -4,6 +4,7 @@ The rounding error of an exponent of several hundred would be that many ulps of 
 """
 
 from fractions import Fraction
+from typing import Any
 
 from ep.cpu.kernels.vector_math.bits import fma, from_bits, select
 from ep.cpu.kernels.vector_math.exponential import clamp, exp_reduced
@@ -40,20 +41,14 @@ def _product(a, a_rest, b, b_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def silu_terms(x):  # type: ignore[no-untyped-def]
+def _silu_terms(x):  # type: ignore[no-untyped-def]
     """x, z and its rest, of which silu(x) is made."""
     x = at_least(x, VANISHED)
     return x, select(x > ENOUGH, ENOUGH, x), 0.0
 
 
 @inlined
-def silu(x):  # type: ignore[no-untyped-def]
-    """x sigmoid(x)."""
-    return gated(*silu_terms(x))
-
-
-@inlined
-def quick_gelu_terms(x):  # type: ignore[no-untyped-def]
+def _quick_gelu_terms(x):  # type: ignore[no-untyped-def]
     """x, z and its rest, of which quick_gelu(x) is made."""
     x = at_least(x, _QUICK_LOW)
     z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
@@ -61,13 +56,7 @@ def quick_gelu_terms(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def quick_gelu(x):  # type: ignore[no-untyped-def]
-    """x sigmoid(1.702 x)."""
-    return gated(*quick_gelu_terms(x))
-
-
-@inlined
-def fast_gelu_terms(x):  # type: ignore[no-untyped-def]
+def _fast_gelu_terms(x):  # type: ignore[no-untyped-def]
     """x, z and its rest, of which fast_gelu(x) is made."""
     x = at_least(x, _FAST_LOW)
     y = select(x > _FAST_HIGH, _FAST_HIGH, x)
@@ -79,10 +68,28 @@ def fast_gelu_terms(x):  # type: ignore[no-untyped-def]
     return x, z, z_rest
 
 
-@inlined
-def fast_gelu(x):  # type: ignore[no-untyped-def]
-    """x sigmoid(2 A (x + B x^3))."""
-    return gated(*fast_gelu_terms(x))
+def gated_activations(gated: Any) -> tuple[Any, Any, Any]:
+    """silu, quick_gelu and fast_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
+
+    @inlined
+    def silu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(x)."""
+        return gated(*_silu_terms(x))
+
+    @inlined
+    def quick_gelu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(1.702 x)."""
+        return gated(*_quick_gelu_terms(x))
+
+    @inlined
+    def fast_gelu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(2 A (x + B x^3))."""
+        return gated(*_fast_gelu_terms(x))
+
+    return silu, quick_gelu, fast_gelu
+
+
+silu, quick_gelu, fast_gelu = gated_activations(gated)
 
 
 @inlined
