@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from ep.common.number_kind import INTEGERS
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from ep.cuda.access import Access, Variant
 from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather, indices
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
 from ep.include import DataType
+from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BinaryOp
 from tools.ptx import find_ptxas, instructions, resources
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from ep.common.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.include import DataType
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.include.primitive import Entry, registered
 from tools.generated import update
 

@@ -15,7 +15,7 @@ from benchmarks.accuracy.peers import Function, peers
 from ep import DeviceType, UnaryOp
 from ep.include.data_type import as_data_type
 from ep.include.primitive import ElementwiseUnaryFactory
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 from tests import tolerances
 from tests.device import DeviceUnderTest
 from tests.references.unary import exact
@@ -112,7 +112,7 @@ def sample_of(op: UnaryOp, dtype: np.dtype[Any], samples: int) -> Sample:
 
 
 def _defaults(op: UnaryOp) -> list[float]:
-    return [attribute.default or 0.0 for attribute in ATTRIBUTES.get(op, ())]
+    return [attribute.default or 0.0 for attribute in attributes_of(op)]
 
 
 @cache

@@ -14,7 +14,7 @@ from ep.cli import names, output
 from ep.cli.parser import Parser
 from ep.include.data_type import DataType
 from ep.include.primitive import Entry, registered
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 
 _SHORT: Final = {DataType.kBFloat16: "bf16", DataType.kBool: "bool", DataType.kChar: "char"}
 _LINE: Final = 100
@@ -70,7 +70,7 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
     rows = [
         (op.name, *(f"{a.name} = {'(required)' if a.default is None else format(a.default, 'g')}" for a in attributes))
         for op in dict.fromkeys(entry.op for entry in entries)
-        if op is not None and (attributes := ATTRIBUTES.get(op))
+        if op is not None and (attributes := attributes_of(op))
     ]
     if rows:
         print()

@@ -12,7 +12,7 @@ from typing import Any
 
 from ep.cli import names
 from ep.include.primitive import BlasTransposeType, Entry, NewPrimitive, Primitive, kMaxNumDims
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 
 Failures = list[tuple[str, str]]
 """Key and error, as text."""
@@ -72,7 +72,7 @@ def make(entry: Entry) -> Primitive | None:
             arguments[name] = kMaxNumDims
         elif name.startswith("transpose_"):
             arguments[name] = next(iter(BlasTransposeType))
-    for position, attribute in enumerate(ATTRIBUTES.get(entry.op, ())):
+    for position, attribute in enumerate(attributes_of(entry.op)):
         if attribute.default is None:
             arguments[f"attr{position}"] = 1.0
     return NewPrimitive(factory, entry.device_type, **arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ep.common.scalar import convert_scalar
 from ep.include.data_type import DataType
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Request
 
 
@@ -13,7 +13,7 @@ def attribute_values(request: Request) -> tuple[float, ...]:
 
     16-bit numbers are computed in float32, attributes too, and stored with a second rounding.
     """
-    declared = ATTRIBUTES.get(request.op, ())
+    declared = attributes_of(request.op)
     return tuple(
         _as_stored(value, request.dtypes[0]) if attribute.stored and request.dtypes else value
         for attribute, value in zip(declared, request.attributes, strict=True)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.functor.table import Kind
-from ep.common.number_kind import number_kind
 from ep.include.data_type import DataType
+from ep.include.number_kind import Kind, number_kind
 
 _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
 """NumPy's scalars that hold text, bytes or times; timedelta64 is an integer to NumPy."""

@@ -8,6 +8,8 @@ import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
 _NARROW: Final = (DataType.kFloat16, DataType.kBFloat16, DataType.kFloat)
@@ -32,12 +34,6 @@ def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.gener
     return scalar_type if issubclass(scalar_type, np.floating) else np.float64
 
 
-COMPUTE_BOUND: Final = frozenset(
-    (
-        *(UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma),
-        *(BinaryOp.kLgammaBackwardWithDyX, BinaryOp.kDigammaBackwardWithDyX),
-        *_WIDE,
-    )
-)
+COMPUTE_BOUND: Final = frozenset((*(op for op, row in OPS.items() if row.cost is Cost.SERIES), *_WIDE))
 """The ops with loops and powers of their own. Their kernels take one element at a time: with a copy of the code for
 each element of a pack they would not fit in the instruction cache, and memory is not what they wait for."""

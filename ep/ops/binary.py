@@ -16,12 +16,12 @@ from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,
     BroadcastElementwiseBinaryFactory,
 )
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
 from ep.ops.operands import as_operands
 from ep.ops.parameters import Parameters
@@ -53,7 +53,7 @@ def _primitive(
 ) -> tuple[BroadcastElementwiseBinary, np.dtype[Any]]:
     """Return the primitive for operands of `dtype`, and the dtype of its result."""
     src_type = as_data_type(dtype)
-    dst_type = result_type(op, src_type)
+    dst_type = OPS[op].result_type(src_type)
     key = op, src_type, dst_type, kMaxNumDims, *map(float.fromhex, attributes)
     return RequirePrimitive(BroadcastElementwiseBinaryFactory, device_type, *key), dst_type.dtype
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
-from ep.common.functor import Kind, functor_maker
-from ep.common.number_kind import ALL, CHAR
-from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
+from ep.common.functor import functor_maker
 from ep.include.data_type import DataType
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.number_kind import CHAR, Kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.primitive import Key
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.dtypes import result_type
-from ep.ops.names import function_name, operand_names, parameter_name
+from ep.ops.names import function_name, parameter_name
 
 _WIDTH: Final = 116  # what 120 leaves inside a function
 _OUT: Final = "out: where to put the result, an array of its shape and dtype."
@@ -38,9 +35,9 @@ def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: i
 
 def docstring(op: UnaryOp | BinaryOp) -> str:
     """The docstring of the function of `op`."""
-    operands = operand_names(op)
+    operands = OPS[op].operands
     lines = [_meaning(op), "", *_stand_ins(op), _wrapped(f"{', '.join(operands)}: {_dtypes(op)}.")]
-    for position, attribute in enumerate(ATTRIBUTES.get(op, ())):
+    for position, attribute in enumerate(OPS[op].attributes):
         alias = f"also called attr{position}"
         default = "without a default" if attribute.default is None else f"{attribute.default:g} where left out"
         lines.append(f"{parameter_name(attribute)}: attribute, {default}; {alias}.")
@@ -58,42 +55,39 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
             continue
         if meaning:
             return meaning.partition("\n\n")[0]
-    return f"The function {function_name(op)} of {' and '.join(operand_names(op))}."
+    return f"The function {function_name(op)} of {' and '.join(OPS[op].operands)}."
 
 
 def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
     """What the functors call an operand that is not its name."""
     if op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad):
         return ["Here dy is x.", ""]
-    return ["Here a is x, and b is y.", ""] if operand_names(op) == ("x", "y") else []
+    return ["Here a is x, and b is y.", ""] if OPS[op].operands == ("x", "y") else []
 
 
 def _dtypes(op: UnaryOp | BinaryOp) -> str:
     noun = "array" if isinstance(op, UnaryOp) else "arrays"
-    return f"{noun} of any shape, of {', '.join(data_type.dtype.name for data_type in _SOURCES[op])}"
+    return f"{noun} of any shape, of {', '.join(data_type.dtype.name for data_type in _sources(op))}"
 
 
 def _result_dtype(op: UnaryOp | BinaryOp) -> str:
-    pairs = [(source.dtype.name, result_type(op, source).dtype.name) for source in _SOURCES[op]]
+    pairs = [(source.dtype.name, OPS[op].result_type(source).dtype.name) for source in _sources(op)]
     if all(source == result for source, result in pairs):
-        return f"the dtype of {operand_names(op)[0]}"
+        return f"the dtype of {OPS[op].operands[0]}"
     if {result for _, result in pairs} == {"bool"}:
         return "dtype bool"
     return f"dtype {', '.join(f'{result} for {source}' for source, result in pairs)}"
 
 
-def _sources(keys: Iterable[Key]) -> Mapping[UnaryOp | BinaryOp, list[DataType]]:
-    """The types that each op is defined for, kChar apart: no array is inferred to be of it."""
-    found: dict[UnaryOp | BinaryOp, set[DataType]] = {}
-    for key in keys:
-        if isinstance(key.op, UnaryOp | BinaryOp) and key.dtypes[1] is result_type(key.op, key.dtypes[0]):
-            found.setdefault(key.op, set()).add(key.dtypes[0])
-    inferred = [data_type for data_type in ALL if data_type not in CHAR]
-    return {op: [data_type for data_type in inferred if data_type in types] for op, types in found.items()}
+def _sources(op: UnaryOp | BinaryOp) -> list[DataType]:
+    """The types of arrays that the function takes.
+
+    None is inferred to be of kChar, and there are no complex numbers of 16-bit parts.
+    """
+    row = OPS[op]
+    inferred = [source for source in row.takes if source not in CHAR]
+    return [source for source in inferred if row.result_type(source) in row.result_types(source)]
 
 
 def _wrapped(entry: str) -> str:
     return textwrap.fill(entry, _WIDTH, subsequent_indent="    ")
-
-
-_SOURCES: Final = _sources(ELEMENTWISE_UNARY | BROADCAST_ELEMENTWISE_BINARY)

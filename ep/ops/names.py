@@ -1,12 +1,12 @@
-"""The Python names of ops: functions after enumerators, parameters after operands and attributes."""
+"""The Python names of ops: functions after enumerators, parameters after attributes."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-from ep.include.primitive.attributes import Attribute
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_row import Attribute
 from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
@@ -16,19 +16,6 @@ _KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name that Py
 def function_name(op: UnaryOp | BinaryOp) -> str:
     """The snake_case of an enumerator: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one."""
     return "_".join(_WORD.findall(op.name)).lower()
-
-
-def operand_names(op: UnaryOp | BinaryOp) -> tuple[str, ...]:
-    """The names of the operands, in the order of Launch."""
-    if isinstance(op, UnaryOp):
-        return ("x",)
-    if op in (BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad):
-        return "x", "dy"
-    if op.name.endswith("BackwardWithDyX"):
-        return "dy", "x"
-    if op.name.endswith("BackwardWithDyY"):
-        return "dy", "y"
-    return "x", "y"
 
 
 def parameter_name(attribute: Attribute) -> str:

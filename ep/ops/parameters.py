@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import attributes as attribute_values
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.suggest import did_you_mean
 from ep.ops.arrays import Array, ArrayLike
-from ep.ops.names import function_name, operand_names, parameter_name
+from ep.ops.names import function_name, parameter_name
 
 
 class Call(NamedTuple):
@@ -33,9 +33,10 @@ class Parameters:
 
     def __init__(self, op: UnaryOp | BinaryOp) -> None:
         """Take operands and attributes from the op's tables."""
-        declared = ATTRIBUTES.get(op, ())
+        row = OPS[op]
+        declared = row.attributes
         self._op = op
-        self.operands = operand_names(op)
+        self.operands = row.operands
         self._names = (*self.operands, *map(parameter_name, declared))
         self._positions = {name: position for position, name in enumerate(self._names)}
         self._positions |= {f"attr{i}": len(self.operands) + i for i in range(len(declared))}

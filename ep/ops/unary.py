@@ -11,12 +11,12 @@ import numpy as np
 from ep.include.data_type import as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.dtypes import result_type
 from ep.ops.names import function_name
 from ep.ops.parameters import Parameters
 
@@ -43,7 +43,7 @@ def _primitive(
 ) -> tuple[ElementwiseUnary, np.dtype[Any]]:
     """Return the primitive for operands of `dtype`, and the dtype of its result."""
     src_type = as_data_type(dtype)
-    dst_type = result_type(op, src_type)
+    dst_type = OPS[op].result_type(src_type)
     values = map(float.fromhex, attributes)
     return RequirePrimitive(ElementwiseUnaryFactory, device_type, op, src_type, dst_type, *values), dst_type.dtype
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from ep.common.functor import Kind
-from ep.common.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS, number_kind
 from ep.include import DataType
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS, Kind, number_kind
 
 KINDS = {"b": Kind.BOOL, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "c": Kind.COMPLEX}
 

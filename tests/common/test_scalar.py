@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.common.scalar import convert_scalar, is_scalar
 from ep.include import DataType
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from tests.references.convert import convert
 
 REAL = BOOL + CHAR + INTEGERS + FLOATS

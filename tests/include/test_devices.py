@@ -6,7 +6,7 @@ import pytest
 
 from ep.include import primitive as primitives
 from ep.include.primitive import BlasTransposeType, Entry, Factory, NewPrimitive, Primitive, registered
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 
 
 def factory(entry: Entry) -> type[Factory[Primitive]]:
@@ -16,7 +16,7 @@ def factory(entry: Entry) -> type[Factory[Primitive]]:
 def arguments(entry: Entry) -> dict[str, object]:
     """New's arguments for a registered key."""
     dtypes = iter(entry.dtypes)
-    values = dict(zip(("attr0", "attr1"), (a.default or 0.5 for a in ATTRIBUTES.get(entry.op, ())), strict=False))
+    values = dict(zip(("attr0", "attr1"), (a.default or 0.5 for a in attributes_of(entry.op)), strict=False))
     given = {}
     for name in list(inspect.signature(factory(entry).New).parameters)[1:]:
         if name in ("op", "kind"):

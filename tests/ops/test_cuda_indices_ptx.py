@@ -5,14 +5,14 @@ from importlib import metadata
 
 import pytest
 
-from ep.common.number_kind import INTEGERS
+from ep.include.number_kind import INTEGERS
 from tests.subprocesses import run
 from tools.ptx import find_ptxas, instructions, resources
 
 # Not in this process: Numba's simulator may run here, and cannot compile.
 COMPILE = """
 import json
-from ep.common.number_kind import INTEGERS
+from ep.include.number_kind import INTEGERS
 from ep.cuda.kernels import compiler
 from ep.cuda.kernels.indices import kernels
 

@@ -9,11 +9,11 @@ import pytest
 
 import ep.ops
 from ep import BinaryOp, UnaryOp
-from ep.include.primitive.attributes import ATTRIBUTES
-from ep.ops.names import function_name, operand_names
+from ep.include.primitive.op_table import OPS, attributes_of
+from ep.ops.names import function_name
 from tests.subprocesses import run
 
-OPS = [op for op in (*UnaryOp, *BinaryOp) if op is not UnaryOp.kCast]
+WITH_FUNCTION = [op for op in OPS if op is not UnaryOp.kCast]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_name(op, name):
 
 
 def test_every_op_has_a_function():
-    names = [function_name(op) for op in OPS]
+    names = [function_name(op) for op in WITH_FUNCTION]
     assert len(set(names)) == len(names) == 71 + 81
     assert ep.ops.__all__ == sorted({"copy_to_device", "copy_to_host", "gather", "expand", "repeat", *names})
     assert all(re.fullmatch("[a-z][a-z0-9_]*", name) and name.isidentifier() for name in names)
@@ -51,7 +51,7 @@ def test_every_op_has_a_function():
     assert not hasattr(ep.ops, "cast")
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+@pytest.mark.parametrize("op", WITH_FUNCTION, ids=lambda op: op.name)
 def test_signature_and_docstring(op):
     function = getattr(ep.ops, function_name(op))
     assert (function.__module__, function.__qualname__) == ("ep.ops", function_name(op))
@@ -59,8 +59,8 @@ def test_signature_and_docstring(op):
 
     parameters = list(inspect.signature(function).parameters.values())
     num_operands = 1 if isinstance(op, UnaryOp) else 2
-    attributes = ATTRIBUTES.get(op, ())
-    assert [p.name for p in parameters[:num_operands]] == list(operand_names(op))
+    attributes = attributes_of(op)
+    assert [p.name for p in parameters[:num_operands]] == list(OPS[op].operands)
     assert [p.name for p in parameters[num_operands:-1]] == [a.name.replace("lambda", "lambd") for a in attributes]
     for parameter, attribute in zip(parameters[num_operands:-1], attributes, strict=True):
         expected = parameter.empty if attribute.default is None else attribute.default
@@ -77,11 +77,11 @@ def test_signature_and_docstring(op):
 
 
 def test_operand_names():
-    assert operand_names(UnaryOp.kRelu) == ("x",)
-    assert operand_names(BinaryOp.kSub) == ("x", "y")
-    assert operand_names(BinaryOp.kReluBackwardWithDyX) == ("dy", "x")
-    assert operand_names(BinaryOp.kReluBackwardWithDyY) == ("dy", "y")
-    assert operand_names(BinaryOp.kScalarExpPowerGrad) == ("x", "dy")
+    assert OPS[UnaryOp.kRelu].operands == ("x",)
+    assert OPS[BinaryOp.kSub].operands == ("x", "y")
+    assert OPS[BinaryOp.kReluBackwardWithDyX].operands == ("dy", "x")
+    assert OPS[BinaryOp.kReluBackwardWithDyY].operands == ("dy", "y")
+    assert OPS[BinaryOp.kScalarExpPowerGrad].operands == ("x", "dy")
     x, dy = np.array([-1.0, 2.0]), np.array([3.0, 4.0])
     assert ep.ops.relu_backward_with_dy_x(x=x, dy=dy).tolist() == [0, 4]
     assert ep.ops.scalar_base_power_grad(x, dy, 2).tolist() == pytest.approx([-6, 16])

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ep import BinaryOp, DeviceType, UnaryOp
-from ep.common.number_kind import FLOATS
 from ep.include import DataType
+from ep.include.number_kind import FLOATS
 from ep.include.primitive import (
     BroadcastElementwiseBinary,
     BroadcastElementwiseBinaryFactory,
     ElementwiseUnaryFactory,
     registered,
 )
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 from tests import tolerances
 from tests.references.binary import exact, largest_term
 from tests.references.convert import convert
@@ -40,8 +40,8 @@ def name(key):
     return "-".join(part.name for part in key)
 
 
-def attributes_of(op):
-    return REQUIRED.get(op) or tuple(attribute.default for attribute in ATTRIBUTES.get(op, ()))
+def default_attributes(op):
+    return REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
 
 
 def launch(device, key, a, b, *attributes, dims=None):
@@ -95,7 +95,7 @@ def test_every_key(device, rng, key):
     op, src_type, _ = key
     count = 211 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
     a, b = operands(rng, op, src_type, count)
-    attributes = attributes_of(op)
+    attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
     check(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
 

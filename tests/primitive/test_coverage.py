@@ -8,11 +8,11 @@ import pytest
 
 import ep
 from ep import BinaryOp, NewPrimitive, UnaryOp
-from ep.common.number_kind import ALL, INTEGERS
 from ep.include import DataType
 from ep.include import primitive as p
+from ep.include.number_kind import ALL, INTEGERS
 from ep.include.primitive import registered
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Key
 
 UPSTREAM = json.loads((Path(__file__).parents[1] / "data" / "upstream_keys.json").read_text())
@@ -94,7 +94,7 @@ def test_each_registered_key_can_be_made(device, primitive):
     for entry in entries:
         op = () if entry.op is None else (entry.op,)
         max_num_dims = (8,) if primitive in ("Expand", "BroadcastElementwiseBinary") else ()
-        required = [0.5 for attribute in ATTRIBUTES.get(entry.op, ()) if attribute.default is None]
+        required = [0.5 for attribute in attributes_of(entry.op) if attribute.default is None]
         made = NewPrimitive(factory, device.type, *op, *entry.dtypes, *max_num_dims, *required)
         assert isinstance(made, getattr(p, primitive)), entry
         assert made.request.dtypes == entry.dtypes

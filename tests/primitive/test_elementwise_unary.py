@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ep import DeviceType, UnaryOp
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnary, ElementwiseUnaryFactory, registered
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.primitive.op_table import attributes_of
 from tests import tolerances
 from tests.references.convert import convert
 from tests.references.unary import exact
@@ -27,8 +27,8 @@ def name(key):
     return "-".join(part.name for part in key)
 
 
-def attributes_of(op):
-    return REQUIRED.get(op) or tuple(attribute.default for attribute in ATTRIBUTES.get(op, ()))
+def default_attributes(op):
+    return REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
 
 
 def launch(device, key, src, *attributes):
@@ -68,7 +68,7 @@ def check(op, src_type, got, src, attributes):
 def test_every_key(device, rng, key):
     op, src_type, _ = key
     src = samples(rng, src_type, sized(device, 1013, 257))
-    attributes = attributes_of(op)
+    attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
     check(op, src_type, launch(device, key, src, *given), src, attributes)
 
@@ -148,7 +148,7 @@ REAL = st.floats(-8, 8, width=32)
 def test_any_values_and_attributes(device, op, data_type, values, attributes):
     with np.errstate(over="ignore"):
         src = np.array(values, np.float32).astype(data_type.dtype)
-    attributes = attributes[: len(ATTRIBUTES.get(op, ()))]
+    attributes = attributes[: len(attributes_of(op))]
     got = launch(device, (op, data_type, data_type), src, *attributes)
     if src.size:
         check(op, data_type, got, src, attributes)

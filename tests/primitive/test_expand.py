@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.number_kind import ALL
 from ep.include import DataType
+from ep.include.number_kind import ALL
 from ep.include.primitive import ExpandFactory
 from tests.samples import samples, sized
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.number_kind import ALL, INTEGERS
 from ep.include import DataType
+from ep.include.number_kind import ALL, INTEGERS
 from ep.include.primitive import BatchGatherFactory, GatherFactory
 from tests.samples import samples, sized
 

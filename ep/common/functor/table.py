@@ -1,21 +1,12 @@
 """The table of functor makers: which maker gives the meaning of an op on which kind of numbers."""
 
 from collections.abc import Callable
-from enum import Enum
 
 from ep.common.functor.math_library import Maker
+from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
-
-
-class Kind(Enum):
-    """The kinds of numbers that can need a body of their own; the kind of a key is that of its source."""
-
-    BOOL = "bool"
-    INTEGER = "integer"
-    FLOAT = "float"
-    COMPLEX = "complex"
-
 
 _TABLE: dict[tuple[UnaryOp | BinaryOp, Kind], Maker] = {}
 
@@ -24,13 +15,15 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
     """Declare the decorated maker as the meaning of `ops` on numbers of `kinds`.
 
     The maker takes a MathLibrary and returns `f(x)` for a UnaryOp, `f(a, b)` for a BinaryOp; where the op has
-    attributes (`ep.include.primitive.attributes`), they follow as further arguments, in the type T of the library
-    for float kinds and in float64 for all others.
+    attributes, they follow as further arguments, in the type T of the library for float kinds and in float64 for all
+    others. Raises ValueError for a kind that the op does not take, and for one that has a functor already.
     """
 
     def declare(maker: Maker) -> Maker:
         for op in ops:
             for kind in kinds:
+                if kind not in map(number_kind, OPS[op].takes):
+                    raise ValueError(f"{op} takes no {kind.value} numbers; its row in the table of ops says so")
                 if (op, kind) in _TABLE:
                     raise ValueError(
                         f"{op} on {kind.value} numbers has a functor already: {_TABLE[op, kind].__qualname__}"

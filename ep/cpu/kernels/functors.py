@@ -11,8 +11,6 @@ import numpy as np
 
 from ep.common.functor import functor_maker
 from ep.common.functor.math_library import MathLibrary
-from ep.common.functor.table import Kind
-from ep.common.number_kind import number_kind
 from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
@@ -22,8 +20,9 @@ from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 
@@ -88,7 +87,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         load,
         apply,
         storer(dst_type, narrow),
-        _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type),
+        _attribute_reader(len(attributes_of(op)), attribute_type),
         apply_any,
         exceeds,
         interleaved if names and not libm else jit,

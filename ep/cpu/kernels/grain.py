@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ep.common.functor import functor_maker
-from ep.common.functor.table import Kind
-from ep.common.number_kind import number_kind
 from ep.cpu.kernels.functors import IN_SINGLE, LOOPS
 from ep.cpu.kernels.math_library import elementary_functions_of
-from ep.cpu.kernels.vector_math.tables_gamma import GAMMA
 from ep.cpu.launch_state import GRAIN_BYTES
 from ep.include.data_type import DataType
+from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
 # what an element costs beyond the move of its operands, in bytes that could be moved meanwhile: 170 in a nanosecond
@@ -21,11 +21,6 @@ _INTEGER_DIVISION = 200  # 1.5 ns, of int8 3.5
 _LOOP = 800  # fmod 5 ns
 _GAMMA = 300  # lgamma 2.4 ns, digamma 2.2, trigamma 1.2; of float64 twice that
 
-_DIVISIONS = frozenset(
-    (BinaryOp.kDiv, BinaryOp.kFmod, BinaryOp.kFloorDiv, BinaryOp.kTruncDiv, BinaryOp.kFloorMod)
-)  # fmt: skip
-_REMAINDERS = frozenset((BinaryOp.kFmod, BinaryOp.kFloorMod))
-
 
 def grain_elements(op: UnaryOp | BinaryOp, operands: tuple[DataType, ...]) -> int:
     """The elements up to which a launch of `op` stays on one thread; `operands`: the data types of all buffers."""
@@ -34,15 +29,15 @@ def grain_elements(op: UnaryOp | BinaryOp, operands: tuple[DataType, ...]) -> in
 
 
 def _computation(op: UnaryOp | BinaryOp, src_type: DataType) -> int:
-    kind = number_kind(src_type)
+    kind, cost = number_kind(src_type), OPS[op].cost
     if kind is not Kind.FLOAT:
-        return _POWER if op is BinaryOp.kPow else _INTEGER_DIVISION if op in _DIVISIONS else 0
-    if op in LOOPS or op in _REMAINDERS:
+        return _POWER if op is BinaryOp.kPow else _INTEGER_DIVISION if cost in (Cost.DIVISION, Cost.REMAINDER) else 0
+    if op in LOOPS or cost is Cost.REMAINDER:
         return _LOOP
-    functions = elementary_functions_of(functor_maker(op, kind))
-    if "pow" in functions:
+    if cost is Cost.POWER:
         return _POWER
-    if functions & GAMMA.keys():
+    if cost is Cost.SERIES:
         return _GAMMA
+    functions = elementary_functions_of(functor_maker(op, kind))
     in_single = op in IN_SINGLE and src_type is not DataType.kDouble
     return len(functions) * (_SINGLE if in_single else _DOUBLE)

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.functor import functor_maker
-from ep.common.number_kind import number_kind
 from ep.cuda.arithmetic import arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.kernels.math_library import cuda_math_library
 from ep.cuda.kernels.memory import loader, storer, value_reader
 from ep.cuda.kernels.numba_cuda import device_function
 from ep.include.data_type import DataType
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 
@@ -61,7 +61,7 @@ def pack_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataTyp
         storer(dst_type, 1, aligned=False),
         over_packs(functor, count),
         over_packs(functor, 1),
-        _attribute_reader(len(ATTRIBUTES.get(op, ())), attribute_type(op, src_type)),
+        _attribute_reader(len(attributes_of(op)), attribute_type(op, src_type)),
     )
 
 

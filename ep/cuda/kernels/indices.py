@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.number_kind import INTEGERS
 from ep.cuda.error_report import (
     CLAIMED,
     INDEX_OUT_OF_RANGE,
@@ -34,6 +33,7 @@ from ep.cuda.kernels.numba_cuda import (
     types,
 )
 from ep.include.data_type import DataType
+from ep.include.number_kind import INTEGERS
 
 _WORD: Final = 8
 

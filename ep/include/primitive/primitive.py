@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ep.include.data_type import DataType, DTypeLike, as_data_type
-from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 kMaxNumDims: Final = 8
@@ -55,7 +55,7 @@ class Request:
         if self.max_num_dims is not None:
             parts.append(f"max_num_dims={self.max_num_dims}")
         # a registered key, which has no attribute values, is spelled by this too
-        declared = ATTRIBUTES.get(self.op, ())
+        declared = attributes_of(self.op)
         parts += [f"{a.name}={value:g}" for a, value in zip(declared, self.attributes, strict=False)]
         parts += [f"{name}={value.name}" for name, value in self.options.items()]
         return f"{self.interface.__name__}({', '.join(parts)})"
@@ -165,7 +165,7 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
     Raises TypeError for a missing value without a default and for what is no real number, ValueError for a value
     that the op does not take.
     """
-    declared = ATTRIBUTES.get(op, ())
+    declared = attributes_of(op)
     values: list[float] = []
     for position, given in enumerate((attr0, attr1)):
         argument = f"attr{position}"

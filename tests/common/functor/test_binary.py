@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ep.common.functor import Kind, functor_maker
+from ep.common.functor import functor_maker
 from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import attributes_of
 from tests import tolerances
 from tests.references.binary import binary, exact, largest_term
 from tests.references.convert import convert
@@ -66,7 +67,7 @@ def compiled(op: BinaryOp, scalar_type: type):
         for i in range(a.size):
             out[i] = f(a[i], b[i], attr0, attr1)
 
-    return jit((no_attribute, one_attribute, two_attributes)[len(ATTRIBUTES.get(op, ()))]), f
+    return jit((no_attribute, one_attribute, two_attributes)[len(attributes_of(op))]), f
 
 
 def evaluate(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes=()) -> np.ndarray:
@@ -83,7 +84,7 @@ def evaluate(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes=()) -> np.nd
 
 
 def attribute_sets(op: BinaryOp) -> list[tuple]:
-    defaults = tuple(attribute.default for attribute in ATTRIBUTES.get(op, ()))
+    defaults = tuple(attribute.default for attribute in attributes_of(op))
     return ([] if None in defaults else [defaults]) + MORE_ATTRIBUTES.get(op, [])
 
 
@@ -263,7 +264,7 @@ def test_nan_in_nan_out(op, scalar_type):
 )
 def test_gradients_at_infinity_are_the_limits(op, scalar_type):
     dy = np.array([2.5, -3, np.finfo(scalar_type).max, 0], scalar_type)
-    attributes = attribute_sets(op)[0] if op in ATTRIBUTES else ()
+    attributes = attribute_sets(op)[0] if attributes_of(op) else ()
     infinity = np.full(dy.size, np.inf, scalar_type)
     assert (evaluate(op, dy, infinity, attributes) == dy).all()
     assert (evaluate(op, dy, -infinity, attributes) == 0).all()
@@ -320,7 +321,7 @@ def test_float_is_close(op, scalar_type):
 
 @pytest.mark.parametrize("op", [*MATH, BinaryOp.kZeta, *BACKWARD], ids=lambda op: op.name)
 def test_float32_stays_float32(op):
-    evaluate(op, np.ones(1, np.float32), np.ones(1, np.float32), (1.0,) * len(ATTRIBUTES.get(op, ())))
+    evaluate(op, np.ones(1, np.float32), np.ones(1, np.float32), (1.0,) * len(attributes_of(op)))
     for overload in compiled(op, np.float32)[1].overloads.values():
         assert str(overload.signature.return_type) == "float32"
         # A constant of the wrong type would widen what it meets. The wrappers for Python's floats do so by nature.

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ep.common.functor import Kind, functor_maker
+from ep.common.functor import functor_maker
 from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
-from ep.include.primitive.attributes import ATTRIBUTES
+from ep.include.number_kind import Kind
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 from tests import tolerances
 from tests.references.unary import exact, unary
@@ -63,7 +64,7 @@ def compiled(op: UnaryOp, scalar_type: type):
         for i in range(x.size):
             out[i] = f(x[i], attr0, attr1)
 
-    return jit((no_attribute, one_attribute, two_attributes)[len(ATTRIBUTES.get(op, ()))])
+    return jit((no_attribute, one_attribute, two_attributes)[len(attributes_of(op))])
 
 
 def result_type(op: UnaryOp, scalar_type: type) -> np.dtype:
@@ -81,7 +82,7 @@ def evaluate(op: UnaryOp, x: np.ndarray, attributes=()) -> np.ndarray:
 
 
 def attribute_sets(op: UnaryOp) -> list[tuple]:
-    defaults = tuple(attribute.default for attribute in ATTRIBUTES.get(op, ()))
+    defaults = tuple(attribute.default for attribute in attributes_of(op))
     return ([] if None in defaults else [defaults]) + MORE_ATTRIBUTES.get(op, [])
 
 

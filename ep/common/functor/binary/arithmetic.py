@@ -1,7 +1,8 @@
 """Arithmetic on floating point numbers, complex numbers and bool; that on integers is in `integer`."""
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
+from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 

@@ -8,7 +8,8 @@ negative dividend, on the latter.
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
+from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 

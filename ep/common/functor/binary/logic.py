@@ -1,7 +1,8 @@
 """Logic on truth values (a number is true unless it is zero) and on bits."""
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
+from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)

@@ -6,8 +6,9 @@ dy is divided by one factor after the other: their product could overflow, or va
 from ep.common.functor.binary.arithmetic import complex_div
 from ep.common.functor.binary.gradient import unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
 from ep.common.functor.unary.complex import sqrt as complex_sqrt
+from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 

@@ -3,11 +3,12 @@
 import math
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
+from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
 
 
-@functor(UnaryOp.kLogicalNot, kinds=tuple(Kind))
+@functor(UnaryOp.kLogicalNot, kinds=(Kind.BOOL, Kind.INTEGER, Kind.FLOAT))
 def logical_not(m: MathLibrary) -> Function:
     """x == 0: true for -0, false for a NaN."""
     zero = m.T(0)
@@ -72,7 +73,7 @@ def is_finite(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kIsNan, UnaryOp.kIsInf, kinds=(Kind.INTEGER, Kind.BOOL))
+@functor(UnaryOp.kIsNan, UnaryOp.kIsInf, kinds=(Kind.INTEGER,))
 def never(m: MathLibrary) -> Function:
     """False: an integer is always finite."""
 
@@ -82,7 +83,7 @@ def never(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kIsFinite, kinds=(Kind.INTEGER, Kind.BOOL))
+@functor(UnaryOp.kIsFinite, kinds=(Kind.INTEGER,))
 def always(m: MathLibrary) -> Function:
     """True: an integer is always finite."""
 

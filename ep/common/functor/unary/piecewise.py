@@ -3,7 +3,8 @@
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import Kind, functor
+from ep.common.functor.table import functor
+from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
 
 

@@ -1,16 +1,27 @@
 """What kind of numbers a data type holds, and which data types are of a kind."""
 
+from enum import Enum
 from typing import Final
 
-from ep.common.functor.table import Kind
 from ep.include.data_type import DataType as T
+
+
+class Kind(Enum):
+    """The kinds of numbers that can need a body of their own; the kind of a key is that of its source."""
+
+    BOOL = "bool"
+    INTEGER = "integer"
+    FLOAT = "float"
+    COMPLEX = "complex"
+
 
 BOOL: Final = (T.kBool,)
 INTEGERS: Final = (T.kInt8, T.kUInt8, T.kInt16, T.kUInt16, T.kInt32, T.kUInt32, T.kInt64, T.kUInt64)
 CHAR: Final = (T.kChar,)
 FLOATS: Final = (T.kFloat16, T.kBFloat16, T.kFloat, T.kDouble)
 COMPLEXES: Final = (T.kComplex64, T.kComplex128)
-ALL: Final = BOOL + CHAR + INTEGERS + FLOATS + COMPLEXES
+REAL: Final = BOOL + CHAR + INTEGERS + FLOATS
+ALL: Final = REAL + COMPLEXES
 
 _KIND: Final = {
     **dict.fromkeys(BOOL, Kind.BOOL),

@@ -1,0 +1,96 @@
+"""What a row of the table of ops says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from ep.include.data_type import DataType
+from ep.include.number_kind import ALL, COMPLEXES, FLOATS
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.unary_op import UnaryOp
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of an op: what `attr0` or `attr1` of `New` means.
+
+    default: upstream's user-level one; None where a value must be given.
+    stored: whether the value is looked for among elements that another op has stored, rounded to their data type.
+    """
+
+    name: str
+    default: float | None
+    stored: bool = False
+
+
+class Gives(Enum):
+    """The rule by which an op's result type follows from its source type."""
+
+    SAME = auto()
+    BOOLEAN = auto()
+    PART = auto()
+    """A floating type, by itself that of a complex number's parts."""
+    WHOLE = auto()
+    """A complex type, by itself that of such parts."""
+    ANY = auto()
+    """Any type: it must be asked for."""
+
+
+class Cost(Enum):
+    """What a launch waits for, besides memory: a device decides from this how it shares the work."""
+
+    LIGHT = auto()
+    """A few instructions: it waits for memory alone."""
+    DIVISION = auto()
+    REMAINDER = auto()
+    FUNCTION = auto()
+    """One or two elementary functions."""
+    POWER = auto()
+    SERIES = auto()
+    """The gamma function's family, and zeta."""
+
+
+_PART: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
+_WHOLE: Final = {part: whole for whole, part in _PART.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class OpRow:
+    """What is known of one op.
+
+    takes: the source types that it has a meaning on.
+    operands: their names, in the order of Launch.
+    attributes: in the order attr0, attr1.
+    gradient: the ops that make the gradient of the source from that of the result. More than one where they need
+        different operands; none where the gradient is 0 or is a composition of several ops.
+    """
+
+    op: UnaryOp | BinaryOp
+    takes: tuple[DataType, ...]
+    gives: Gives
+    cost: Cost
+    operands: tuple[str, ...]
+    attributes: tuple[Attribute, ...] = ()
+    gradient: tuple[UnaryOp | BinaryOp, ...] = ()
+
+    def result_types(self, source: DataType) -> tuple[DataType, ...]:
+        """Every result type that the op has on operands of type `source`."""
+        if self.gives is Gives.PART:
+            return FLOATS
+        if self.gives is Gives.WHOLE:
+            return COMPLEXES
+        if self.gives is Gives.ANY:
+            return ALL
+        return (self.result_type(source),)
+
+    def result_type(self, source: DataType) -> DataType:
+        """The result type that follows from `source` alone; whether the op takes `source` is not asked here."""
+        if self.gives is Gives.BOOLEAN:
+            return DataType.kBool
+        if self.gives is Gives.PART:
+            return _PART.get(source, source)
+        if self.gives is Gives.WHOLE:
+            return _WHOLE.get(source, source)
+        return source
