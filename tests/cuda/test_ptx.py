@@ -16,8 +16,11 @@ COMPILE = """
 import json
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access, Variant
+from ep.common.functor.reduction import SUM
+from ep.cuda.engine import reduce
 from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
 from ep.include import DataType
+from ep.include.number_kind import number_kind
 
 kernels = {{}}
 for op, src, dst in {unary}:
@@ -31,6 +34,11 @@ for indices, unit, bits in {gather}:
     kernels[f"gather {{indices}} {{unit}} {{bits}}"] = gather.kernel(DataType[indices], unit, bits, False, False)
 for num_axes, unit, pack_units, bits in {expand}:
     kernels[f"expand {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = expand.kernel(num_axes, unit, pack_units, bits)
+for name, aligned, row_threads in {sums}:
+    data_type, variant = DataType[name], reduce.Variant(bool(aligned), row_threads)
+    kernels[f"sum {{name}} {{aligned}} {{row_threads}}"] = reduce.row_kernel(
+        SUM[number_kind(data_type)], data_type, data_type, variant
+    )
 print(json.dumps({{name: compiler.ptx(kernel, {cc}) for name, kernel in kernels.items()}}))
 """
 
@@ -71,6 +79,7 @@ BINARY = [
     (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 1, 32, 16, 16),
 ]
 GATHER = [("kInt64", 16, 32), ("kInt32", 4, 32), ("kUInt8", 1, 64), ("kInt64", 16, 64)]
+SUMS = [("kFloat", 1, 256), ("kFloat", 0, 32), ("kDouble", 1, 256), ("kBFloat16", 1, 64), ("kInt8", 1, 1)]
 EXPAND = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64), (3, 8, 0, 32)]
 
 WIDTHS = {
@@ -80,6 +89,10 @@ WIDTHS = {
         for op, src, dst, _, access0, access1, _, bits, *widths in BINARY
     },
     **{f"gather {indices} {unit} {bits}": [max(unit, T[indices].itemsize), unit] for indices, unit, bits in GATHER},
+    **{
+        f"sum {name} {aligned} {threads}": [16 if aligned else T[name].itemsize, T[name].itemsize]
+        for name, aligned, threads in SUMS
+    },
     **{f"expand {axes} {unit} {pack} {bits}": [unit, unit * (pack or 1)] for axes, unit, pack, bits in EXPAND},
 }
 
@@ -102,6 +115,7 @@ def texts(request):
         ],
         gather=GATHER,
         expand=EXPAND,
+        sums=SUMS,
         cc=request.param,
     )
     return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0")), request.param
@@ -122,6 +136,13 @@ def test_no_detours(texts, name):
     assert found.calls == 0
     if "kDouble" not in name and "kComplex128" not in name:
         assert found.float64 == 0
+
+
+@pytest.mark.parametrize("name", [name for name in WIDTHS if name.startswith("sum")])
+def test_threads_of_a_row_meet_by_shuffles_and_shared_memory(texts, name):
+    text, row_threads = texts[0][name], int(name.split()[-1])
+    assert ("shfl.sync.down" in text) == (row_threads > 1)
+    assert (".shared" in text and "bar.sync" in text) == (row_threads > 32)
 
 
 def test_what_the_assertions_look_for_would_be_found(texts):

@@ -132,6 +132,6 @@ def _simulated_image(kernel: Kernel) -> Callable[..., None]:
 
     def launch(grid: Any, block: Any, shared_bytes: int, words: Any) -> None:
         packed = (tuple(words[first:last]),) if kernel.num_packed else ()
-        run[tuple(grid), tuple(block)](*words[:first], *packed)
+        run[tuple(grid), tuple(block), 0, shared_bytes](*words[:first], *packed)
 
     return launch
