@@ -18,18 +18,22 @@ from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access, Variant
 from ep.common.functor.reduction import SUM
 from ep.cuda.engine import reduce
-from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
+from ep.cuda.engine.functor import functor_of
+from ep.cuda.engine.map import kernel
+from ep.cuda.kernels import compiler, expand, gather
+from ep.cuda.launch_config import pack_elements
 from ep.include import DataType
 from ep.include.number_kind import number_kind
 
 kernels = {{}}
 for op, src, dst in {unary}:
-    kernels[f"{{op}} {{src}} {{dst}}"] = elementwise_unary.kernel(UnaryOp[op], DataType[src], DataType[dst])
+    functor = functor_of(UnaryOp[op], DataType[src], DataType[dst])
+    elements = pack_elements(DataType[src], DataType[dst])
+    kernels[f"{{op}} {{src}} {{dst}}"] = kernel(functor, Variant(elements, (Access.SAME,)))
 for op, src, dst, elements, access0, access1, num_axes, bits in {binary}:
-    variant = Variant(elements, Access[access0], Access[access1], num_axes, bits)
-    kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = broadcast_elementwise_binary.kernel(
-        BinaryOp[op], DataType[src], DataType[dst], variant
-    )
+    variant = Variant(elements, (Access[access0], Access[access1]), num_axes, bits)
+    functor = functor_of(BinaryOp[op], DataType[src], DataType[dst])
+    kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = kernel(functor, variant)
 for indices, unit, bits in {gather}:
     kernels[f"gather {{indices}} {{unit}} {{bits}}"] = gather.kernel(DataType[indices], unit, bits, False, False)
 for num_axes, unit, pack_units, bits in {expand}:
@@ -63,20 +67,20 @@ UNARY = [
     (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
 ]
 BINARY = [
-    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.PACK, 2, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SPREAD, A.SAME, 2, 32, 16, 16),
-    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 0, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.EACH, 3, 32, 4, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.SAME, 3, 64, 16, 16),
     (B.kSub, T.kBFloat16, T.kBFloat16, 8, A.SAME, A.PACK, 2, 32, 16, 16),
-    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 1, 32, 16, 16),
-    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 1, 32, 16, 4),
+    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 0, 32, 16, 16),
+    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 0, 32, 16, 4),
     (B.kMul, T.kComplex128, T.kComplex128, 1, A.PACK, A.NUMBER, 3, 64, 16, 16),
-    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 0, 32, 16, 16),
 ]
 GATHER = [("kInt64", 16, 32), ("kInt32", 4, 32), ("kUInt8", 1, 64), ("kInt64", 16, 64)]
 SUMS = [("kFloat", 1, 256), ("kFloat", 0, 32), ("kDouble", 1, 256), ("kBFloat16", 1, 64), ("kInt8", 1, 1)]

@@ -8,10 +8,6 @@ from abc import abstractmethod
 from collections.abc import Hashable
 from typing import Any, Final
 
-import numpy as np
-
-from ep.common.attributes import attribute_values
-from ep.cuda.arithmetic import attribute_type
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
 from ep.include.primitive.primitive import Primitive, Request
@@ -55,15 +51,3 @@ class CudaPrimitive(Primitive):
         if seconds > _LONG_SECONDS:
             _log.info("%s on cuda took %.1f s to compile; later processes load it", self.request, seconds)
         return kernel
-
-
-def attribute_words(request: Request) -> tuple[int, int]:
-    """The attributes as kernels take them: two words with the bits of float32 or float64 values.
-
-    They have the type that the op is computed in, so that no kernel has to convert.
-    """
-    scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
-    with np.errstate(over="ignore"):  # beyond the range of float32 is infinity
-        values = np.array([*attribute_values(request), 0, 0][:2]).astype(scalar_type)
-    first, second = values.view(np.int32 if scalar_type is np.float32 else np.int64).tolist()
-    return first, second

@@ -98,7 +98,7 @@ def _plan(shape: _Shape, itemsize: int, src_alignment: int, dst_alignment: int) 
     count = extent(walk.dims, contiguous_strides(walk.dims))
     units = itemsize * max(shape.src_count, shape.dst_count) // unit
     bits = 32 if fits_32_bit_offsets(units) else 64
-    words = walk_words(*walk, bits)
+    words = walk_words(walk.dims, walk[1:], bits)
     num_axes = len(walk.dims)
     if walk.dst_strides != contiguous_strides(walk.dims):
         return _Plan((num_axes, unit, 0, bits), count, (count, *words))

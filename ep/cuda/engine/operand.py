@@ -27,11 +27,10 @@ class Operand(NamedTuple):
 
 
 @cache
-def operand(access: Access, data_type: DataType, count: int, side: int, num_axes: int, bits: int) -> Operand:
-    """The functions for packs of `count` elements.
-
-    side: 0 or 1, the operand of the walk; num_axes, bits: of the walk.
-    """
+def operand(
+    access: Access, data_type: DataType, count: int, position: int, num_operands: int, num_axes: int, bits: int
+) -> Operand:
+    """The functions for packs of `count` elements of operand `position` of the walk's `num_operands`."""
     load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
     if access is Access.NUMBER:
         return _constant(value_reader(storage_arithmetic(data_type)), count)
@@ -45,10 +44,12 @@ def operand(access: Access, data_type: DataType, count: int, side: int, num_axes
     if access is Access.SAME:
         pack = device_function(lambda address, i, words: load(address, i))
         return Operand(prepare, pack, device_function(lambda address, n, words: load_one(address, n)))
-    offsets = walk(num_axes, bits)
-    one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[side]))
+    offsets = walk(num_axes, num_operands, bits)
+    one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[position]))
     if access is Access.PACK:
-        return Operand(prepare, device_function(lambda address, i, words: load(address, offsets(i, words)[side])), one)
+        return Operand(
+            prepare, device_function(lambda address, i, words: load(address, offsets(i, words)[position])), one
+        )
     if access is Access.SPREAD:
         spread = _spread(count)
         return Operand(prepare, device_function(lambda address, i, words: spread(one(address, i, words))), one)
