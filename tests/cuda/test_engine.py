@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 
-from ep import DeviceType
+from ep import DeviceType, UnaryOp
+from ep.common.functor import functor_maker
 from ep.common.functor.reduction import SUM
 from ep.cuda.driver import driver
+from ep.cuda.engine import map as map_engine
 from ep.cuda.engine import reduce
+from ep.cuda.engine.functor import Functor
 from ep.cuda.kernels import loader, memory
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.numba_cuda import (
@@ -18,9 +22,10 @@ from ep.cuda.kernels.numba_cuda import (
     shared_array,
     thread_of_block,
 )
-from ep.cuda.launch_config import BLOCK_THREADS, Grid
+from ep.cuda.launch_config import BLOCK_THREADS, Grid, pack_elements
+from ep.cuda.map_plan import map_plan, map_shape
 from ep.include import DataType
-from ep.include.number_kind import number_kind
+from ep.include.number_kind import Kind, number_kind
 from tests.device import DeviceUnderTest
 
 STORE, LOAD = memory.storer(DataType.kInt64, 1), memory.loader(DataType.kInt64, 1)
@@ -61,6 +66,45 @@ def test_a_block_reverses_its_part_through_shared_memory(gpu, static):
     kernel = loader.load(driver(), 0, Kernel(f"test.reverse.{static:d}", reverse, 2))
     kernel.launch_grid(gpu.stream, grid, src.address, dst.address)
     np.testing.assert_array_equal(gpu.array(dst), values.reshape(3, -1)[:, ::-1].reshape(-1))
+
+
+def gelu_of_sum_times(m):
+    """gelu(a + b) c: what several ops compute, as one functor."""
+    gelu = m.use(functor_maker(UnaryOp.kGelu, Kind.FLOAT))
+
+    def f(a, b, c):
+        return gelu(a + b) * c
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [
+        [(3, 4, 8), (3, 4, 8), (3, 4, 8)],
+        [(3, 4, 8), (8,), (4, 1)],
+        [(3, 1, 8), (4, 1), (1,)],
+        [(5, 7), (1, 7), (5, 1)],
+        [(2, 1, 2, 1, 2), (1, 3, 1, 3, 1), (2, 3, 2, 3, 2)],
+    ],
+    ids=str,
+)
+def test_a_functor_of_three_operands(gpu, rng, dims):
+    arrays = [rng.standard_normal(part).astype(np.float32) for part in dims]
+    buffers = [gpu.buffer(array.reshape(-1)) for array in arrays]
+    shape = map_shape(dims, ("a", "b", "c"))
+    dst = gpu.filled(shape.count + 1, DataType.kFloat)
+    elements = pack_elements(DataType.kFloat)
+    plan = map_plan(shape, [True] * 3, True, elements)
+    functor = Functor("test.gelu_of_sum_times", gelu_of_sum_times, (DataType.kFloat,) * 3, DataType.kFloat, np.float32)
+    words = [word for buffer in buffers for word in (buffer.address, 0)]
+    words += dst.address, plan.packs, shape.count, 0, 0, *plan.words
+    loader.load(driver(), 0, map_engine.kernel(functor, plan.variant)).launch(gpu.stream, plan.num_items, *words)
+    got = gpu.array(dst)
+    a, b, c = (array.astype(np.float64) for array in arrays)
+    want = (a + b) * 0.5 * scipy.special.erfc(-(a + b) / np.sqrt(2)) * c
+    np.testing.assert_allclose(got[:-1].reshape(want.shape), want, 3e-6, 1e-7)
+    assert set(got[-1:].view(np.uint8)) == {0xA5}
 
 
 def sums(gpu, array, dst_type, offset=0):
