@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.buffer_checks import check_overlap
-from ep.common.checks import as_dims
+from ep.common.checks import are_integers, as_dims
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.primitive.movement import fits_32_bit_offsets
@@ -76,7 +76,7 @@ class BroadcastElementwiseBinaryImpl(CudaPrimitive, BroadcastElementwiseBinary):
     ) -> None:
         stream = check_stream(stream)
         try:
-            shape = self._shapes.get((src0_dims, src1_dims))
+            shape = self._shapes.get((src0_dims, src1_dims)) if are_integers(src0_dims, src1_dims) else None
         except TypeError:  # dims in a list
             shape = None
         if shape is None:
