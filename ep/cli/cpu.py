@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from ep.common.compiling import compiling
 from ep.cpu import kernel_cache
 from ep.cpu.device import available_threads as available_threads
 from ep.include.device import Device
@@ -65,6 +66,10 @@ def why_threads() -> str:
 
 def start_threads(device: Device) -> None:
     """Start the threads that share the work of launches."""
-    from ep.cpu.kernels import runtime
 
-    runtime.start(device)  # type: ignore[arg-type]
+    def start() -> None:
+        from ep.cpu.kernels import runtime
+
+        runtime.start(device)  # type: ignore[arg-type]
+
+    compiling("what all launches share", "cpu", start)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 from ep.common.checks import as_integer
 from ep.cpu.device import CpuDevice
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.process import exclusively
 
 
 class CpuDeviceManager(DeviceManager):
@@ -16,17 +15,20 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._lock = threading.Lock()
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
 
     def GetDevice(self, device_index: int) -> CpuDevice:
         _check_index(device_index)
-        with self._lock:
-            if self._device is None:
-                self._device = CpuDevice(self)
+        if self._device is None:
+            exclusively(self._make_device)
+        assert self._device is not None
         return self._device
+
+    def _make_device(self) -> None:
+        if self._device is None:
+            self._device = CpuDevice(self)
 
     def GetDeviceCount(self) -> int:
         return 1

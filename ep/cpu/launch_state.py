@@ -19,7 +19,10 @@ GRAIN: Final = 3
 TASK: Final = 4
 TASK_ARGUMENT: Final = 5  # what else the task needs: its row kernel, a flag
 ATTRIBUTES: Final = 6  # two float64 values
-OPERANDS: Final = 8  # per operand, in the order of Launch: address of its dtype object, bytes of an element
+TUPLE_TYPE: Final = 8  # dims are tuples of ints; what else is equal to such a tuple is not as expected
+INT_TYPE: Final = 9
+NONE: Final = 10
+OPERANDS: Final = 11  # per operand, in the order of Launch: address of its dtype object, bytes of an element
 MOVERS: Final = OPERANDS + 6  # the addresses of Gather's movers by class of rows, 0 where there is none yet
 NUM_WORDS: Final = MOVERS + ANY_SIZE + 1
 
@@ -40,7 +43,7 @@ class LaunchState:
     def __init__(self, operands: Sequence[DataType], attributes: Sequence[float] = ()) -> None:
         """Fill in what is known before anything is compiled; the addresses of code follow with `set_code`."""
         self.words = np.zeros(NUM_WORDS, np.int64)
-        self.words[NDARRAY_TYPE] = id(np.ndarray)
+        self.words[[NDARRAY_TYPE, TUPLE_TYPE, INT_TYPE, NONE]] = id(np.ndarray), id(tuple), id(int), id(None)
         self.set_grain(GRAIN_BYTES // sum(data_type.itemsize for data_type in operands))
         for position, value in enumerate(attributes):
             self.words[ATTRIBUTES + position] = struct.unpack("q", struct.pack("d", value))[0]

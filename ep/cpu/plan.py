@@ -7,9 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.compiling import compiling
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.launch_state import GRAIN_BYTES
+from ep.cpu.row_writer import RowWriter, row_writer
 from ep.include.primitive.primitive import kMaxNumDims
 
 # words of a plan; OPERAND_COUNT and IN_PLACE have one word for each of two operands, the strides eight
@@ -63,12 +65,24 @@ class Plan:
 
 def expand_plan(walk: StridedWalk, unit: int, operand_counts: tuple[int, int] = (0, 0), in_place: bool = False) -> Plan:
     """A plan of Expand's over units of `unit` bytes. What writes its rows is compiled where that has not been done."""
-    from ep.cpu.kernels.expand import task
-    from ep.cpu.kernels.expand_rows import writer
-
+    wanted = row_writer(walk, unit)
+    if wanted not in _compiled:
+        compiling(wanted, "cpu", lambda: _compile(wanted))
+    writer, task = _compiled[wanted]
     src_strides, dst_strides = ([unit * step for step in steps] for steps in walk[1:])
     plan = Plan(walk.dims, (src_strides, dst_strides), operand_counts, (in_place, in_place))
-    plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (_WRITTEN * unit), 1), writer(walk, unit), task()
+    plan.words[[GRAIN, WRITER, WALK]] = max(GRAIN_BYTES // (_WRITTEN * unit), 1), writer, task
     if walk.dst_strides == contiguous_strides(walk.dims):
         plan.words[STREAMED] = unit
     return plan
+
+
+_compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+"""What there is so far: the addresses of the writer and of the task that walks."""
+
+
+def _compile(wanted: RowWriter) -> None:
+    from ep.cpu.kernels.expand import task
+    from ep.cpu.kernels.expand_rows import writer
+
+    _compiled[wanted] = writer(wanted), task()

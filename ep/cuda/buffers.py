@@ -17,7 +17,7 @@ from ep.cuda.stream import check_stream as check_stream
 from ep.include.data_type import DataType
 
 Adapter = Callable[[Any], "Memory | None"]
-"""Reads one type of array; None for one that is not on a CUDA device."""
+"""Reads one type of array; None for one that is not on a CUDA device, or no longer."""
 
 
 def as_address(
@@ -38,6 +38,8 @@ def as_address(
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
     memory = adapter(buffer) if adapter else None
     if memory is None:
+        if isinstance(buffer, CudaBuffer):
+            buffer.live_memory(argument)
         raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
     address, count, dtype, may_write, contiguous, device, producer = memory
     if dtype is not data_type.dtype:

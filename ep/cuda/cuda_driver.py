@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, Final
 
+from ep.common.lazy import lazy
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_packages
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, exclusively, new_lock
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
@@ -34,7 +34,7 @@ class CudaDriver(Driver):
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
         self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.DRIVER)
         self._process = os.getpid()
 
     # what there is
@@ -45,9 +45,12 @@ class CudaDriver(Driver):
     def device_count(self) -> int:
         return self._found[0]
 
-    @cached_property
+    @lazy
     def _found(self) -> tuple[int, str | None]:
         """The number of devices, and why there is none."""
+        return exclusively(self._find)
+
+    def _find(self) -> tuple[int, str | None]:
         if why := why_no_packages():
             return 0, why
         try:
@@ -73,11 +76,14 @@ class CudaDriver(Driver):
         count = self._ask(cuda.cuDeviceGetCount)
         return count, None if count else f"the NVIDIA driver finds no GPU{_visible_devices()}"
 
-    @cached_property
+    @lazy
     def _cuda(self) -> Any:
-        from cuda.bindings import driver as cuda
+        def load() -> Any:
+            from cuda.bindings import driver as cuda
 
-        return cuda
+            return cuda
+
+        return exclusively(load)
 
     def version(self) -> tuple[int, int]:
         number = self._ask(self._cuda.cuDriverGetVersion)
@@ -106,11 +112,12 @@ class CudaDriver(Driver):
     def _context(self, device: int) -> Any:
         context = self._contexts.get(device)
         if context is None:
+            cuda = self._cuda
             with self._lock:
                 if device not in self._contexts:
-                    handle = self._ask(self._cuda.cuDeviceGet, device)
+                    handle = self._ask(cuda.cuDeviceGet, device)
                     # never released: it lasts as long as the process
-                    self._contexts[device] = self._ask(self._cuda.cuDevicePrimaryCtxRetain, handle)
+                    self._contexts[device] = self._ask(cuda.cuDevicePrimaryCtxRetain, handle)
                 context = self._contexts[device]
         return context
 
@@ -275,7 +282,7 @@ class CudaDriver(Driver):
         occupancy = self._cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor
         return int(self._in(device, occupancy, function, block_threads, shared_bytes))
 
-    @cached_property
+    @lazy
     def _launch(self) -> Any:
         return self._cuda.cuLaunchKernel
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ import numpy as np
 from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_packages
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
 
 _MEMORY: Final = 2**33
 """Bytes that the simulated device says it has; what is not used costs nothing."""
@@ -26,8 +26,8 @@ class SimulatedDriver(Driver):
     simulated = True
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._one_launch = threading.RLock()
+        self._lock = new_lock(Rank.DRIVER)
+        self._one_launch = new_lock(Rank.LAUNCH)
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
         self._used = 0
         self._streams: set[int] = set()

@@ -18,7 +18,16 @@ kMaxAlignmentRequirement: Final = 512
 
 
 class Device(ABC):
-    """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager."""
+    """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager.
+
+    There is one object for each device of a process, so a copy is the device itself. Pickled, it is its type and
+    number: another process gets its own device of that type and number.
+    """
+
+    def __reduce__(self) -> tuple[Any, tuple[DeviceType, int]]:
+        from ep.include.device_manager_registry import DeviceManagerRegistry
+
+        return DeviceManagerRegistry.GetDevice, (self.device_type(), self.device_index())
 
     @abstractmethod
     def SetAsActiveDevice(self) -> None:

@@ -1,6 +1,9 @@
 """Device managers: the devices of one type."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import Any
 
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
@@ -9,8 +12,14 @@ from ep.include.device_type import DeviceType
 class DeviceManager(ABC):
     """All devices of one type (`device_manager.h`). Registered with DeviceManagerRegistry, made when first asked for.
 
-    The constructor must not touch the hardware: `GetDeviceCount` does, when called.
+    The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one in a process, which is
+    what copies and what was pickled elsewhere become.
     """
+
+    def __reduce__(self) -> tuple[Any, tuple[DeviceType]]:
+        from ep.include.device_manager_registry import DeviceManagerRegistry
+
+        return DeviceManagerRegistry.GetDeviceManager, (self.device_type(),)
 
     @abstractmethod
     def device_type(self) -> DeviceType:

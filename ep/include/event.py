@@ -2,9 +2,14 @@
 
 from abc import ABC, abstractmethod
 
+from ep.include.process import ProcessBound
 
-class Event(ABC):
-    """A mark that a stream passes once all work queued before it is done (`event.h`)."""
+
+class Event(ProcessBound, ABC):
+    """A mark that a stream passes once all work queued before it is done (`event.h`).
+
+    It can be neither copied nor pickled, as streams.
+    """
 
     @abstractmethod
     def QueryDone(self) -> bool:

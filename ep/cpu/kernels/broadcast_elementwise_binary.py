@@ -15,7 +15,7 @@ from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.functors import row_functions, storage_type
 from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, are_dims, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task
 from ep.cpu.kernels.streaming import CONTEXT_WORDS, DST, run_writing
@@ -33,8 +33,8 @@ _PLAN = 4  # of the walk
 _STEP0, _STEP1 = 4, 5  # of the row kernel: elements from one of an operand to the next, 0 or 1
 _ROW0, _ROW1, _DST_SIZE = 6, 7, 8  # of the row kernel: bytes from a row of an operand to the next, bytes of an element
 
-_TILE = 1024  # elements of an operand that are written out together
-_TILE_WORDS = 2 * _TILE  # of 16 bytes at most
+_TILE = 1024  # elements of an operand that are written out together, at most
+_TILE_WORDS = 512  # no more, for a thread may have little stack
 
 
 def row_kernel(op: BinaryOp, src_type: DataType, dst_type: DataType) -> int:
@@ -144,8 +144,9 @@ def walk() -> int:
         tile0, tile1, fill_context = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS), stack_words(3)
         store_word(row_context, _STEP0, 1)
         store_word(row_context, _STEP1, 1)
+        tile = min(8 * _TILE_WORDS // load_word(state, OPERANDS + 1), _TILE)
         while begin < end:
-            stop = min(begin + _TILE, end)
+            stop = min(begin + tile, end)
             store_word(row_context, _SRC0, written_out(context, 0, begin, stop, tile0, fill_context))
             store_word(row_context, _SRC1, written_out(context, 1, begin, stop, tile1, fill_context))
             store_word(row_context, _DST, load_word(context, _DST) + begin * dst_size)
@@ -227,8 +228,10 @@ def _overlaps(operand, operand_bytes, dst, dst_bytes, in_place):  # type: ignore
     return operand < dst + dst_bytes and dst < operand + operand_bytes and not (operand == dst and in_place)
 
 
-def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
+def _entry(state_, plan_, src0_dims_, src0_, src1_dims_, src1_, dst_):  # type: ignore[no-untyped-def]
     state, plan = word(state_), word(plan_)
+    if not (are_dims(word(src0_dims_), state) and are_dims(word(src1_dims_), state)):
+        return 1
     ndarray_type, count = load_word(state, NDARRAY_TYPE), load_word(plan, COUNT)
     count0, count1 = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
     src_size, dst_size = load_word(state, OPERANDS + 1), load_word(state, OPERANDS + 5)
@@ -255,6 +258,9 @@ def _entry(state_, plan_, src0_, src1_, dst_):  # type: ignore[no-untyped-def]
 
 @cache
 def entry() -> Callable[..., int]:
-    """The entry (state, plan, src0, src1, dst); the state's task is the walk, its argument the row kernel."""
-    arguments: tuple[Any, ...] = (words, words, object_address, object_address, object_address)
+    """The entry (state, plan, src0_dims, src0, src1_dims, src1, dst); the state's task is the walk.
+
+    Dims are the ones that the plan was found by. The task's argument is the row kernel.
+    """
+    arguments: tuple[Any, ...] = (words, words, *[object_address] * 5)
     return compile_entry("broadcast_elementwise_binary", _entry, arguments)

@@ -12,7 +12,7 @@ from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.streaming import CONTEXT_WORDS, DST, run_writing
-from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, WHICH, beyond_limit
+from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
 from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.include.data_type import DataType
@@ -88,8 +88,8 @@ def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
     def row(context, begin, end):  # type: ignore[no-untyped-def]
         src, dst, buffer = load_word(context, _SRC), load_word(context, _DST), stack_words(BUFFER_WORDS)
         while begin < end:
-            stop = min(begin + BLOCK, end)
-            compute(which, src, begin, stop, buffer)
+            compute(which, src, begin, min(begin + BLOCK, end), buffer)
+            stop = load_word(buffer, STOP)
             apply_to(src, dst, begin, stop, ())
             if load_word(buffer, COUNT) != 0:
                 put_back(dst, buffer)

@@ -9,7 +9,7 @@ from typing import Any
 from ep.cpu.kernels import streaming
 from ep.cpu.kernels.compiler import compile_entry, compile_task
 from ep.cpu.kernels.memory import load_word, stack_words, store_words
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, object_address, word, words
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, are_dims, array_data, object_address, word, words
 from ep.cpu.kernels.odometer import first_row, next_row
 from ep.cpu.kernels.parallel import call_task
 from ep.cpu.kernels.streaming import CONTEXT_WORDS, run_writing
@@ -58,8 +58,12 @@ def task() -> int:
     return compile_task("expand.walk", _expand)
 
 
-def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
+def _entry(state_, plan_, src_dims_, src_, dst_dims_, dst_, src_strides_, dst_strides_):  # type: ignore[no-untyped-def]
     state, plan = word(state_), word(plan_)
+    if not (are_dims(word(src_dims_), state) and are_dims(word(dst_dims_), state)):
+        return 1
+    if not (are_dims(word(src_strides_), state) and are_dims(word(dst_strides_), state)):
+        return 1
     ndarray_type, size = load_word(state, NDARRAY_TYPE), load_word(state, OPERANDS + 1)
     src_count, dst_count = load_word(plan, OPERAND_COUNT), load_word(plan, OPERAND_COUNT + 1)
     src = array_data(word(src_), ndarray_type, load_word(state, OPERANDS), src_count, READABLE)
@@ -77,6 +81,9 @@ def _entry(state_, plan_, src_, dst_):  # type: ignore[no-untyped-def]
 
 @cache
 def entry() -> Callable[..., int]:
-    """The entry (state, plan, src, dst)."""
-    arguments: tuple[Any, ...] = (words, words, object_address, object_address)
+    """The entry (state, plan, src_dims, src, dst_dims, dst, src_strides, dst_strides).
+
+    Dims and strides are the ones that the plan was found by.
+    """
+    arguments: tuple[Any, ...] = (words, words, *[object_address] * 6)
     return compile_entry("expand", _entry, arguments)

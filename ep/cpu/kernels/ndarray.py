@@ -18,6 +18,7 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_int, load_word
+from ep.cpu.launch_state import INT_TYPE, NONE, TUPLE_TYPE
 
 _WORD: Final = ir.IntType(64)
 _INVALID: Final = -(2**63)
@@ -27,6 +28,9 @@ WRITABLE: Final = 0x0401  # and NPY_ARRAY_WRITEABLE
 # struct PyArrayObject_fields, after an object header whose size depends on how Python was built
 _HEADER: Final = object.__basicsize__
 _TYPE, _DATA, _NUM_DIMS, _DIMS, _DTYPE, _FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 40, 48))
+
+# struct PyTupleObject
+_LENGTH, _ITEMS = _HEADER, tuple.__basicsize__
 
 
 class ObjectAddress(types.Type):
@@ -121,18 +125,54 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):  # type: ignore
     return load_word(array + _DATA, 0) if size >= num_elements else 0
 
 
+@intrinsic
+def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
+    """Whether a type, given by address, derives from another; not 0 where it does."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = context.get_python_api(builder).pyobj
+        function_type = ir.FunctionType(ir.IntType(32), [pointer, pointer])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "PyType_IsSubtype")
+        return builder.call(function, [builder.inttoptr(address, pointer) for address in args])
+
+    return types.int32(types.int64, types.int64), generate
+
+
+@jit
+def are_dims(dims, state):  # type: ignore[no-untyped-def]
+    """Whether an object that is equal to the dims (or strides) of a plan is such dims: None, or a tuple of ints.
+
+    (2.0, 3) is equal to (2, 3), finds its plan, and is none.
+    """
+    if dims == load_word(state, NONE):
+        return True
+    kind = load_word(dims + _TYPE, 0)
+    if kind != load_word(state, TUPLE_TYPE) and _is_subtype(kind, load_word(state, TUPLE_TYPE)) == 0:
+        return False
+    int_type = load_word(state, INT_TYPE)
+    for axis in range(load_word(dims + _LENGTH, 0)):
+        if load_word(load_word(dims + _ITEMS, axis) + _TYPE, 0) != int_type:
+            return False
+    return True
+
+
 def _check_layout() -> None:
     """Read an array the way compiled code does, so that another ABI fails here and not in a kernel."""
     array = np.zeros((2, 3), np.float32)
 
-    def word_at(offset: int, kind: Any = ctypes.c_int64) -> int:
-        return int(kind.from_address(id(array) + offset).value)
+    def word_at(offset: int, kind: Any = ctypes.c_int64, of: Any = array) -> int:
+        return int(kind.from_address(id(of) + offset).value)
 
     found = (word_at(_TYPE), word_at(_DATA), word_at(_NUM_DIMS, ctypes.c_int), word_at(_DTYPE))
     flags = word_at(_FLAGS, ctypes.c_int) & WRITABLE
     dims = ctypes.c_int64.from_address(word_at(_DIMS) + 8).value
-    if (*found, flags, dims) != (id(np.ndarray), array.ctypes.data, 2, id(array.dtype), WRITABLE, 3):
-        raise RuntimeError("this build of Python or NumPy lays out arrays in a way that ep does not know")
+    numbers = tuple(map(float, range(3)))
+    items = word_at(_TYPE, of=numbers), word_at(_LENGTH, of=numbers), word_at(_ITEMS + 8, of=numbers)
+    if (*found, flags, dims, *items) != (
+        *(id(np.ndarray), array.ctypes.data, 2, id(array.dtype), WRITABLE, 3),
+        *(id(tuple), 3, id(numbers[1])),
+    ):
+        raise RuntimeError("this build of Python or NumPy lays out arrays or tuples in a way that ep does not know")
 
 
 _check_layout()

@@ -15,8 +15,8 @@ from numba.extending import intrinsic
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import stack_words
 from ep.cpu.kernels.rows import copy_short_row
+from ep.cpu.row_writer import VECTOR
 
-VECTOR: Final = 32
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8
 _LEAST_CHUNKS: Final = 2  # that are worth a block of copies

@@ -61,7 +61,11 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
                     self._last = key, plan
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src0, src1, dst):
+        if (
+            plan is None
+            or type(stream) is not CpuStream
+            or self._entry(self._words, plan.words, src0_dims, src0, src1_dims, src1, dst)
+        ):
             self._launch_checked(stream, src0_dims, src0, src1_dims, src1, dst)
 
     def _launch_checked(
@@ -83,12 +87,8 @@ class BroadcastElementwiseBinaryImpl(CpuPrimitive, BroadcastElementwiseBinary):
         check_overlap(dst, count, "dst", src0, count0, "src0", in_place=count0 == count)
         check_overlap(dst, count, "dst", src1, count1, "src1", in_place=count1 == count)
         if count:
-            plan = self._plans.keep((dims0, dims1), lambda: self._new_plan(dims0, dims1))
-            self._run(plan.words, src0, src1, dst)
-
-    def _new_plan(self, dims0: tuple[int, ...], dims1: tuple[int, ...]) -> Plan:
-        with self._compiling():
-            return _plan(dims0, dims1, self.src_type.itemsize)
+            plan = self._plans.keep((dims0, dims1), lambda: _plan(dims0, dims1, self.src_type.itemsize))
+            self._run(plan.words, dims0, src0, dims1, src1, dst)
 
     def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
         """A plain number as an operand: an array without dims, kept for the next launch with that number."""

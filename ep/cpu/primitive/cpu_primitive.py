@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import threading
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ep.common.attributes import attribute_values
+from ep.common.compiling import compiling
 from ep.cpu.launch_state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
-
-_log: Final = logging.getLogger("ep")
-_LONG_SECONDS: Final = 0.5
-_preparing: Final = threading.RLock()
-if hasattr(os, "register_at_fork"):  # else a child could find this lock, the import's or the compiler's taken for ever
-    os.register_at_fork(
-        before=_preparing.acquire, after_in_parent=_preparing.release, after_in_child=_preparing.release
-    )
 
 
 def _not_compiled(*args: Any) -> int:
@@ -56,9 +44,11 @@ class CpuPrimitive(Primitive):
         self._set_streaming()
 
     def Prepare(self) -> None:
-        with self._compiling():
+        def prepare() -> None:
             self._set_entry()
             self._compile_variants()
+
+        self._compiling(prepare)
 
     def _set_entry(self) -> None:
         """Compile what every launch needs, where that has not been done."""
@@ -73,29 +63,21 @@ class CpuPrimitive(Primitive):
 
     def _set_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
-        with self._compiling():
-            from ep.cpu.kernels import runtime
+        from ep.cpu.kernels import runtime
 
-            device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-            runtime.start_streaming(device)
+        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+        runtime.start_streaming(device)
 
-    @contextmanager
-    def _compiling(self) -> Iterator[None]:
-        """Around all that compiles or imports Numba: one thread at a time, and no fork meanwhile."""
-        with _preparing:
-            begin = time.perf_counter()
-            yield
-            seconds = time.perf_counter() - begin
-            if seconds > _LONG_SECONDS:
-                _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
+    def _compiling(self, work: Callable[[], None]) -> None:
+        """Do what compiles or imports Numba: see `compiling`."""
+        compiling(self.request, "cpu", work)
 
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
         if self._entry is _not_compiled:
-            with self._compiling():
-                self._set_entry()
+            self._compiling(self._set_entry)
         if self._entry(self._words, *args):
-            self._set_streaming()
+            self._compiling(self._set_streaming)
             if self._entry(self._words, *args) == 0:
                 return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

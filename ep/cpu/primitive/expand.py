@@ -57,7 +57,11 @@ class ExpandImpl(CpuPrimitive, Expand):
                     self._last = key, plan
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src, dst):
+        if (
+            plan is None
+            or type(stream) is not CpuStream
+            or self._entry(self._words, plan.words, src_dims, src, dst_dims, dst, src_strides, dst_strides)
+        ):
             self._launch_checked(stream, src_dims, src, dst_dims, dst, src_strides, dst_strides)
 
     def _launch_checked(
@@ -79,13 +83,13 @@ class ExpandImpl(CpuPrimitive, Expand):
             return
         plan = self._plans.keep(shape.key, lambda: self._new_plan(shape))
         check_overlap(dst, dst_count, "dst", src, src_count, "src", in_place=plan.in_place[0])
-        self._run(plan.words, src, dst)
+        src_dims, dst_dims, src_strides, dst_strides = shape.key
+        self._run(plan.words, src_dims, src, dst_dims, dst, src_strides, dst_strides)
 
     def _new_plan(self, shape: ExpandShape) -> Plan:
         walk = shape.walk()
         in_place = walk.src_strides == walk.dst_strides
-        with self._compiling():
-            return expand_plan(*widen(walk, self.data_type.itemsize), shape.counts(), in_place)
+        return expand_plan(*widen(walk, self.data_type.itemsize), shape.counts(), in_place)
 
 
 @register_primitive_factory(DeviceType.kCPU, ExpandFactory)

@@ -36,10 +36,12 @@ class CpuGather(CpuPrimitive):
 
     def _need_mover(self, of_class: int) -> None:
         if not self._state.has_mover(of_class):
-            with self._compiling():
-                from ep.cpu.kernels.gather_rows import mover
+            self._compiling(lambda: self._set_mover(of_class))
 
-                self._state.set_mover(of_class, mover(self.indices_type, of_class))
+    def _set_mover(self, of_class: int) -> None:
+        from ep.cpu.kernels.gather_rows import mover
+
+        self._state.set_mover(of_class, mover(self.indices_type, of_class))
 
     def _launch_checked(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import threading
 from typing import Any, Final
 
 from ep.cuda.driver import Driver, ParameterBlock
@@ -11,7 +10,6 @@ from ep.cuda.kernels import compiler
 from ep.cuda.launch_config import BLOCK_THREADS, Grid, num_blocks
 from ep.cuda.stream import CudaStream
 
-_loading: Final = threading.Lock()
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
 
 
@@ -48,12 +46,8 @@ class LoadedKernel:
 
 
 def load(driver: Driver, device: int, kernel: compiler.Kernel) -> Any:
-    """The kernel, loaded on the device once in a process."""
+    """The kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
     key = device, kernel.name
-    loaded = _loaded.get(key)
-    if loaded is None:
-        with _loading:
-            loaded = _loaded.get(key)
-            if loaded is None:
-                loaded = _loaded[key] = LoadedKernel(driver, device, kernel)
-    return loaded
+    if key not in _loaded:
+        _loaded[key] = LoadedKernel(driver, device, kernel)
+    return _loaded[key]

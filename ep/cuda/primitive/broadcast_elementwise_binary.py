@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
-from ep.common.checks import as_dims
+from ep.common.checks import are_integers, as_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.cuda.map_plan import MapShape, map_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
@@ -33,7 +33,7 @@ class BroadcastElementwiseBinaryImpl(MapPrimitive, BroadcastElementwiseBinary):
     ) -> None:
         stream = check_stream(stream)
         try:
-            shape = self._shapes.get((src0_dims, src1_dims))
+            shape = self._shapes.get((src0_dims, src1_dims)) if are_integers(src0_dims, src1_dims) else None
         except TypeError:  # dims in a list
             shape = None
         if shape is None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import Any, Final
+from typing import Any
 
+from ep.common.compiling import compiling
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
 from ep.include.primitive.primitive import Primitive, Request
-
-_log: Final = logging.getLogger("ep")
-_LONG_SECONDS: Final = 0.5
 
 
 class CudaPrimitive(Primitive):
@@ -42,12 +38,10 @@ class CudaPrimitive(Primitive):
         kernel.launch(stream, num_items, *words)
 
     def _load(self, device: int, variant: Hashable) -> Any:
-        begin = time.perf_counter()
-        from ep.cuda.kernels import loader  # here Numba is imported
+        def load() -> Any:
+            from ep.cuda.kernels import loader  # here Numba is imported
 
-        kernel = loader.load(driver(), device, self._kernel(variant))
-        self._kernels[device, variant] = kernel
-        seconds = time.perf_counter() - begin
-        if seconds > _LONG_SECONDS:
-            _log.info("%s on cuda took %.1f s to compile; later processes load it", self.request, seconds)
+            return loader.load(driver(), device, self._kernel(variant))
+
+        kernel = self._kernels[device, variant] = compiling(self.request, "cuda", load)
         return kernel

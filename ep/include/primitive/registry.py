@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,6 +14,7 @@ from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
+from ep.include.process import Rank, new_lock
 
 F = TypeVar("F", bound=type[Factory[Any]])
 
@@ -38,7 +38,7 @@ class _Registry:
     def __init__(self) -> None:
         self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
         self.entries: dict[Entry, Factory[Any]] = {}
-        self.lock = threading.Lock()
+        self.lock = new_lock(Rank.TABLE)
 
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
         added: dict[Entry, Factory[Any]] = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ep.common.lazy import lazy
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
@@ -31,7 +32,7 @@ class CpuArrays(Arrays):
     device_type = DeviceType.kCPU
     place = "the host"
 
-    @cached_property
+    @lazy
     def stream(self) -> Stream:
         return default_stream()
 

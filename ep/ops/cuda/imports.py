@@ -94,7 +94,7 @@ def _from_array(value: CudaArray, argument: str, stream: CudaStream) -> Imported
 
 
 def _from_buffer(value: CudaBuffer, argument: str, stream: CudaStream) -> Imported:
-    address, _, dtype, writable, _, device, _ = value.memory
+    address, _, dtype, writable, _, device, _ = value.live_memory(argument)
     # any stream of ep may work on it; the legacy default stream waits for them all, and they for it
     return Imported(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
 
