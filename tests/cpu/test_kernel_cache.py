@@ -51,7 +51,7 @@ def test_a_long_first_launch_logs_one_line(tmp_path):
 def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert not (tmp_path / "numba").exists()
-    assert kernel_cache.usage(tmp_path / "ep")[0] == 4
+    assert usage(tmp_path / "ep")[0] == 4
 
 
 def test_an_edited_functor_is_compiled_again(tmp_path):
