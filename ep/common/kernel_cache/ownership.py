@@ -178,8 +178,7 @@ def _make_folder(path: str, dir_fd: int | None) -> None:
         os.mkdir(path, 0o700, dir_fd=dir_fd)
     except FileExistsError:
         return
-    if dir_fd is None:
-        os.chmod(path, 0o700)  # a umask can take away the owner's rights
+    os.chmod(path, 0o700, dir_fd=dir_fd)  # a umask can take away the owner's rights
 
 
 def _open_folder(name: str, dir_fd: int | None, path: str, of_kernels: bool) -> int:
