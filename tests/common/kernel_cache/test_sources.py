@@ -15,14 +15,16 @@ from ep.source_files import FileState
 FILES = {
     "__init__.py": "from {p}.names import exported\n",
     "names.py": "exported = 1\n",
-    "kernel.py": "from {p}.tables import TABLE, helper\nfrom {p}.functors import ops\ndef f():\n    from {p} import lazy\n",
+    "kernel.py": "from {p}.tables import TABLE, helper\nfrom {p}.functors import ops\n"
+    "def f():\n    from {p} import lazy\n",
     "lazy.py": "import {p}.leaf as leaf\n",
     "leaf.py": "",
     "tables/__init__.py": "from {p}.tables.one import helper\nfrom {p}.tables import two\nTABLE = {{**two.TABLE}}\n",
     "tables/one.py": "from {p}.functors import (  # a comment, with a comma\n    renamed as again,\n)\n",
     "tables/two.py": "TABLE = {{}}\n",
     "functors/__init__.py": "from {p}.functors.far import thing as renamed\nfrom {p}.functors import unused\n",
-    "functors/far.py": "thing = 1\nif TYPE_CHECKING:\n    from {p} import for_checkers\n\nx = 1; from {p} import second\n",
+    "functors/far.py": "thing = 1\nif TYPE_CHECKING:\n    from {p} import for_checkers\n\n"
+    "x = 1; from {p} import second\n",
     "functors/ops.py": 'name = "{p}.by_name"\nimport_module(name)\n',
     "functors/unused.py": "",
     "for_checkers.py": "",
