@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from ep import source_files as source_files  # first: what it says of a file is older than the file's import
 from ep.include import (
     ActiveDeviceGuard,
     AllocationOptions,

@@ -45,9 +45,11 @@ def run(arguments: Namespace) -> int:
 def _info(arguments: Namespace) -> int:
     state, (files, size) = cpu.cache_state(), cuda.cache_usage()
     leftovers = output.plural(state.leftover_folders, "folder")
+    unread = cpu.why_cache_is_unread()
     output.facts(
         {
             "folder": str(state.folder),
+            **({"not used": unread} if unread else {}),
             "kernels": f"{output.plural(state.files, 'file')}, {output.megabytes(state.size)}",
             "for CUDA": f"{output.plural(files, 'file')}, {output.megabytes(size)}" if files else "none",
             "other versions": f"{leftovers}, {output.megabytes(state.leftover_size)}"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ep.common.compiling import compiling
-from ep.cpu import kernel_cache
+from ep.common.kernel_cache import usage
 from ep.cpu.device import available_threads as available_threads
+from ep.cpu.kernel_cache import CACHE
 from ep.include.device import Device
 
 
@@ -25,26 +26,29 @@ class CacheState:
 
 
 def cache_state() -> CacheState:
-    """Look at the kernel cache."""
-    folder = kernel_cache.kernel_folder()
-    leftovers = [kernel_cache.usage(other)[1] for other in kernel_cache.kernel_folders() if other != folder]
-    return CacheState(folder, *kernel_cache.usage(folder), len(leftovers), sum(leftovers))
+    """Look at the kernel cache, as far as it can be seen."""
+    folder = CACHE.folder()
+    leftovers = [usage(other)[1] for other in CACHE.folders() if other != folder]
+    return CacheState(folder, *usage(folder), len(leftovers), sum(leftovers))
 
 
 def clear_cache() -> int:
     """Remove all kernels, of other versions too; return the bytes that freed."""
-    return kernel_cache.clear()
+    return CACHE.clear()
+
+
+def why_cache_is_unread() -> str | None:
+    """Why kernels on disk are not read, in one line; None where they are, or where there are none so far."""
+    if why := CACHE.why_untrusted():
+        return f"not trusted: {why}"
+    if why := CACHE.why_unreadable():
+        return f"cannot be read: {why}"
+    return None
 
 
 def why_cache_is_unwritable() -> str | None:
     """Why kernels cannot be kept between processes; None where they can."""
-    name = f"ep-doctor.{os.getpid()}"
-    try:
-        kernel_cache.write(name, b"")
-        (kernel_cache.kernel_folder() / name).unlink()
-    except OSError as error:
-        return str(error)
-    return None
+    return CACHE.why_unwritable()
 
 
 def processor() -> str:

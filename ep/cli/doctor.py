@@ -79,9 +79,11 @@ def _cpu() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     state = cpu.cache_state()
-    why = cpu.why_cache_is_unwritable()
+    why = cpu.why_cache_is_unread()
+    if why is None and (unwritable := cpu.why_cache_is_unwritable()):
+        why = f"cannot be written: {unwritable}"
     details = f"{output.plural(state.files, 'kernel')}, {output.megabytes(state.size)}, in {state.folder}"
-    yield Finding("cache", "fail" if why else "pass", f"cannot be written: {why}" if why else details)
+    yield Finding("cache", "fail" if why else "pass", why or details)
     if state.leftover_folders:
         leftovers = f"{output.plural(state.leftover_folders, 'folder')}, {output.megabytes(state.leftover_size)}"
         yield Finding("cache leftovers", "", f"{leftovers} of other versions; 'ep cache clear' removes all kernels")

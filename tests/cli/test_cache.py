@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ep.cli import cache, cpu, warm
-from ep.cpu import kernel_cache
+from ep.cpu.kernel_cache import CACHE
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive import BinaryOp, Entry, UnaryOp, registered
@@ -17,9 +17,7 @@ from ep.include.primitive import BinaryOp, Entry, UnaryOp, registered
 def folder(tmp_path, monkeypatch):
     """An empty cache."""
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
-    kernel_cache.kernel_folder.cache_clear()
-    yield tmp_path
-    kernel_cache.kernel_folder.cache_clear()
+    return tmp_path
 
 
 def test_kernels_for_cuda_are_shown_and_cleared(ep, folder):
@@ -40,7 +38,7 @@ def test_info_of_an_empty_cache(ep, folder):
 
 
 def test_info_and_clear(ep, folder):
-    kernel_cache.write("a.kernel", bytes(1500))
+    CACHE.write("a.kernel", bytes(1500))
     (folder / "cpu-other").mkdir()
     (folder / "cpu-other" / "b.kernel").write_bytes(bytes(70))
     (folder / "mine.txt").write_text("not a kernel")
@@ -72,7 +70,7 @@ def test_warm_in_processes(folder):
     lines = done.stdout.splitlines()
     assert lines[0] == "preparing 2 keys with 2 processes"
     assert lines[-1].startswith("2 ready, 0 failed, in ")
-    names = {name.split("-")[0] for name in os.listdir(kernel_cache.kernel_folder())}
+    names = {name.split("-")[0] for name in os.listdir(CACHE.folder())}
     assert names >= {f"elementwise_unary.{op}.kFloat.kFloat" for op in ("kRelu", "kSquare")}
 
 

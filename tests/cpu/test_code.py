@@ -28,7 +28,7 @@ kernels = {{"UnaryOp": elementwise_unary, "BinaryOp": broadcast_elementwise_bina
 texts = {{}}
 for kind, op, src, dst in {keys}:
     kernels[kind].row_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
-    library = compiler._keep[-1]._library
+    library = compiler._keep[-1]
     texts[f"{{op}} {{src}} {{dst}}"] = library.get_asm_str(), library.get_llvm_str()
 print(json.dumps(texts))
 """

@@ -157,7 +157,7 @@ COMPILE = """
 from ep.cpu.kernels import compiler, gather_rows, streaming
 from ep.include import DataType
 {call}
-print(compiler._keep[-1]._library.get_asm_str())
+print(compiler._keep[-1].get_asm_str())
 """
 CALLS = [
     "streaming.stream()",

@@ -5,6 +5,7 @@ from typing import Any, Final
 from llvmlite import ir as llvm
 from numba import _dynfunc
 from numba.core import compiler, ir, lowering
+from numba.core.callwrapper import PyCallWrapper
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
@@ -54,8 +55,26 @@ def _interleave(module: Any) -> Any:
     return loop
 
 
+class _WithoutEnvironment(PyCallWrapper):
+    """What Python calls of a function of integers: no Python objects are made for it when it is loaded."""
+
+    def get_env(self, api: Any, builder: Any) -> None:
+        return None
+
+
 class _Kernel(_WideVectors):
-    """Makes the C function of a task without what hands exceptions to Python, which is as long as many a task."""
+    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry.
+
+    The C function is made without what hands exceptions to Python, which is as long as many a task.
+    """
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        context, descriptor = self.context, self.fndesc
+        module = context.create_module("wrapper")
+        function_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
+        function = llvm.Function(module, function_type, descriptor.llvm_func_name)
+        _WithoutEnvironment(context, module, function, descriptor, self.env, self.call_helper, release_gil).build()
+        self.library.add_ir_module(module)
 
     def create_cfunc_wrapper(self) -> None:
         context, descriptor = self.context, self.fndesc
