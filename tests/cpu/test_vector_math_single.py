@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.single_functions import apply, both_forms, loop, nan_of_any_payload
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

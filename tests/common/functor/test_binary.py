@@ -13,9 +13,9 @@ from ep.cpu.kernels.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.primitive.attributes import ATTRIBUTES
 from ep.include.primitive.binary_op import BinaryOp
-from tests import tolerances
-from tests.references.binary import binary, exact, largest_term
-from tests.references.convert import convert
+from ep.testing import tolerances
+from ep.testing.references.binary import binary, exact, largest_term
+from ep.testing.references.convert import convert
 
 SEED = 20240611
 REAL_TYPES = (np.float32, np.float64)

@@ -9,11 +9,11 @@ from ep import DeviceType, UnaryOp
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnary, ElementwiseUnaryFactory, registered
 from ep.include.primitive.attributes import ATTRIBUTES
-from tests import tolerances
-from tests.references.convert import convert
-from tests.references.unary import exact
-from tests.samples import samples, sized
-from tests.ulps import errors_in_ulps
+from ep.testing import tolerances
+from ep.testing.references.convert import convert
+from ep.testing.references.unary import exact
+from ep.testing.samples import samples, sized
+from ep.testing.ulps import errors_in_ulps
 
 KEYS = [
     (entry.op, *entry.dtypes)

@@ -17,11 +17,11 @@ from ep.include.primitive import (
     registered,
 )
 from ep.include.primitive.attributes import ATTRIBUTES
-from tests import tolerances
-from tests.references.binary import exact, largest_term
-from tests.references.convert import convert
-from tests.samples import finite, samples, sized
-from tests.ulps import errors_in_ulps
+from ep.testing import tolerances
+from ep.testing.references.binary import exact, largest_term
+from ep.testing.references.convert import convert
+from ep.testing.samples import finite, samples, sized
+from ep.testing.ulps import errors_in_ulps
 
 KEYS = [
     (entry.op, *entry.dtypes)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ep.common.number_kind import ALL, INTEGERS
 from ep.include import DataType
 from ep.include.primitive import BatchGatherFactory, GatherFactory
-from tests.samples import samples, sized
+from ep.testing.samples import samples, sized
 
 
 def reference(params, indices, offset):

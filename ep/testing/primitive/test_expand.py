@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ep.common.number_kind import ALL
 from ep.include import DataType
 from ep.include.primitive import ExpandFactory
-from tests.samples import samples, sized
+from ep.testing.samples import samples, sized
 
 SHAPES = [
     ((), ()),

@@ -1,0 +1,50 @@
+"""What the suite tests of a device, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ep.include import DeviceType
+from ep.include import primitive as contracts
+from ep.include.primitive import Factory, implemented
+from ep.testing.keys import registered_keys
+
+TESTED: Final = (
+    contracts.FillFactory,
+    contracts.GatherFactory,
+    contracts.BatchGatherFactory,
+    contracts.ExpandFactory,
+    contracts.ElementwiseUnaryFactory,
+    contracts.BroadcastElementwiseBinaryFactory,
+)
+"""The contracts of primitives that have a test module in `ep.testing.primitive`."""
+
+ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
+    dict.fromkeys(
+        factory
+        for name in contracts.__all__
+        if name.endswith("Factory") and (factory := getattr(contracts, name)) is not Factory
+    )
+)
+"""The contracts of all primitives."""
+
+
+def describe(device_type: DeviceType) -> Iterator[str]:
+    """Say what of a device type is tested and what is not, one line for each."""
+    there = implemented(device_type)
+    keys = {factory: len(registered_keys(device_type, factory)) for factory in ALL}
+    tested = [f"{_name(factory)} ({keys[factory]} keys)" for factory in TESTED if keys[factory]]
+    yield f"tested: device, memory, streams, events{''.join(f', {text}' for text in tested)}"
+    lines = {
+        "registered, and NOT tested, for the suite has no tests of it yet": [f for f in ALL if keys[f] and f not in TESTED],
+        "registered without a table of keys, and so NOT tested": [f for f in ALL if f in there and not keys[f]],
+        "not registered": [f for f in ALL if f not in there],
+    }
+    for what, factories in lines.items():
+        if factories:
+            yield f"{what}: {', '.join(map(_name, factories))}"
+
+
+def _name(factory: type[Factory[Any]]) -> str:
+    return factory.primitive.__name__
