@@ -41,7 +41,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("device", tags or [NO_DEVICE], indirect=True, scope="session")
     mark = metafunc.definition.get_closest_marker("ep_keys")
     if mark is not None:
-        keys = [key for tag in tags for key in chosen(*mark.args, DeviceType.FromTag(tag))]
+        keys = [key for tag in tags for key in chosen(DeviceType.FromTag(tag), *mark.args)]
         # a test is left out, by the plugin, where its device does not have its key
         metafunc.parametrize("key", list(dict.fromkeys(keys)) or [None], ids=key_name)
 

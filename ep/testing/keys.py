@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pytest
@@ -25,35 +25,62 @@ def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> lis
 
 def every_key(factory: type[Factory[Any]]) -> pytest.MarkDecorator:
     """Mark a test that takes `key`: it runs once for each key that the device registers."""
-    return pytest.mark.ep_keys(factory, ())
+    return pytest.mark.ep_keys.with_args(factory, None, None)
 
 
-def some_key(factory: type[Factory[Any]], *preferred: FlatKey) -> pytest.MarkDecorator:
-    """Mark a test that takes `key` and that one key is enough for.
+def some_key(
+    factory: type[Factory[Any]], *preferred: FlatKey, suits: Callable[[FlatKey], bool] = lambda key: True
+) -> pytest.MarkDecorator:
+    """Mark a test that takes `key` and that any one key is enough for, so that it runs on every device.
 
-    It runs with those of the `preferred` keys that the device registers, and where it has none of them with its first.
+    It runs with those of the `preferred` keys that the device registers, and where there are none of them, with the
+    first that `suits`.
     """
-    return pytest.mark.ep_keys(factory, preferred)
+    return pytest.mark.ep_keys.with_args(factory, preferred, suits)
+
+
+def those_keys(factory: type[Factory[Any]], *keys: FlatKey) -> pytest.MarkDecorator:
+    """Mark a test that takes `key` and is about these keys: it runs with those of them that the device registers."""
+    return pytest.mark.ep_keys.with_args(factory, keys, lambda key: False)
 
 
 def needs(factory: type[Factory[Any]], *key: Any) -> pytest.MarkDecorator:
-    """Mark a test, or one of its parameter sets, that is about one key: it is left out where that is not registered."""
-    return pytest.mark.ep_needs(factory, key)
+    """Mark a test that is about one key: it is left out where the device does not register it."""
+    return pytest.mark.ep_needs.with_args(factory, key)
 
 
-def chosen(factory: type[Factory[Any]], preferred: Sequence[FlatKey], device_type: DeviceType) -> list[FlatKey]:
-    """Return the keys that a test marked by `every_key` or `some_key` runs with."""
+def needs_one_of(factory: type[Factory[Any]], *keys: FlatKey) -> pytest.MarkDecorator:
+    """Mark a test that draws from `keys`: it is left out where the device registers none of them.
+
+    Without `keys`, it is left out where the device registers nothing for the contract.
+    """
+    return pytest.mark.ep_needs.with_args(factory, *keys)
+
+
+def chosen(
+    device_type: DeviceType,
+    factory: type[Factory[Any]],
+    preferred: Sequence[FlatKey] | None,
+    suits: Callable[[FlatKey], bool],
+) -> list[FlatKey]:
+    """Return the keys that a test so marked runs with."""
     keys = registered_keys(device_type, factory)
-    return [key for key in preferred if key in keys] or (keys[:1] if preferred else keys)
+    if preferred is None:
+        return keys
+    return [key for key in preferred if key in keys] or list(filter(suits, keys))[:1]
 
 
-def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], FlatKey | None]]:
-    """What a collected test needs the device to have; None in the place of a key that it does not have."""
+def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[FlatKey | None]]]:
+    """What a collected test needs of the device: one of these keys, or of all where there are none.
+
+    None stands for a key that no device has.
+    """
     for mark in item.iter_markers("ep_needs"):
-        yield mark.args
-    keys = item.get_closest_marker("ep_keys")
-    if keys is not None:
-        yield keys.args[0], item.callspec.params["key"]  # type: ignore[attr-defined]
+        factory, *keys = mark.args
+        yield factory, keys
+    mark = item.get_closest_marker("ep_keys")
+    if mark is not None:
+        yield mark.args[0], [item.callspec.params["key"]]  # type: ignore[attr-defined]
 
 
 def key_name(key: FlatKey | None) -> str:

@@ -39,8 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A device that is asked for and not there ends the run: tests of it must not be passed over."""
-    config.addinivalue_line("markers", "ep_keys(factory, preferred): keys of the device that a test of ep runs with")
-    config.addinivalue_line("markers", "ep_needs(factory, key): the key that a test of ep is about")
+    config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): keys of the device that a test of ep runs with")
+    config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
     for tag in config.getoption("ep_device") or []:
         try:
             DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         tag = _tag(item)
         if tag == NO_DEVICE:
             raise pytest.UsageError("there is no device to test: name its type, as in --ep-device cpu")
-        there = tag is None or all(key in _keys(tag, factory) for factory, key in asked_for(item))
+        there = tag is None or all(_has(tag, *needed) for needed in asked_for(item))
         (kept if there else left_out).append(item)
         if tag is not None:
             by_device[tag] += there
@@ -99,6 +99,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def _tag(item: pytest.Item) -> str | None:
     callspec = getattr(item, "callspec", None)
     return callspec.params.get("device") if callspec else None
+
+
+def _has(tag: str, factory: type[Factory[Any]], keys: list[FlatKey | None]) -> bool:
+    there = _keys(tag, factory)
+    return not there.isdisjoint(keys) if keys else bool(there)
 
 
 @cache

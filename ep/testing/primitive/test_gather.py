@@ -5,10 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.number_kind import ALL, INTEGERS
+from ep.common.number_kind import INTEGERS
 from ep.include import DataType
 from ep.include.primitive import BatchGatherFactory, GatherFactory
-from ep.testing.samples import samples, sized
+from ep.testing.keys import every_key, needs, some_key
+from ep.testing.samples import other_types, samples, sized
+
+BYTES_BY_INT16, BYTES_BY_INT32, BYTES_BY_INT64 = (
+    (DataType.kUInt8, indices_type) for indices_type in (DataType.kInt16, DataType.kInt32, DataType.kInt64)
+)
 
 
 def reference(params, indices, offset):
@@ -24,12 +29,11 @@ def reference(params, indices, offset):
     return out
 
 
-def launch(device, factory, params, indices, offset, indices_type=None, params_type=None):
+def launch(device, factory, key, params, indices, offset):
     batch, outer, gather, inner = params.shape
-    params_type = params_type or DataType.kUInt8
     num_indices = indices.shape[1]
-    primitive = device.require(factory, params_type, indices_type or indices.dtype)
-    out = device.filled(batch * outer * num_indices * inner + 3, params_type)
+    primitive = device.require(factory, *key)
+    out = device.filled(batch * outer * num_indices * inner + 3, key[0])
     sizes = (outer, gather, inner) if factory is GatherFactory else (batch, outer, gather, inner)
     buffers = device.buffer(params), num_indices, device.buffer(indices), out
     primitive.Launch(device.stream, *sizes, *buffers, offset)
@@ -38,32 +42,46 @@ def launch(device, factory, params, indices, offset, indices_type=None, params_t
     return result[:-3].reshape(batch, outer, num_indices, inner)
 
 
-def draw_indices(rng, dtype, shape, low, high):
-    info = np.iinfo(dtype)
-    return rng.integers(max(low, info.min), min(high, info.max), shape, endpoint=True).astype(dtype)
+def draw_params(rng, data_type, shape):
+    """Random small numbers, which all types of 8 bits and more tell apart."""
+    return rng.integers(0, 256, shape, np.uint8).astype(data_type.dtype)
 
 
-@pytest.mark.parametrize("indices_type", INTEGERS, ids=lambda t: t.name)
-@pytest.mark.parametrize("params_type", ALL, ids=lambda t: t.name)
-@pytest.mark.parametrize("factory", [GatherFactory, BatchGatherFactory])
-def test_every_key(device, rng, factory, params_type, indices_type):
-    batch = 1 if factory is GatherFactory else 3
+def draw_indices(rng, data_type, shape, low, high):
+    info = np.iinfo(data_type.dtype)
+    return rng.integers(max(low, info.min), min(high, info.max), shape, endpoint=True).astype(data_type.dtype)
+
+
+@every_key(GatherFactory)
+def test_every_key(device, rng, key):
+    check_key(device, rng, GatherFactory, key, batch=1)
+
+
+@every_key(BatchGatherFactory)
+def test_every_key_in_batches(device, rng, key):
+    check_key(device, rng, BatchGatherFactory, key, batch=3)
+
+
+def check_key(device, rng, factory, key, batch):
+    params_type, indices_type = key
     params = samples(rng, params_type, batch * 2 * 11 * 5).reshape(batch, 2, 11, 5)
-    indices = draw_indices(rng, indices_type.dtype, (batch, 7), -4, 15)
-    out = launch(device, factory, params, indices, 2, indices_type, params_type)
+    indices = draw_indices(rng, indices_type, (batch, 7), -4, 15)
+    out = launch(device, factory, key, params, indices, 2)
     assert out.tobytes() == reference(params, indices, 2).tobytes()
 
 
 @pytest.mark.parametrize(
     "inner", [*range(1, 20), *(24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 257, 8191, 8192, 8195)]
 )
-def test_every_row_size(device, rng, inner):
-    params = rng.integers(0, 256, (2, sized(device, 3, 1), 13, inner), np.uint8)
-    indices = draw_indices(rng, np.int32, (2, sized(device, 11, 5)), -2, 14)
-    out = launch(device, BatchGatherFactory, params, indices, 0)
+@some_key(BatchGatherFactory, BYTES_BY_INT32)
+def test_every_row_size_in_batches(device, rng, key, inner):
+    params = draw_params(rng, key[0], (2, sized(device, 3, 1), 13, inner))
+    indices = draw_indices(rng, key[1], (2, sized(device, 11, 5)), -2, 14)
+    out = launch(device, BatchGatherFactory, key, params, indices, 0)
     np.testing.assert_array_equal(out, reference(params, indices, 0))
 
 
+@needs(GatherFactory, *BYTES_BY_INT64)
 @pytest.mark.parametrize("inner", [1, 7, 16, 48, 300, 5000])
 def test_a_table_beyond_the_cache(device, rng, inner):
     """Rows are fetched ahead there, and what is no row is not."""
@@ -72,18 +90,19 @@ def test_a_table_beyond_the_cache(device, rng, inner):
     outside = [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]
     indices = np.concatenate([rng.integers(0, rows, sized(device, 9000, 90)), outside])
     rng.shuffle(indices)
-    out = launch(device, GatherFactory, params[None, None], indices[None], 0)[0, 0]
+    out = launch(device, GatherFactory, BYTES_BY_INT64, params[None, None], indices[None], 0)[0, 0]
     valid = (indices >= 0) & (indices < rows)
     np.testing.assert_array_equal(out, np.where(valid[:, None], params[np.where(valid, indices, 0)], 0))
 
 
 @pytest.mark.parametrize("params_offset", range(0, 17, 3))
-def test_addresses_of_any_alignment(device, rng, params_offset):
-    params = rng.integers(0, 256, (1, 1, 13, 16), np.uint8)
-    memory = device.buffer(np.concatenate([np.zeros(params_offset, np.uint8), params.reshape(-1)]))
-    out = device.filled(16 * 5 + 1, DataType.kUInt8)
-    indices = np.array([3, 12, 0, 13, 7], np.int64)
-    primitive = device.require(GatherFactory, "uint8", "int64")
+@some_key(GatherFactory, BYTES_BY_INT64)
+def test_addresses_of_any_alignment(device, rng, key, params_offset):
+    params = draw_params(rng, key[0], (1, 1, 13, 16))
+    memory = device.buffer(np.concatenate([np.zeros(params_offset, params.dtype), params.reshape(-1)]))
+    out = device.filled(16 * 5 + 1, key[0])
+    indices = np.array([3, 12, 0, 13, 7], key[1].dtype)
+    primitive = device.require(GatherFactory, *key)
     primitive.Launch(device.stream, 1, 13, 16, memory[params_offset:], 5, device.buffer(indices), out[1:])
     expected = reference(params, indices[None], 0).reshape(-1)
     np.testing.assert_array_equal(device.array(out)[1:], expected)
@@ -99,125 +118,180 @@ def test_addresses_of_any_alignment(device, rng, params_offset):
         (5, 64, 64, 114),
     ],
 )
-def test_across_the_grain(device, rng, outer, gather, inner, num_indices):
+@some_key(GatherFactory, BYTES_BY_INT64)
+def test_across_the_grain(device, rng, key, outer, gather, inner, num_indices):
     outer, inner, num_indices = (sized(device, size, min(size, 1009)) for size in (outer, inner, num_indices))
-    params = rng.integers(0, 256, (1, outer, gather, inner), np.uint8)
-    indices = draw_indices(rng, np.int64, (1, num_indices), -1, gather)
-    out = launch(device, GatherFactory, params, indices, 0)
+    params = draw_params(rng, key[0], (1, outer, gather, inner))
+    indices = draw_indices(rng, key[1], (1, num_indices), -1, gather)
+    out = launch(device, GatherFactory, key, params, indices, 0)
     expected = np.take(params, indices[0].clip(0, gather - 1), axis=2)
     expected[:, :, (indices[0] < 0) | (indices[0] >= gather)] = 0
     np.testing.assert_array_equal(out, expected)
 
 
-@pytest.mark.parametrize("indices_type", INTEGERS, ids=lambda t: t.name)
 @pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
-def test_extreme_indices_and_offsets(device, indices_type, offset):
+@some_key(GatherFactory, *((DataType.kUInt8, indices_type) for indices_type in INTEGERS))
+def test_extreme_indices_and_offsets(device, key, offset):
     """Nothing wraps around: the least and the largest index of every type, against the least and largest offset."""
+    params_type, indices_type = key
     info = np.iinfo(indices_type.dtype)
     near = [offset - 1, offset, offset + 2, offset + 3]
     indices = [info.min, info.max, 0, *(index for index in near if info.min <= index <= info.max)]
     indices = np.array([indices], indices_type.dtype)
-    params = np.arange(1, 4, dtype=np.uint8).reshape(1, 1, 3, 1)
-    out = launch(device, GatherFactory, params, indices, offset, indices_type)
+    params = np.arange(1, 4).astype(params_type.dtype).reshape(1, 1, 3, 1)
+    out = launch(device, GatherFactory, key, params, indices, offset)
     np.testing.assert_array_equal(out, reference(params, indices, offset))
 
 
 @pytest.mark.parametrize("empty", ["outer", "gather", "inner", "num_indices", "batch"])
-def test_zero_sizes(device, empty):
-    sizes = {"batch": 2, "outer": 3, "gather": 5, "inner": 4, "num_indices": 6} | {empty: 0}
-    params = np.ones([sizes[name] for name in ("batch", "outer", "gather", "inner")], np.uint8)
-    indices = np.zeros((sizes["batch"], sizes["num_indices"]), np.int32)
-    out = launch(device, BatchGatherFactory, params, indices, 0)
+@some_key(BatchGatherFactory, BYTES_BY_INT32)
+def test_zero_sizes_in_batches(device, key, empty):
+    check_zero_sizes(device, BatchGatherFactory, key, {"batch": 2, empty: 0})
+
+
+@pytest.mark.parametrize("empty", ["outer", "gather", "inner", "num_indices"])
+@some_key(GatherFactory, BYTES_BY_INT32)
+def test_zero_sizes(device, key, empty):
+    check_zero_sizes(device, GatherFactory, key, {"batch": 1, empty: 0})
+
+
+def check_zero_sizes(device, factory, key, sizes):
+    sizes = {"outer": 3, "gather": 5, "inner": 4, "num_indices": 6} | sizes
+    params = np.ones([sizes[name] for name in ("batch", "outer", "gather", "inner")], key[0].dtype)
+    indices = np.zeros((sizes["batch"], sizes["num_indices"]), key[1].dtype)
+    out = launch(device, factory, key, params, indices, 0)
     np.testing.assert_array_equal(out, reference(params, indices, 0))
 
 
-def test_shards_add_up_to_the_whole(device, rng):
-    params = rng.integers(1, 100, (1, 3, 10, 7), np.int32)
-    indices = draw_indices(rng, np.int64, (1, 23), 0, 9)
-    whole = launch(device, GatherFactory, params, indices, 0, params_type=DataType.kInt32)
+@some_key(GatherFactory, (DataType.kInt32, DataType.kInt64))
+def test_shards_add_up_to_the_whole(device, rng, key):
+    params = rng.integers(1, 100, (1, 3, 10, 7)).astype(key[0].dtype)
+    indices = draw_indices(rng, key[1], (1, 23), 0, 9)
+    whole = launch(device, GatherFactory, key, params, indices, 0)
     pieces = [(0, 3), (3, 4), (7, 3)]
     ranks = [
-        launch(device, GatherFactory, params[:, :, first : first + size], indices, first, params_type=DataType.kInt32)
+        launch(device, GatherFactory, key, params[:, :, first : first + size], indices, first)
         for first, size in pieces
     ]
     np.testing.assert_array_equal(sum(ranks), whole)
 
 
+@some_key(BatchGatherFactory, BYTES_BY_INT16)
 @given(data=st.data())
-def test_any_sizes(device, data):
+def test_any_sizes_in_batches(device, key, data):
+    check_any_sizes(device, BatchGatherFactory, key, data, data.draw(st.integers(0, 6)))
+
+
+@some_key(GatherFactory, BYTES_BY_INT16)
+@given(data=st.data())
+def test_any_sizes(device, key, data):
+    check_any_sizes(device, GatherFactory, key, data, 1)
+
+
+def check_any_sizes(device, factory, key, data, batch):
     size = st.integers(0, 6)
-    batch, outer, gather, inner, num_indices = (data.draw(size) for _ in range(5))
+    outer, gather, inner, num_indices = (data.draw(size) for _ in range(4))
     offset = data.draw(st.integers(-3, 3))
-    values = data.draw(st.lists(st.integers(-5, 9), min_size=batch * num_indices, max_size=batch * num_indices))
-    indices = np.array(values, np.int16).reshape(batch, num_indices)
-    params = np.arange(batch * outer * gather * inner, dtype=np.uint8).reshape(batch, outer, gather, inner)
-    out = launch(device, BatchGatherFactory, params, indices, offset)
+    least = 0 if key[1].dtype.kind == "u" else -5
+    values = data.draw(st.lists(st.integers(least, 9), min_size=batch * num_indices, max_size=batch * num_indices))
+    indices = np.array(values, key[1].dtype).reshape(batch, num_indices)
+    params = np.arange(batch * outer * gather * inner).astype(np.uint8).astype(key[0].dtype)
+    params = params.reshape(batch, outer, gather, inner)
+    out = launch(device, factory, key, params, indices, offset)
     np.testing.assert_array_equal(out, reference(params, indices, offset))
 
 
-class TestRefusals:
+class Refusals:
     """Each is an error that names the argument, and leaves out as it was."""
 
-    @pytest.fixture
-    def refuses(self, device):
-        primitive = device.require(GatherFactory, "float32", "int64")
+    def test_offset(self, refused):
+        refused(TypeError, "offset must be an integer", offset=0.5)
+        refused(ValueError, "offset is", offset=2**62 + 1)
+        refused(ValueError, "offset is", offset=2**63)
+        refused(ValueError, "offset is", offset=-(2**62) - 1)
 
-        def check(error, message, **changes):
-            arguments = {
-                "stream": device.stream,
-                "outer_dim_size": 2,
-                "gather_dim_size": 3,
-                "inner_dim_size": 4,
-                "params": device.buffer(np.ones(24, np.float32)),
-                "num_indices": 5,
-                "indices": device.buffer(np.zeros(5, np.int64)),
-                "out": device.filled(40, DataType.kFloat),
-            }
-            primitive.Launch(**arguments)  # as it stands it is accepted, compiled or not
-            arguments["out"] = device.filled(40, DataType.kFloat)
-            arguments |= changes
-            with pytest.raises(error, match=message):
-                primitive.Launch(**arguments)
-            if "out" not in changes:
-                assert set(device.array(arguments["out"]).view(np.uint8)) == {0xA5}
+    def check_size(self, refused, size):
+        refused(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
+        refused(TypeError, f"{size} must be an integer, not 2.0", **{size: 2.0})
+        refused(TypeError, f"{size} must be an integer, not '3'", **{size: "3"})
+        refused(ValueError, f"{size} is {2**63}", **{size: 2**63})
+        refused(ValueError, "elements; at least", **{size: 2**62})
 
-        return check
+    def test_too_few_elements(self, device, key, refused):
+        params_type, indices_type = key
+        refused(ValueError, "params has 23 elements; at least 24", params=device.filled(23, params_type))
+        few = device.buffer(np.zeros(4, indices_type.dtype))
+        refused(ValueError, "indices has 4 elements; at least 5", indices=few)
+        refused(ValueError, "out has 39 elements; at least 40", out=device.filled(39, params_type))
 
-    @pytest.mark.parametrize("size", ["outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"])
-    def test_sizes(self, refuses, size):
-        refuses(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
-        refuses(TypeError, f"{size} must be an integer, not 2.0", **{size: 2.0})
-        refuses(TypeError, f"{size} must be an integer, not '3'", **{size: "3"})
-        refuses(ValueError, f"{size} is {2**63}", **{size: 2**63})
-        refuses(ValueError, "elements; at least", **{size: 2**62})
+    def test_wrong_dtypes(self, device, key, refused):
+        params_type, indices_type = key
+        for wrong in other_types(params_type):
+            refused(TypeError, f"params has dtype {wrong.dtype}", params=device.filled(24, wrong))
+            refused(TypeError, f"out has dtype {wrong.dtype}", out=device.filled(40, wrong))
+        for wrong in other_types(indices_type):
+            indices = device.buffer(np.zeros(5, wrong.dtype))
+            refused(TypeError, f"indices has dtype {wrong.dtype}", indices=indices)
 
-    def test_offset(self, refuses):
-        refuses(TypeError, "offset must be an integer", offset=0.5)
-        refuses(ValueError, "offset is", offset=2**62 + 1)
-        refuses(ValueError, "offset is", offset=2**63)
-        refuses(ValueError, "offset is", offset=-(2**62) - 1)
-
-    def test_too_few_elements(self, device, refuses):
-        refuses(ValueError, "params has 23 elements; at least 24", params=device.buffer(np.ones(23, np.float32)))
-        refuses(ValueError, "indices has 4 elements; at least 5", indices=device.buffer(np.zeros(4, np.int64)))
-        refuses(ValueError, "out has 39 elements; at least 40", out=device.filled(39, DataType.kFloat))
-
-    def test_wrong_dtypes(self, device, refuses):
-        refuses(TypeError, "params has dtype float64", params=device.buffer(np.ones(24)))
-        refuses(TypeError, "indices has dtype int32", indices=device.buffer(np.zeros(5, np.int32)))
-        refuses(TypeError, "out has dtype uint32", out=device.filled(40, DataType.kUInt32))
-
-    def test_overlap(self, device, refuses):
-        memory = device.buffer(np.ones(64, np.float32))
-        refuses(ValueError, "out overlaps params", params=memory[:24], out=memory[23:63])
-        refuses(
-            ValueError, "out (overlaps|is the memory of) indices", indices=memory[:10].view(np.int64), out=memory[9:49]
+    def test_overlap(self, device, key, refused):
+        params_type, indices_type = key
+        memory = device.buffer(np.ones(64, params_type.dtype))
+        refused(ValueError, "out overlaps params", params=memory[:24], out=memory[23:63])
+        memory = device.buffer(np.zeros(64 * 16, np.uint8))
+        start = params_type.itemsize if params_type.itemsize < 5 * indices_type.itemsize else 0
+        refused(
+            ValueError,
+            "out (overlaps|is the memory of) indices",
+            indices=memory[: 5 * indices_type.itemsize].view(indices_type.dtype),
+            out=memory[start : start + 40 * params_type.itemsize].view(params_type.dtype),
         )
 
-    def test_streams(self, refuses):
-        refuses(TypeError, "stream must be a stream", stream=None)
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
 
 
+def arguments(device, key, **batches):
+    """What is accepted at a launch."""
+    params_type, indices_type = key
+    return {
+        "stream": device.stream,
+        **batches,
+        "outer_dim_size": 2,
+        "gather_dim_size": 3,
+        "inner_dim_size": 4,
+        "params": device.buffer(np.ones(24, params_type.dtype)),
+        "num_indices": 5,
+        "indices": device.buffer(np.zeros(5, indices_type.dtype)),
+        "out": device.filled(40, params_type),
+    }
+
+
+@some_key(GatherFactory, (DataType.kFloat, DataType.kInt64))
+class TestRefusals(Refusals):
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        return refuses.of(device.require(GatherFactory, *key), "out", lambda: arguments(device, key))
+
+    @pytest.mark.parametrize("size", ["outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"])
+    def test_sizes(self, refused, size):
+        self.check_size(refused, size)
+
+
+@some_key(BatchGatherFactory, (DataType.kFloat, DataType.kInt64))
+class TestRefusalsOfBatches(Refusals):
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        one = {"batch_dim_size": 1}
+        return refuses.of(device.require(BatchGatherFactory, *key), "out", lambda: arguments(device, key, **one))
+
+    @pytest.mark.parametrize(
+        "size", ["batch_dim_size", "outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"]
+    )
+    def test_sizes(self, refused, size):
+        self.check_size(refused, size)
+
+
+@needs(GatherFactory, DataType.kInt8, DataType.kInt32)
 def test_more_than_two_to_the_31_elements(device):
     """Offsets past 2^31: on the side of params, then on that of out."""
     inner, rows = sized(device, 1 << 20, 1 << 5), (1 << 11) + 3
