@@ -24,7 +24,7 @@ _FIRST: Final = ("tests/cuda", "ep/testing/device_layer", "ep/testing/primitive"
 
 
 def command() -> list[str]:
-    """`pytest tests ep/testing --ep-device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
+    """`pytest --ep-device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
     folders = (_ROOT / "tests", _ROOT / "ep" / "testing")
     there = {folder / path.relative_to(folder).parts[0] for folder in folders for path in folder.rglob("test_*.py")}
     names = (path.relative_to(_ROOT).as_posix() for path in there)

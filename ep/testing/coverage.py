@@ -37,7 +37,9 @@ def describe(device_type: DeviceType) -> Iterator[str]:
     tested = [f"{_name(factory)} ({keys[factory]} keys)" for factory in TESTED if keys[factory]]
     yield f"tested: device, memory, streams, events{''.join(f', {text}' for text in tested)}"
     lines = {
-        "registered, and NOT tested, for the suite has no tests of it yet": [f for f in ALL if keys[f] and f not in TESTED],
+        "registered, and NOT tested, for the suite has no tests of it yet": [
+            f for f in ALL if keys[f] and f not in TESTED
+        ],
         "registered without a table of keys, and so NOT tested": [f for f in ALL if f in there and not keys[f]],
         "not registered": [f for f in ALL if f not in there],
     }

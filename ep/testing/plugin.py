@@ -39,7 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A device that is asked for and not there ends the run: tests of it must not be passed over."""
-    config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): keys of the device that a test of ep runs with")
+    config.addinivalue_line(
+        "markers", "ep_keys(factory, preferred, suits): keys of the device that a test of ep runs with"
+    )
     config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
     for tag in config.getoption("ep_device") or []:
         try:
@@ -84,7 +86,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for line in coverage.describe(DeviceType.FromTag(tag)):
             terminalreporter.write_line(f"{tag}: {line}")
     if config.stash.get(_LEFT_OUT, 0):
-        terminalreporter.write_line(f"{config.stash[_LEFT_OUT]} tests left out: they are about keys that are not registered")
+        terminalreporter.write_line(
+            f"{config.stash[_LEFT_OUT]} tests left out: they are about keys that are not registered"
+        )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,9 +20,7 @@ class Refusals:
         """same_words: whether a message must be the one that devices of `ep` have; else it must name the argument."""
         self._device, self._same_words = device, same_words
 
-    def of(
-        self, primitive: Primitive, output: str, arguments: Callable[[], dict[str, Any]]
-    ) -> Callable[..., None]:
+    def of(self, primitive: Primitive, output: str, arguments: Callable[[], dict[str, Any]]) -> Callable[..., None]:
         """Return `check(error, message, **changes)`.
 
         arguments: returns new arguments of a launch that is accepted; `output` names the one that is written.

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from tests.cpu.single_functions import WITHOUT_TABLES, apply, both_forms, loop
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.single_functions import WITHOUT_TABLES, apply, both_forms, loop
 
 LOGARITHMS = {name: getattr(np, name) for name in ("log", "log2", "log10", "log1p")}
 

@@ -170,8 +170,7 @@ def test_shards_add_up_to_the_whole(device, rng, key):
     whole = launch(device, GatherFactory, key, params, indices, 0)
     pieces = [(0, 3), (3, 4), (7, 3)]
     ranks = [
-        launch(device, GatherFactory, key, params[:, :, first : first + size], indices, first)
-        for first, size in pieces
+        launch(device, GatherFactory, key, params[:, :, first : first + size], indices, first) for first, size in pieces
     ]
     np.testing.assert_array_equal(sum(ranks), whole)
 
