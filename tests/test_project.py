@@ -65,6 +65,7 @@ LAYERS = {
     "ops/cpu": ("include", "common", "ops", "cpu"),
     "ops/cuda": ("include", "common", "ops", "cuda"),
     "bench": ("include", "common", "ops", "bench"),
+    "testing": ("include", "common", "testing"),
 }
 
 

@@ -4,7 +4,11 @@ from abc import ABC, abstractmethod
 
 
 class Event(ABC):
-    """A mark that a stream passes once all work queued before it is done (`event.h`)."""
+    """A mark that a stream passes once all work queued before it is done (`event.h`).
+
+    Where a device measures time, its events have `ElapsedTime(end)` too: the milliseconds from this event to `end`,
+    ValueError where one of the two was not recorded.
+    """
 
     @abstractmethod
     def QueryDone(self) -> bool:

@@ -21,13 +21,12 @@ TESTED: Final = (
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 
 ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
-    dict.fromkeys(
-        factory
-        for name in contracts.__all__
-        if name.endswith("Factory") and (factory := getattr(contracts, name)) is not Factory
+    sorted(
+        {getattr(contracts, name) for name in contracts.__all__ if name.endswith("Factory")} - {Factory},
+        key=lambda factory: str(factory.primitive.__name__),
     )
 )
-"""The contracts of all primitives."""
+"""The contracts of all primitives, by name."""
 
 
 def describe(device_type: DeviceType) -> Iterator[str]:
@@ -37,9 +36,7 @@ def describe(device_type: DeviceType) -> Iterator[str]:
     tested = [f"{_name(factory)} ({keys[factory]} keys)" for factory in TESTED if keys[factory]]
     yield f"tested: device, memory, streams, events{''.join(f', {text}' for text in tested)}"
     lines = {
-        "registered, and NOT tested, for the suite has no tests of it yet": [
-            f for f in ALL if keys[f] and f not in TESTED
-        ],
+        "registered, and NOT tested: the suite has no tests of it": [f for f in ALL if keys[f] and f not in TESTED],
         "registered without a table of keys, and so NOT tested": [f for f in ALL if f in there and not keys[f]],
         "not registered": [f for f in ALL if f not in there],
     }

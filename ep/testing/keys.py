@@ -78,9 +78,8 @@ def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[Flat
     for mark in item.iter_markers("ep_needs"):
         factory, *keys = mark.args
         yield factory, keys
-    mark = item.get_closest_marker("ep_keys")
-    if mark is not None:
-        yield mark.args[0], [item.callspec.params["key"]]  # type: ignore[attr-defined]
+    if (chosen_keys := item.get_closest_marker("ep_keys")) is not None:
+        yield chosen_keys.args[0], [item.callspec.params["key"]]  # type: ignore[attr-defined]
 
 
 def key_name(key: FlatKey | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -18,7 +18,9 @@ from ep.testing import coverage
 from ep.testing.fixtures import BASE_SEED, NO_DEVICE, device_tags
 from ep.testing.keys import FlatKey, asked_for, registered_keys
 
-_LEFT_OUT = pytest.StashKey[int]()
+_LEFT_OUT: Final = pytest.StashKey[int]()
+_TESTED: Final = "ep_device"
+"""The property of a report that says which device a test of the suite ran on."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,9 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """A device that is asked for and not there ends the run: tests of it must not be passed over."""
-    config.addinivalue_line(
-        "markers", "ep_keys(factory, preferred, suits): keys of the device that a test of ep runs with"
-    )
+    config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): the keys that a test of ep runs with")
     config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
     for tag in config.getoption("ep_device") or []:
         try:
@@ -63,14 +63,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         tag = _tag(item)
         if tag == NO_DEVICE:
-            raise pytest.UsageError("there is no device to test: name its type, as in --ep-device cpu")
+            return _end_run(config, items, "there is no device to test: name its type, as in --ep-device cpu")
         there = tag is None or all(_has(tag, *needed) for needed in asked_for(item))
         (kept if there else left_out).append(item)
         if tag is not None:
             by_device[tag] += there
+            if item.module.__name__.startswith("ep.testing."):  # type: ignore[attr-defined]
+                item.user_properties.append((_TESTED, tag))
     for tag, count in by_device.items():
         if not count:
-            raise pytest.UsageError(f"nothing of {tag} is tested: all tests are about keys that it does not register")
+            why = f"nothing of {tag} is tested: all tests are about keys that it does not register"
+            return _end_run(config, items, why)
     items[:] = kept
     config.stash[_LEFT_OUT] = len(left_out)
     config.hook.pytest_deselected(items=left_out)
@@ -79,16 +82,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what the suite covers of each device, and what it does not: a run that passes tells no more than that."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
-    if not any("ep/testing/" in getattr(report, "nodeid", "") for report in reports):
+    tested = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == _TESTED}
+    if not reports and (asked := config.getoption("ep_device")) and not config.getoption("collectonly"):
+        terminalreporter.write_line(f"nothing of {', '.join(asked)} was tested", red=True)
+    if not tested:
         return
     terminalreporter.section("conformance to the contracts of ep")
-    for tag in device_tags(config):
+    for tag in sorted(tested):
         for line in coverage.describe(DeviceType.FromTag(tag)):
             terminalreporter.write_line(f"{tag}: {line}")
-    if config.stash.get(_LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{config.stash[_LEFT_OUT]} tests left out: they are about keys that are not registered"
-        )
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(f"{left_out} tests left out: they are about keys that are not registered")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -98,6 +102,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed and "rng" in getattr(item, "fixturenames", ()):
         report.sections.append(("seed", f"EP_TEST_SEED={BASE_SEED} pytest '{item.nodeid}'"))
     return report
+
+
+def _end_run(config: pytest.Config, items: list[pytest.Item], why: str) -> None:
+    """End the run with an error; in a worker of pytest-xdist, where errors cannot be told, with no tests."""
+    if not hasattr(config, "workerinput"):
+        raise pytest.UsageError(why)
+    items.clear()
 
 
 def _tag(item: pytest.Item) -> str | None:
@@ -111,5 +122,5 @@ def _has(tag: str, factory: type[Factory[Any]], keys: list[FlatKey | None]) -> b
 
 
 @cache
-def _keys(tag: str, factory: type[Factory[Any]]) -> frozenset[FlatKey]:
+def _keys(tag: str, factory: Any) -> frozenset[FlatKey]:
     return frozenset(registered_keys(DeviceType.FromTag(tag), factory))

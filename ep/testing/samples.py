@@ -14,7 +14,7 @@ def sized(device, count: int, simulated: int) -> int:
 
 
 def other_types(data_type: DataType) -> list[DataType]:
-    """Return types that a launch made for `data_type` refuses: one of another size, and one of the same where there is."""
+    """Return types that a launch made for `data_type` refuses: one of another size, one of the same where there is."""
     of_another_size = DataType.kInt32 if data_type.itemsize == 8 else DataType.kDouble
     of_the_same = [t for t in INTEGERS if t.itemsize == data_type.itemsize and t.dtype != data_type.dtype]
     return [of_another_size, *of_the_same[:1]]

@@ -1,4 +1,4 @@
-"""What the CPU device has of its own, beside the contracts that `ep.testing` tests: words, and the number of threads."""
+"""What the CPU device has of its own, beside the contracts that `ep.testing` tests: words, the number of threads."""
 
 import numpy as np
 import pytest

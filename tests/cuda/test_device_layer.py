@@ -1,4 +1,4 @@
-"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests, on a GPU or in Numba's simulator."""
+"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests: on a GPU or simulated."""
 
 import gc
 from types import SimpleNamespace

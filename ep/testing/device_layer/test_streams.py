@@ -54,7 +54,7 @@ def test_elapsed_time(device, stream):
     begin, end = device.device.CreateEvents(2)
     if not hasattr(begin, "ElapsedTime"):
         pytest.skip(f"events of {device} have no ElapsedTime")
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match="recorded"):
         begin.ElapsedTime(end)
     stream.RecordEvent(begin)
     device.buffer(np.zeros(100_003))

@@ -71,7 +71,7 @@ def test_every_key(device, rng, key):
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT, RELU_HALF, RELU_INT8)
 def test_every_length(device, rng, key, count):
     """Tails, one grain, and several of them; the same value gives the same bits wherever it lies."""
-    op, src_type, dst_type = key
+    op, src_type, _ = key
     count = sized(device, count, min(count, 4099))
     src = samples(rng, src_type, count)
     got = launch(device, key, src, *REQUIRED.get(op, ()))
