@@ -13,7 +13,6 @@ from typing import Any, Final
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
-from ep.include.primitive import Factory
 from ep.testing import coverage
 from ep.testing.fixtures import BASE_SEED, NO_DEVICE, device_tags
 from ep.testing.keys import FlatKey, asked_for, registered_keys
@@ -116,7 +115,7 @@ def _tag(item: pytest.Item) -> str | None:
     return callspec.params.get("device") if callspec else None
 
 
-def _has(tag: str, factory: type[Factory[Any]], keys: list[FlatKey | None]) -> bool:
+def _has(tag: str, factory: Any, keys: list[FlatKey | None]) -> bool:
     there = _keys(tag, factory)
     return not there.isdisjoint(keys) if keys else bool(there)
 
