@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text()
 
 TESTS = """\
 pip install -e ".[test]" && python -m pytest -n auto &&
-NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --device cuda
+NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --ep-device cuda
 """
 
 
@@ -65,6 +65,7 @@ LAYERS = {
     "ops/cpu": ("include", "common", "ops", "cpu"),
     "ops/cuda": ("include", "common", "ops", "cuda"),
     "bench": ("include", "common", "ops", "bench"),
+    "testing": ("include", "common", "testing"),
 }
 
 

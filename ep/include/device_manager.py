@@ -29,7 +29,8 @@ class DeviceManager(ABC):
     def GetDevice(self, device_index: int) -> Device:
         """Return device `device_index`, the same object each time.
 
-        Raises DeviceUnavailableError where the device is not there, saying what is missing.
+        Raises DeviceUnavailableError where the device is not there, naming `device_index` and what is missing;
+        TypeError where `device_index` is no integer.
         """
 
     @abstractmethod
@@ -38,11 +39,11 @@ class DeviceManager(ABC):
 
     @abstractmethod
     def GetActiveDeviceIndex(self) -> int:
-        """The calling thread's active device of this type."""
+        """The calling thread's active device of this type; 0 in a thread that has set none."""
 
     @abstractmethod
     def SetActiveDeviceByIndex(self, device_index: int) -> None:
-        """Make device `device_index` the calling thread's active one."""
+        """Make device `device_index` the calling thread's active one; errors are those of `GetDevice`."""
 
     def IsStreamWaitEventSupported(self) -> bool:
         """Whether `Stream.WaitEvent` works."""

@@ -7,10 +7,10 @@ from ep import BinaryOp as B
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep import UnaryOp as U
 from ep.include.primitive import BroadcastElementwiseBinaryFactory, ElementwiseUnaryFactory
-from tests import tolerances
-from tests.references.unary import exact
-from tests.samples import dense
-from tests.ulps import errors_in_ulps
+from ep.testing import tolerances
+from ep.testing.references.unary import exact
+from ep.testing.samples import dense
+from ep.testing.ulps import errors_in_ulps
 
 BOUNDS = {
     **dict.fromkeys((U.kExp, U.kExp2, U.kExpm1, U.kLog, U.kLog2, U.kLog10, U.kLog1p, U.kSqrt, U.kRsqrt), 1),

@@ -63,9 +63,11 @@ def test_commands_work_without_it(command):
 
 
 def test_a_run_of_tests_for_it_ends_at_once():
-    options = ["--device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
+    options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
     said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True, **GPU)
-    assert said.startswith("ERROR: --device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1")
+    assert said.startswith(
+        "ERROR: --ep-device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1"
+    )
 
 
 class FakeCuda(SimpleNamespace):

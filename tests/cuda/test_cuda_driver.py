@@ -69,7 +69,8 @@ driver = cuda.driver
 @pytest.mark.parametrize("environment", [{}, {"STUB_MISALIGN": "1"}], ids=["aligned", "misaligned"])
 def test_the_device_layer(python, environment):
     tests = [str(Path(__file__).with_name(name)) for name in ("test_device_layer.py", "test_buffers.py")]
-    lines = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "--device", "cuda", **environment)
+    tests.append(str(Path(SOURCES) / "ep" / "testing" / "device_layer"))
+    lines = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "--ep-device", "cuda", **environment)
     assert re.match(r"\d\d+ passed", lines[-1])
 
 

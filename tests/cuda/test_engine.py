@@ -26,7 +26,7 @@ from ep.cuda.launch_config import BLOCK_THREADS, Grid, pack_elements
 from ep.cuda.map_plan import map_plan, map_shape
 from ep.include import DataType
 from ep.include.number_kind import Kind, number_kind
-from tests.device import DeviceUnderTest
+from ep.testing.device_under_test import DeviceUnderTest
 
 STORE, LOAD = memory.storer(DataType.kInt64, 1), memory.loader(DataType.kInt64, 1)
 

@@ -18,7 +18,7 @@ from ep.include.primitive import (
     ElementwiseUnaryFactory,
     ExpandFactory,
 )
-from tests.device import DeviceUnderTest
+from ep.testing.device_under_test import DeviceUnderTest
 
 ADD = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
 

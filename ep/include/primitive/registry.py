@@ -103,6 +103,17 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
     return [entry for entry in tuple(_REGISTRY.entries) if device_type in (None, entry.device_type)]
 
 
+def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
+    """Return the contracts that a device type has a factory for, also one that lists no keys; sorted by name.
+
+    Nothing is compiled and no device is needed; the package that registers is imported.
+    """
+    _check_device_type(device_type)
+    load_provider(device_type.tag)
+    contracts = (interface for interface, owner in tuple(_REGISTRY.factories) if owner is device_type)
+    return sorted(contracts, key=lambda interface: interface.__name__)
+
+
 def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P | None:
     """Return a primitive for the key that the arguments name, or None where no factory serves it.
 

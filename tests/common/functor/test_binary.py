@@ -14,9 +14,9 @@ from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import attributes_of
-from tests import tolerances
-from tests.references.binary import binary, exact, largest_term
-from tests.references.convert import convert
+from ep.testing import tolerances
+from ep.testing.references.binary import binary, exact, largest_term
+from ep.testing.references.convert import convert
 
 SEED = 20240611
 REAL_TYPES = (np.float32, np.float64)

@@ -5,11 +5,19 @@ from functools import cache
 import numpy as np
 
 from ep.include import DataType
+from ep.include.number_kind import INTEGERS
 
 
 def sized(device, count: int, simulated: int) -> int:
     """`count`, or `simulated` where an element takes the device microseconds: the one place where sizes shrink."""
     return simulated if device.simulated else count
+
+
+def other_types(data_type: DataType) -> list[DataType]:
+    """Return types that a launch made for `data_type` refuses: one of another size, one of the same where there is."""
+    of_another_size = DataType.kInt32 if data_type.itemsize == 8 else DataType.kDouble
+    of_the_same = [t for t in INTEGERS if t.itemsize == data_type.itemsize and t.dtype != data_type.dtype]
+    return [of_another_size, *of_the_same[:1]]
 
 
 def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndarray:

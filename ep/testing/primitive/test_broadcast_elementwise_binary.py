@@ -7,37 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep import BinaryOp, DeviceType, UnaryOp
+from ep import BinaryOp, UnaryOp
 from ep.include import DataType
 from ep.include.number_kind import FLOATS
-from ep.include.primitive import (
-    BroadcastElementwiseBinary,
-    BroadcastElementwiseBinaryFactory,
-    ElementwiseUnaryFactory,
-    registered,
-)
+from ep.include.primitive import BroadcastElementwiseBinaryFactory, ElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
-from tests import tolerances
-from tests.references.binary import exact, largest_term
-from tests.references.convert import convert
-from tests.samples import finite, samples, sized
-from tests.ulps import errors_in_ulps
+from ep.testing import tolerances
+from ep.testing.keys import every_key, key_name, needs, needs_one_of, registered_keys, some_key, those_keys
+from ep.testing.references.binary import exact, largest_term
+from ep.testing.references.convert import convert
+from ep.testing.samples import finite, other_types, samples, sized
+from ep.testing.ulps import errors_in_ulps
 
-KEYS = [
-    (entry.op, *entry.dtypes)
-    for entry in registered(DeviceType.kCPU)
-    if entry.interface is BroadcastElementwiseBinary and entry.device_type is DeviceType.kCPU
-]
 REQUIRED = {
     BinaryOp.kThresholdBackwardWithDyX: (0.25,),
     BinaryOp.kScalarBasePowerGrad: (3.0,),
     BinaryOp.kScalarExpPowerGrad: (1.5,),
 }
 ADD_FLOAT = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
+SUB_FLOAT = (BinaryOp.kSub, DataType.kFloat, DataType.kFloat)
 
 
-def name(key):
-    return "-".join(part.name for part in key)
+def is_simple(key):
+    """Whether a reference of many elements is quick, and operands of one size with the result."""
+    op, src_type, dst_type = key
+    return op not in (*tolerances.SLOW_BINARY_REFERENCE, *REQUIRED) and src_type.itemsize == dst_type.itemsize
 
 
 def default_attributes(op):
@@ -90,7 +84,7 @@ def check(op, src_type, got, a, b, attributes):
         )
 
 
-@pytest.mark.parametrize("key", KEYS, ids=name)
+@every_key(BroadcastElementwiseBinaryFactory)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
     count = 211 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
@@ -98,10 +92,6 @@ def test_every_key(device, rng, key):
     attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
     check(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
-
-
-def test_every_op_is_registered():
-    assert {op for op, *_ in KEYS} == set(BinaryOp)
 
 
 SHAPES = [
@@ -130,14 +120,12 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
-@pytest.mark.parametrize(
-    "key",
-    [
-        (BinaryOp.kSub, DataType.kFloat, DataType.kFloat),
-        (BinaryOp.kLessThan, DataType.kInt16, DataType.kBool),
-        (BinaryOp.kSub, DataType.kBFloat16, DataType.kBFloat16),
-    ],
-    ids=name,
+@some_key(
+    BroadcastElementwiseBinaryFactory,
+    SUB_FLOAT,
+    (BinaryOp.kLessThan, DataType.kInt16, DataType.kBool),
+    (BinaryOp.kSub, DataType.kBFloat16, DataType.kBFloat16),
+    suits=is_simple,
 )
 def test_every_way_to_broadcast(device, rng, key, dims):
     """An op whose operands cannot be swapped, and results of another size than the operands."""
@@ -145,6 +133,11 @@ def test_every_way_to_broadcast(device, rng, key, dims):
     op, src_type, dst_type = key
     a, b = (samples(rng, src_type, max(math.prod(d), 8))[: math.prod(d)].reshape(d) for d in dims)
     got = launch(device, key, a, b)
+    if op not in (BinaryOp.kSub, BinaryOp.kLessThan):
+        a, b, got = (array.reshape(-1) for array in (*np.broadcast_arrays(a, b), got))
+        if got.size:
+            check(op, src_type, got, a, b, default_attributes(op))
+        return
     with np.errstate(invalid="ignore"):
         want = np.less(a, b) if op is BinaryOp.kLessThan else np.subtract(a, b)
     np.testing.assert_array_equal(got.astype(np.float64), want.astype(dst_type.dtype).astype(np.float64))
@@ -160,11 +153,14 @@ def broadcasts(draw):
     return sides
 
 
-@pytest.mark.parametrize("data_type", [DataType.kInt8, DataType.kFloat16, DataType.kFloat, DataType.kDouble])
+@those_keys(
+    BroadcastElementwiseBinaryFactory,
+    *((BinaryOp.kSub, t, t) for t in (DataType.kInt8, DataType.kFloat16, DataType.kFloat, DataType.kDouble)),
+)
 @pytest.mark.parametrize("row", [2, 3, 4, 7, 8, 9, 15, 16, 17, 33, 65])
-def test_every_size_of_a_row(device, rng, data_type, row):
+def test_every_size_of_a_row(device, rng, key, row):
     """Rows that are written out in tiles and rows that are not, split between threads in the middle of blocks."""
-    key = (BinaryOp.kSub, data_type, data_type)
+    data_type = key[1]
     outer, middle, last = (sized(device, *sizes) for sizes in ((211, 2), (31, 3), (11, 5)))
     a = rng.integers(-9, 9, (outer, middle, last, row)).astype(data_type.dtype)
     for dims in ((middle, 1, row), (outer, 1, last, 1), (1, middle, 1, 1), (row,)):
@@ -173,6 +169,7 @@ def test_every_size_of_a_row(device, rng, data_type, row):
         assert launch(device, key, b, a).tobytes() == (b - a).tobytes()
 
 
+@needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 @given(dims=broadcasts())
 def test_any_dims(device, dims):
     a = np.arange(math.prod(dims[0]), dtype=np.float32).reshape(dims[0])
@@ -180,18 +177,25 @@ def test_any_dims(device, dims):
     np.testing.assert_array_equal(launch(device, ADD_FLOAT, a, b), a + b)
 
 
-@given(
-    op=st.sampled_from([BinaryOp.kAdd, BinaryOp.kMul, BinaryOp.kFloorDiv, BinaryOp.kFloorMod, BinaryOp.kPow]),
-    data_type=st.sampled_from([DataType.kInt8, DataType.kUInt8, DataType.kInt64, DataType.kUInt64]),
-    data=st.data(),
-)
-def test_any_integers(device, op, data_type, data):
+OF_INTEGERS = [
+    (op, data_type, data_type)
+    for op in (BinaryOp.kAdd, BinaryOp.kMul, BinaryOp.kFloorDiv, BinaryOp.kFloorMod, BinaryOp.kPow)
+    for data_type in (DataType.kInt8, DataType.kUInt8, DataType.kInt64, DataType.kUInt64)
+]
+
+
+@needs_one_of(BroadcastElementwiseBinaryFactory, *OF_INTEGERS)
+@given(data=st.data())
+def test_any_integers(device, data):
+    keys = registered_keys(device.type, BroadcastElementwiseBinaryFactory)
+    op, data_type, _ = data.draw(st.sampled_from([key for key in OF_INTEGERS if key in keys]))
     info = np.iinfo(data_type.dtype)
     numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
     a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
     check(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
 
 
+@needs(BroadcastElementwiseBinaryFactory, *SUB_FLOAT)
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("shape", [(7,), (331, 101)])
 def test_in_place_of_either_operand(device, rng, side, shape):
@@ -203,6 +207,7 @@ def test_in_place_of_either_operand(device, rng, side, shape):
     np.testing.assert_array_equal(device.array(buffers[side], shape), values[0] - values[1])
 
 
+@needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 def test_in_place_with_the_other_operand_broadcast(device):
     memory, row = device.buffer(np.arange(6, dtype=np.float32)), device.buffer(np.array([10, 20, 30], np.float32))
     primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
@@ -210,35 +215,52 @@ def test_in_place_with_the_other_operand_broadcast(device):
     np.testing.assert_array_equal(device.array(memory), [10, 21, 32, 13, 24, 35])
 
 
+NUMBERS = {
+    DataType.kFloat: [(2, 2.0), (np.float64(0.1), np.float32(0.1))],
+    DataType.kInt8: [(300, 44), (1e9, 127)],
+    DataType.kUInt8: [(-1.5, 0)],
+    DataType.kInt32: [(float("nan"), 0), (-2.9, -2)],
+    DataType.kBool: [(0.5, True)],
+    DataType.kUInt64: [(2**64 - 1, np.uint64(2**64 - 1))],
+    DataType.kFloat16: [(1 + 2**-11 + 2**-40, 1 + 2**-10)],
+    DataType.kBFloat16: [(1 + 2**-8 + 2**-40, 1 + 2**-7)],
+    DataType.kComplex64: [(2, 2 + 0j)],
+}
+"""By data type: numbers, and the elements that they are converted to."""
+
+
 @pytest.mark.parametrize(
-    ("data_type", "number", "element"),
+    ("key", "number", "element"),
     [
-        (DataType.kFloat, 2, 2.0),
-        (DataType.kFloat, np.float64(0.1), np.float32(0.1)),
-        (DataType.kInt8, 300, 44),
-        (DataType.kInt8, 1e9, 127),
-        (DataType.kUInt8, -1.5, 0),
-        (DataType.kInt32, float("nan"), 0),
-        (DataType.kInt32, -2.9, -2),
-        (DataType.kBool, 0.5, True),
-        (DataType.kUInt64, 2**64 - 1, np.uint64(2**64 - 1)),
-        (DataType.kFloat16, 1 + 2**-11 + 2**-40, 1 + 2**-10),
-        (DataType.kBFloat16, 1 + 2**-8 + 2**-40, 1 + 2**-7),
-        (DataType.kComplex64, 2, 2 + 0j),
+        pytest.param(key, *pair, marks=needs(BroadcastElementwiseBinaryFactory, *key), id=f"{key_name(key)}-{pair[0]}")
+        for data_type, pairs in NUMBERS.items()
+        for pair in pairs
+        for key in [(BinaryOp.kEqual, data_type, DataType.kBool)]
     ],
-    ids=lambda value: value.name if isinstance(value, DataType) else str(value),
 )
 @pytest.mark.parametrize("side", [0, 1])
-def test_plain_numbers_convert_as_cast_does(device, data_type, number, element, side):
-    key = (BinaryOp.kEqual, data_type, DataType.kBool)
-    other = np.zeros(2, data_type.dtype)
+def test_plain_numbers_convert_as_cast_does(device, key, number, element, side):
+    other = np.zeros(2, key[1].dtype)
     other[0] = element
     operands = (number, other) if side == 0 else (other, number)
     assert launch(device, key, *operands).tolist() == [True, element == 0]
 
 
 @pytest.mark.parametrize("bounds", [(), (-0.3, 0.7), (-1e9, 1.0 + 2**-8 + 2**-40)], ids=str)
-@pytest.mark.parametrize("data_type", FLOATS, ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    "data_type",
+    [
+        pytest.param(
+            t,
+            marks=[
+                needs(ElementwiseUnaryFactory, UnaryOp.kHardTanh, t, t),
+                needs(BroadcastElementwiseBinaryFactory, BinaryOp.kHardtanhBackwardWithDyY, t, t),
+            ],
+            id=t.name,
+        )
+        for t in FLOATS
+    ],
+)
 def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bounds):
     """The forward op stores its bounds rounded to the data type; the backward op finds them there."""
     low, high = bounds or (-1.0, 1.0)
@@ -253,6 +275,8 @@ def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bound
     np.testing.assert_array_equal(dx.astype(np.float64), np.where(clamped, 0, dy.astype(np.float64)))
 
 
+@needs(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, DataType.kDouble, DataType.kDouble)
+@needs(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, DataType.kComplex128, DataType.kComplex128)
 def test_numbers_that_are_equal_but_not_the_same(device):
     """One primitive, one number after the other: zeros of either sign, alone or as a part of a complex number."""
     divide = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, "float64", "float64", 1)
@@ -267,6 +291,7 @@ def test_numbers_that_are_equal_but_not_the_same(device):
         assert str(device.array(dst)[0].imag) == str(number.imag)
 
 
+@needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 @pytest.mark.parametrize("none", [(), [], range(0), np.array([], int)], ids=lambda dims: type(dims).__name__)
 def test_no_dims_in_any_sequence(device, none):
     add = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 1)
@@ -277,60 +302,87 @@ def test_no_dims_in_any_sequence(device, none):
     assert device.array(dst).tolist() == [6, 6]
 
 
+@some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT)
 class TestRefusals:
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
-    def refuses(self, device):
-        primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 3)
-
-        def check(error, message, **changes):
-            arguments = {
+    def refused(self, device, key, refuses):
+        op, src_type, dst_type = key
+        return refuses.of(
+            device.require(BroadcastElementwiseBinaryFactory, *key, 3, *REQUIRED.get(op, ())),
+            "dst",
+            lambda: {
                 "stream": device.stream,
                 "src0_dims": (2, 3),
-                "src0": device.buffer(np.ones(6, np.float32)),
+                "src0": device.buffer(np.ones(6, src_type.dtype)),
                 "src1_dims": (3,),
-                "src1": device.buffer(np.ones(3, np.float32)),
-                "dst": device.filled(6, DataType.kFloat),
-            }
-            primitive.Launch(**arguments)
-            arguments["dst"] = device.filled(6, DataType.kFloat)
-            arguments |= changes
-            with pytest.raises(error, match=message):
-                primitive.Launch(**arguments)
-            if "dst" not in changes:
-                assert set(device.array(arguments["dst"]).view(np.uint8)) == {0xA5}
+                "src1": device.buffer(np.ones(3, src_type.dtype)),
+                "dst": device.filled(6, dst_type),
+            },
+        )
 
-        return check
+    def test_dims(self, refused):
+        refused(ValueError, r"do not broadcast at axis -1: src0_dims \(2, 3\), src1_dims \(4,\)", src1_dims=(4,))
+        refused(ValueError, r"src1_dims\[0\] is -3; it must not be negative", src1_dims=(-3,))
+        refused(ValueError, "src1_dims has 4 dims; this primitive was made for at most 3", src1_dims=(1, 1, 1, 3))
+        refused(TypeError, "src0_dims must be a sequence of integers, not 6", src0_dims=6)
+        refused(TypeError, r"src0_dims\[0\] must be an integer, not 2.5", src0_dims=(2.5, 3))
+        refused(TypeError, "src0_dims must be a sequence of integers, not '23'", src0_dims="23")
 
-    def test_dims(self, refuses):
-        refuses(ValueError, r"do not broadcast at axis -1: src0_dims \(2, 3\), src1_dims \(4,\)", src1_dims=(4,))
-        refuses(ValueError, r"src1_dims\[0\] is -3; it must not be negative", src1_dims=(-3,))
-        refuses(ValueError, "src1_dims has 4 dims; this primitive was made for at most 3", src1_dims=(1, 1, 1, 3))
-        refuses(TypeError, "src0_dims must be a sequence of integers, not 6", src0_dims=6)
-        refuses(TypeError, r"src0_dims\[0\] must be an integer, not 2.5", src0_dims=(2.5, 3))
-        refuses(TypeError, "src0_dims must be a sequence of integers, not '23'", src0_dims="23")
+    def test_buffers(self, device, key, refused):
+        _, src_type, dst_type = key
+        for wrong in other_types(src_type):
+            refused(TypeError, f"src0 has dtype {wrong.dtype}", src0=device.buffer(np.ones(6, wrong.dtype)))
+            refused(TypeError, f"src1 has dtype {wrong.dtype}", src1=device.buffer(np.ones(3, wrong.dtype)))
+        for wrong in other_types(dst_type):
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
+        refused(ValueError, "src1 has 2 elements; at least 3", src1=device.buffer(np.ones(2, src_type.dtype)))
+        refused(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, dst_type))
+        refused(TypeError, "src1 must be", src1=2.0)  # a number needs dims ()
 
-    def test_buffers(self, device, refuses):
-        refuses(TypeError, "src0 has dtype float64", src0=device.buffer(np.ones(6)))
-        refuses(ValueError, "src1 has 2 elements; at least 3", src1=device.buffer(np.ones(2, np.float32)))
-        refuses(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, DataType.kFloat))
-        refuses(TypeError, "src1 must be", src1=2.0)  # a number needs dims ()
-        refuses(TypeError, "src1 is the complex number", src1_dims=(), src1=2j)
-
-    def test_overlap(self, device, refuses):
-        memory = device.buffer(np.ones(16, np.float32))
-        refuses(ValueError, "dst overlaps src0", src0=memory[:6], dst=memory[1:7])
-        refuses(ValueError, "dst overlaps src1", src1=memory[:3], dst=memory[:6])
-        assert (device.array(memory) == 1).all()
-
-    def test_operands_of_another_size_in_place(self, device):
-        memory = device.buffer(np.ones(4, np.float32))
-        primitive = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kEqual, "float32", "bool", 1)
-        with pytest.raises(ValueError, match="dst overlaps src0"):
-            primitive.Launch(device.stream, (4,), memory, (4,), memory, memory.view(np.bool_))
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
 
 
+@some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT, suits=lambda key: key[1].dtype.kind != "c")
+def test_complex_numbers_for_real_operands(device, key, refuses):
+    op, src_type, dst_type = key
+    primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 1, *REQUIRED.get(op, ()))
+    src, dst = device.buffer(np.ones(2, src_type.dtype)), device.filled(2, dst_type)
+    with refuses.expected(primitive, TypeError, "src1 is the complex number"):
+        primitive.Launch(device.stream, (2,), src, (), 2j, dst)
+    assert set(device.array(dst).view(np.uint8)) == {0xA5}
+
+
+@some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT, suits=lambda key: key[1].itemsize == key[2].itemsize)
+def test_overlap(device, key, refuses):
+    op, src_type, dst_type = key
+    primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 3, *REQUIRED.get(op, ()))
+    memory, other = device.buffer(np.ones(16, src_type.dtype)), device.buffer(np.ones(6, src_type.dtype))
+    with refuses.expected(primitive, ValueError, "dst overlaps src0"):
+        primitive.Launch(device.stream, (2, 3), memory[:6], (3,), other, memory[1:7].view(dst_type.dtype))
+    with refuses.expected(primitive, ValueError, "dst overlaps src1"):
+        primitive.Launch(device.stream, (2, 3), other, (3,), memory[:3], memory[:6].view(dst_type.dtype))
+    assert (device.array(memory) == 1).all()
+
+
+@some_key(
+    BroadcastElementwiseBinaryFactory,
+    (BinaryOp.kEqual, DataType.kFloat, DataType.kBool),
+    suits=lambda key: key[1].itemsize != key[2].itemsize,
+)
+def test_operands_of_another_size_in_place(device, key, refuses):
+    op, src_type, dst_type = key
+    memory = device.buffer(np.ones(4 * 16, np.uint8))
+    primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 1, *REQUIRED.get(op, ()))
+    src = memory.view(src_type.dtype)
+    with refuses.expected(primitive, ValueError, "dst overlaps src0"):
+        primitive.Launch(device.stream, (4,), src, (4,), src, memory.view(dst_type.dtype))
+    assert (device.array(memory) == 1).all()
+
+
+@needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 def test_dims_in_any_sequence(device):
     """A list, an ndarray of integers, NumPy integers in a tuple."""
     primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
@@ -341,10 +393,14 @@ def test_dims_in_any_sequence(device):
         assert (device.array(dst) == 2).all()
 
 
-@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble])
-def test_power_is_the_same_beside_special_cases(device, rng, data_type):
+@those_keys(
+    BroadcastElementwiseBinaryFactory,
+    (BinaryOp.kPow, DataType.kFloat, DataType.kFloat),
+    (BinaryOp.kPow, DataType.kDouble, DataType.kDouble),
+)
+def test_power_is_the_same_beside_special_cases(device, rng, key):
     """Blocks in which an operand is special are computed by another functor."""
-    count, key = 3000, (BinaryOp.kPow, data_type, data_type)
+    count, data_type = 3000, key[1]
     base, exponent = np.exp(rng.uniform(-20, 20, count)), rng.uniform(-4, 4, count)
     base[::7], exponent[::11] = 1, 0
     dtype = np.float32 if data_type is DataType.kFloat else np.float64

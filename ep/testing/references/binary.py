@@ -9,8 +9,8 @@ import scipy.special
 
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
-from tests.references.convert import convert
-from tests.references.unary import exact as unary_exact
+from ep.testing.references.convert import convert
+from ep.testing.references.unary import exact as unary_exact
 
 L = np.longdouble
 _SQRT_2, _SQRT_PI = np.sqrt(L(2)), np.sqrt(L("3.14159265358979323846264338327950288"))

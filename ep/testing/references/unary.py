@@ -7,7 +7,7 @@ import numpy as np
 import scipy.special
 
 from ep.include.primitive.unary_op import UnaryOp
-from tests.references.convert import convert
+from ep.testing.references.convert import convert
 
 L = np.longdouble
 _PI = L("3.14159265358979323846264338327950288")
