@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from ep.cpu.kernel_cache import CACHE
-from tests.conftest import BASE_SEED
+from ep.testing.fixtures import BASE_SEED
 from tests.subprocesses import SOURCES, run
 
 LAUNCHES = """

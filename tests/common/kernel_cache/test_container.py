@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ep.common.kernel_cache.container import pack, unpack
-from tests.conftest import BASE_SEED
+from ep.testing.fixtures import BASE_SEED
 
 NAME, CONTENTS = "cpu-0123/gather.kInt32.5-abc-def.kernel", bytes(range(256)) * 5
 
