@@ -18,10 +18,9 @@ from ep.include.primitive import (
 )
 from ep.include.primitive.attributes import ATTRIBUTES
 from tests import tolerances
-from tests.references.binary import exact, largest_term
+from tests.agreement import check_binary
 from tests.references.convert import convert
-from tests.samples import finite, samples, sized
-from tests.ulps import errors_in_ulps
+from tests.samples import finite, operands, samples, sized
 
 KEYS = [
     (entry.op, *entry.dtypes)
@@ -58,38 +57,6 @@ def launch(device, key, a, b, *attributes, dims=None):
     return result[:-3].reshape(shape)
 
 
-def operands(rng, op, src_type, count):
-    """Samples for both sides, with pairs that are equal or nearly so, and y in the range that the forward op has."""
-    a, b = samples(rng, src_type, count), samples(rng, src_type, count)
-    equal = rng.random(count) < 0.2
-    if (
-        "Backward" in op.name and src_type.dtype.kind != "c"
-    ):  # an infinite dy times a slope below the smallest number is not decided by the formula
-        a = finite(rng, src_type, count)
-        a[rng.integers(count)] = np.nan
-    return a, np.where(equal, a, b).astype(src_type.dtype)
-
-
-def check(op, src_type, got, a, b, attributes):
-    want = exact(op, a, b, *attributes)
-    if got.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, convert(want, got.dtype))
-    elif got.dtype.kind == "c":
-        size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)
-        error = np.maximum(np.abs(got.real - want.real), np.abs(got.imag - want.imag)) / size
-        assert error.max() <= tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(got.dtype).eps
-    elif op in tolerances.EXACT_BINARY:
-        np.testing.assert_array_equal(got.astype(np.float64), convert(want, got.dtype).astype(np.float64))
-    else:
-        bound = tolerances.launch_ulps(tolerances.binary_ulps(op), src_type, got.dtype)
-        errors = errors_in_ulps(got, want.astype(np.longdouble), largest_term(op, a, b, *attributes))
-        worst = int(np.argmax(errors))
-        assert errors[worst] <= bound, (
-            f"op({a[worst]!r}, {b[worst]!r}) = {got[worst]!r}, exactly {want[worst]!r}: "
-            f"{errors[worst]:.3g} ulp of {bound:.3g}"
-        )
-
-
 @pytest.mark.parametrize("key", KEYS, ids=name)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
@@ -97,7 +64,7 @@ def test_every_key(device, rng, key):
     a, b = operands(rng, op, src_type, count)
     attributes = attributes_of(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
-    check(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
+    check_binary(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
 
 
 def test_every_op_is_registered():
@@ -189,7 +156,7 @@ def test_any_integers(device, op, data_type, data):
     info = np.iinfo(data_type.dtype)
     numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
     a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
-    check(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
+    check_binary(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
 
 
 @pytest.mark.parametrize("side", [0, 1])

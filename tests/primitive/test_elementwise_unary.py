@@ -9,11 +9,10 @@ from ep import DeviceType, UnaryOp
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnary, ElementwiseUnaryFactory, registered
 from ep.include.primitive.attributes import ATTRIBUTES
-from tests import tolerances
+from tests.agreement import check_unary
 from tests.references.convert import convert
 from tests.references.unary import exact
 from tests.samples import samples, sized
-from tests.ulps import errors_in_ulps
 
 KEYS = [
     (entry.op, *entry.dtypes)
@@ -41,36 +40,13 @@ def launch(device, key, src, *attributes):
     return result[:-3]
 
 
-def check(op, src_type, got, src, attributes):
-    want = exact(op, src, *attributes)
-    if got.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, convert(want, got.dtype))
-        return
-    bound = tolerances.launch_ulps(tolerances.unary_ulps(op, src.dtype.type), src_type, got.dtype)
-    if got.dtype.kind == "c":
-        want = convert(want, np.clongdouble) if want.dtype.kind == "c" else want.astype(np.clongdouble)
-        bound = tolerances.COMPLEX_ULPS.get(op, bound)
-        parts = [(got.real, want.real), (got.imag, want.imag)]
-    else:
-        parts = [(got, want)]
-    for got_part, want_part in parts:
-        with np.errstate(invalid="ignore"):
-            floor = np.where(src < 0, tolerances.TERM_BELOW_ZERO[op], 0) if op in tolerances.TERM_BELOW_ZERO else 0
-        errors = errors_in_ulps(got_part, want_part.astype(np.longdouble), floor)
-        worst = int(np.argmax(errors))
-        assert errors[worst] <= bound, (
-            f"op({src[worst]!r}) = {got_part[worst]!r}, exactly {want_part[worst]!r}: "
-            f"{errors[worst]:.3g} ulp of {bound:.3g}"
-        )
-
-
 @pytest.mark.parametrize("key", KEYS, ids=name)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
     src = samples(rng, src_type, sized(device, 1013, 257))
     attributes = attributes_of(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
-    check(op, src_type, launch(device, key, src, *given), src, attributes)
+    check_unary(op, src_type, launch(device, key, src, *given), src, attributes)
 
 
 def test_every_op_is_registered():
@@ -151,7 +127,7 @@ def test_any_values_and_attributes(device, op, data_type, values, attributes):
     attributes = attributes[: len(ATTRIBUTES.get(op, ()))]
     got = launch(device, (op, data_type, data_type), src, *attributes)
     if src.size:
-        check(op, data_type, got, src, attributes)
+        check_unary(op, data_type, got, src, attributes)
 
 
 class TestRefusals:

@@ -8,20 +8,8 @@ from hypothesis import strategies as st
 from ep.common.number_kind import ALL, INTEGERS
 from ep.include import DataType
 from ep.include.primitive import BatchGatherFactory, GatherFactory
+from tests.references.gather import reference
 from tests.samples import samples, sized
-
-
-def reference(params, indices, offset):
-    """params [batch, outer, gather, inner], indices [batch, num_indices]; element by element."""
-    batch, outer, gather, inner = params.shape
-    out = np.zeros((batch, outer, indices.shape[1], inner), params.dtype)
-    for b in range(batch):
-        for i, index in enumerate(indices[b]):
-            row = int(index) - offset
-            if 0 <= row < gather:
-                for o in range(outer):
-                    out[b, o, i] = params[b, o, row]
-    return out
 
 
 def launch(device, factory, params, indices, offset, indices_type=None, params_type=None):
