@@ -111,4 +111,6 @@ def launch_all(tag):
             continue
         rng = np.random.default_rng(0)
         for _ in range(4):
-            random_call(rng, device, entry, most=60_000).run(device, rng)
+            call = random_call(rng, device, entry, most=60_000)
+            call.run(device, rng)
+            call.agrees(device, call.make(device))

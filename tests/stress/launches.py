@@ -25,6 +25,11 @@ def trial(rng, tag):
         call.launch(device, primitive, rng, expected)
     if chance(rng, 0.2):
         from_threads(rng, device, call, primitive, expected)
+    try:
+        call.agrees(device, primitive)
+    except AssertionError as error:
+        error.add_note(str(call))
+        raise
 
 
 def from_threads(rng, device, call, primitive, expected):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from ep import DeviceType, NewPrimitive
+from ep.include.primitive.attributes import ATTRIBUTES
 from tests.device import DeviceUnderTest
 from tests.stress.call import factory_of, is_buffer
 from tests.stress.calls import random_call
@@ -98,26 +99,37 @@ def bad_dims(rng, call, name, value):
 
 
 def bad_buffer(rng, written, buffer):
-    """Not a buffer, of another data type, too small; on the host also not contiguous and read-only."""
-    kind = rng.integers(5 if isinstance(buffer, np.ndarray) else 2)
-    if kind == 0:
-        return pick(rng, NO_BUFFERS)
-    if kind == 1:
-        wider = np.dtype("V32") if isinstance(buffer, np.ndarray) else np.dtype("datetime64[s]")
-        other = wider if chance(rng, 0.2) else np.dtype(pick(rng, ("u1", "i2", "f4", "f8", "c16", "i8", "?")))
-        if other == buffer.dtype:
-            other = np.dtype(np.uint64 if buffer.dtype != np.uint64 else np.int32)
-        return np.zeros(buffer.size, other) if isinstance(buffer, np.ndarray) else None
-    if kind == 2:
-        twice = np.repeat(buffer, 2)[::2] if buffer.size > 1 else buffer[:0]
-        return twice if chance(rng, 0.5) or buffer.size < 2 else buffer[::-1]
-    if kind == 3 and written:
+    """Not a buffer, of another data type, too small; on the host also not contiguous, read-only, of another order."""
+    on_host = isinstance(buffer, np.ndarray)
+    kind = pick(rng, ("none", "type", "size", "gaps", "frozen", "order") if on_host else ("none", "type", "size"))
+    if kind == "none":
+        return pick(rng, NO_BUFFERS if on_host else (*NO_BUFFERS, np.zeros(buffer.size, buffer.dtype)))
+    if kind == "gaps" and buffer.size > 1:
+        return pick(rng, (np.repeat(buffer, 2)[::2], buffer[::-1]))
+    if kind == "frozen" and written:
         frozen = buffer[:]
         frozen.flags.writeable = False
         return frozen
-    if chance(rng, 0.5) and buffer.dtype.itemsize > 1 and buffer.dtype.isbuiltin == 1:
+    if kind == "order" and buffer.dtype.itemsize > 1 and buffer.dtype.isbuiltin == 1:
         return buffer.view(buffer.dtype.newbyteorder())
-    return buffer[: int(buffer.size) // 8]
+    if kind == "type":
+        others = (
+            "?",
+            "i1",
+            "u1",
+            "i2",
+            "f2",
+            "i4",
+            "f4",
+            "i8",
+            "f8",
+            "c8",
+            "c16",
+            *(("O", "M8[s]") if on_host else ()),
+        )
+        other = np.dtype(pick(rng, [name for name in others if np.dtype(name) != buffer.dtype]))
+        return np.zeros(buffer.size, other) if on_host else buffer[:0].view(np.uint8).view(other)
+    return buffer[: buffer.size // 8]  # at most three elements are more than is needed
 
 
 def bad_request(rng, device, call):
@@ -135,6 +147,5 @@ def bad_request(rng, device, call):
         key[place] = pick(rng, (None, -1, 1.5, float("nan"), "2", [2], object(), 2j))
     else:
         key[place] = pick(rng, ("1", object(), [1.0], 1j, {}))
-        names += [f"{attribute}" for attribute in ("attribute", "alpha", "beta", "lambda", "threshold", "value", "min")]
-        names += ["max", "exponent", "base", "atol", "rtol"]
+        names += [attribute.name for attribute in ATTRIBUTES[call.entry.op]]
     must_refuse(f"{factory.__name__}{tuple(key)}", names, lambda: NewPrimitive(factory, device.type, *key))

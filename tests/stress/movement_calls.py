@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ep.include import primitive as p
-from tests.references.gather import reference as gathered
+from tests.references.gather import reference
 from tests.stress import draw
 from tests.stress.call import Call, background
 
@@ -13,7 +13,7 @@ from tests.stress.call import Call, background
 class GatherCall(Call):
     """Gather, or BatchGather."""
 
-    def reference(self, device, primitive):
+    def expected(self, device, primitive):
         at = self.arguments
         batch, outer, gather, inner, num_indices = (
             int(at.get(name, 1))
@@ -21,7 +21,7 @@ class GatherCall(Call):
         )
         params = at["params"][: batch * outer * gather * inner].reshape(batch, outer, gather, inner)
         indices = at["indices"][: batch * num_indices].reshape(batch, num_indices)
-        return gathered(params, indices, int(at.get("offset", 0)))
+        return reference(params, indices, int(at.get("offset", 0)))
 
 
 def gather_call(rng, device, entry, most):
@@ -56,7 +56,7 @@ def gather_call(rng, device, entry, most):
 class ExpandCall(Call):
     """Expand, with any strides."""
 
-    def reference(self, device, primitive):
+    def expected(self, device, primitive):
         src_dims, dst_dims = (tuple(map(int, self.arguments[name])) for name in ("src_dims", "dst_dims"))
         src_places = places(src_dims, self.arguments.get("src_strides"))
         dst = self.arguments[self.output].copy()
