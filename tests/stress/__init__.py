@@ -3,7 +3,7 @@
 Each kind of trial has a module here (`KINDS` in `runner.py`) with
 
 - `trial(rng, tag)`, one trial on the device type `tag`: it draws from `rng` alone, and raises where something is wrong;
-  what it returns is a note for the report, or None;
+  `leaks` returns by how many KiB memory grows in 1000 launches, the others None;
 - `FRESH`, whether each trial needs a process of its own, in which nothing has been launched;
 - `SECONDS`, what a trial takes at the very most: after that it counts as one that hangs;
 - `DEVICES`, the device types that it is for, None for all.

@@ -16,12 +16,16 @@ FRESH, SECONDS, DEVICES = True, 120, ("cpu",)
 
 
 def trial(rng, tag):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
     cold = chance(rng, 0.4)
     with tempfile.TemporaryDirectory() if cold else contextlib.nullcontext() as folder:
         if cold:
             os.environ["EP_CACHE_DIR"] = folder
         pauses = draw_pauses(rng, longest=3.0 if cold else 0.6)
-        interrupted = launch_under(rng, tag, pauses)
+        try:
+            interrupted = launch_under(rng, tag, pauses)
+        finally:  # some are still to come where it failed
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         device = DeviceUnderTest(DeviceType.FromTag(tag))
         for entry in few_entries(device.type):
             random_call(rng, device, entry, most=60_000).run(device, rng)

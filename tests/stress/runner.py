@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -38,14 +37,14 @@ class Outcome:
     trials: int = 0
     seconds: float = 0.0
     failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    growth: float = 0.0  # KiB for 1000 launches, at most
 
     def add(self, other: "Outcome") -> None:
         """Take in what came of other trials."""
         self.trials += other.trials
         self.seconds = max(self.seconds, other.seconds)  # they were done side by side
         self.failures += other.failures
-        self.notes += other.notes
+        self.growth = max(self.growth, other.growth)
 
 
 def command(kind: str, tag: str, seed: int, number: int) -> str:
@@ -95,12 +94,13 @@ def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
             finally:
                 _kill_group(process)
         lines = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
-        tail = output.read_text(errors="replace")[-6000:]
+        tail = output.read_text(errors="replace")[-6000:]  # of the last trial, if it has not said more
+        tail = tail[tail.rfind("\ntrial ") + 1 :]
     begun = [line["begun"] for line in lines if "begun" in line]
     over = {line["over"]: line for line in lines if "over" in line}
     if not begun:
         raise RuntimeError(f"a worker of {kind} ended with {ended} before its first trial:\n{tail}")
-    outcome = Outcome(trials=len(begun), notes=[line["note"] for line in over.values() if line["note"]])
+    outcome = Outcome(trials=len(begun), growth=max((line["growth"] or 0 for line in over.values()), default=0))
     for number in begun:
         failure = over[number]["failure"] if number in over else f"{_end_of(ended)}\n{tail}"
         if failure:
@@ -133,5 +133,6 @@ def summary(outcomes: dict[str, Outcome]) -> str:
         (kind, f"{of.trials:,}", f"{len(of.failures):,}", f"{of.seconds:.0f}") for kind, of in sorted(outcomes.items())
     ]
     lines = [f"{kind:<14}{trials:>10}{failures:>10}{seconds:>10}" for kind, trials, failures, seconds in rows]
-    notes = Counter(note for outcome in outcomes.values() for note in outcome.notes)
-    return "\n".join([*lines, *(f"{note} ({times} times)" if times > 1 else note for note, times in notes.items())])
+    if "leaks" in outcomes:
+        lines.append(f"memory grows by {outcomes['leaks'].growth:.0f} KiB in 1000 launches at most")
+    return "\n".join(lines)

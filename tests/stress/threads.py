@@ -79,6 +79,7 @@ MISCHIEF = (resize, be_refused, copy_and_launch, begin_another)
 def trial(rng, tag):
     scene = Scene(rng, tag)
     works = [launch] * int(rng.integers(2, 7)) + [pick(rng, MISCHIEF) for _ in range(int(rng.integers(4)))]
+    print(f"{', '.join(work.__name__ for work in works)}; stacks of {scene.stack} bytes", flush=True)
     rngs = rng.spawn(len(works))
     stack = threading.stack_size(scene.stack)
     try:

@@ -27,14 +27,15 @@ def main(kind: str, tag: str, seed: int, first: int, step: int, count: int, seco
     with Path(report).open("a", buffering=1) as lines:
         for number in range(first, first + step * count, step):
             lines.write(json.dumps({"begun": number}) + "\n")
+            print(f"trial {number}", flush=True)
             faulthandler.dump_traceback_later(module.SECONDS, exit=True)
-            failure = note = None
+            failure = growth = None
             try:
-                note = module.trial(numbers(seed, kind, number), tag)
+                growth = module.trial(numbers(seed, kind, number), tag)
             except BaseException:
                 failure = traceback.format_exc()
             faulthandler.cancel_dump_traceback_later()
-            lines.write(json.dumps({"over": number, "failure": failure, "note": note}) + "\n")
+            lines.write(json.dumps({"over": number, "failure": failure, "growth": growth}) + "\n")
             if time.monotonic() > end:
                 break
 
