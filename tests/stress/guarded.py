@@ -7,10 +7,10 @@ class Guarded:
     """A buffer on the device with random bytes on both sides of it, which a launch must leave as they are."""
 
     def __init__(self, device, rng: np.random.Generator, contents: np.ndarray) -> None:
-        """contents: what the buffer, `view`, holds. It begins at any byte where the device takes that."""
+        """contents: what the buffer, `view`, holds. It begins at any byte, elsewhere than on the host at one of 16."""
         before = int(rng.integers(1, 200))
         if not device.on_host:
-            before *= contents.dtype.alignment
+            before *= 16  # which all data types are content with
         self._first, self._end = before, before + contents.nbytes
         self._image = rng.integers(0, 256, self._end + int(rng.integers(1, 200)), np.uint8)
         self._image[self._first : self._end] = contents.reshape(-1).view(np.uint8)
