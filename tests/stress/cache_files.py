@@ -96,11 +96,11 @@ def launch_with(folder, tag):
     command = [sys.executable, "-X", "faulthandler", "-c", code]
     environment = {**os.environ, "EP_CACHE_DIR": str(folder)}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=CHILD_SECONDS)
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=CHILD_SECONDS, check=False)
     except subprocess.TimeoutExpired as error:
         raise AssertionError(f"launches hang for {CHILD_SECONDS} s") from error
     if done.returncode:
-        raise AssertionError(f"launches end with {done.returncode}: {done.stderr[-OUTPUT:]}")
+        raise AssertionError(f"launches end with {done.returncode}: {done.stderr[-OUTPUT:].decode(errors='replace')}")
 
 
 def launch_all(tag):

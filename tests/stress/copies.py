@@ -12,7 +12,7 @@ from tests.device import DeviceUnderTest
 from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick
 
-FRESH, SECONDS, DEVICES = False, 120, None
+FRESH, SECONDS, DEVICES = False, 180, None
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

@@ -7,7 +7,7 @@ from tests.device import DeviceUnderTest
 from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick
 
-FRESH, SECONDS, DEVICES = False, 60, None
+FRESH, SECONDS, DEVICES = False, 180, None
 
 
 def trial(rng, tag):

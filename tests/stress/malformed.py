@@ -13,7 +13,7 @@ from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick
 from tests.stress.guarded import Guarded
 
-FRESH, SECONDS, DEVICES = False, 60, None
+FRESH, SECONDS, DEVICES = False, 180, None
 
 ERRORS = (TypeError, ValueError, IndexError, MemoryError, OverflowError)
 

@@ -16,7 +16,7 @@ SEED = 20260101
 SEED_OF_FAULTS = 39  # the first four trials fail, crash, hang and pass
 FOR_EVER = 600.0
 TRIALS = {
-    **{"launches": 120, "malformed": 60, "copies": 30, "threads": 12},
+    **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
     **{"forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1},
 }
 ON_ANY_DEVICE = ("launches", "malformed", "copies")

@@ -11,7 +11,7 @@ from tests.device import DeviceUnderTest
 from tests.stress.calls import random_call
 from tests.stress.draw import pick
 
-FRESH, SECONDS, DEVICES = False, 60, ("cpu",)
+FRESH, SECONDS, DEVICES = False, 180, ("cpu",)
 
 STACKS = (0, 0, 0, 32 << 10, 64 << 10, 256 << 10)  # bytes, 0 for the system's; the first is the least Python allows
 
