@@ -1,5 +1,6 @@
 """Damaged files in the cache of compiled kernels: whatever they hold, launches give the right results."""
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -86,6 +87,7 @@ def swap(rng, path, contents, files):
 def undamaged(tag) -> Path:
     """A cache with the kernels of a few keys, made once for the trials of a process."""
     folder = Path(tempfile.mkdtemp(prefix="ep-stress-undamaged-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     launch_with(folder, tag)
     return folder
 
