@@ -20,6 +20,8 @@ class DeviceUnderTest:
         self.stream = self.device.CreateStream()
         self.simulated: bool = getattr(self.device, "simulated", False)
         """Whether a simulator stands in for the device, thousands of times slower: the samples are smaller then."""
+        self.on_host = isinstance(self.empty(0, DataType.kUInt8), np.ndarray)
+        """Whether buffers are NumPy's arrays."""
 
     def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
         """The primitive for a key."""

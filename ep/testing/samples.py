@@ -45,6 +45,18 @@ def finite(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndar
     return (magnitude * rng.choice([-1.0, 1.0], count)).astype(data_type.dtype)
 
 
+def operands(rng, op, src_type, count):
+    """Samples for both sides, with pairs that are equal or nearly so, and y in the range that the forward op has."""
+    a, b = samples(rng, src_type, count), samples(rng, src_type, count)
+    equal = rng.random(count) < 0.2
+    if (
+        "Backward" in op.name and src_type.dtype.kind != "c"
+    ):  # an infinite dy times a slope below the smallest number is not decided by the formula
+        a = finite(rng, src_type, count)
+        a[rng.integers(count)] = np.nan
+    return a, np.where(equal, a, b).astype(src_type.dtype)
+
+
 def _sprinkle(rng: np.random.Generator, values: np.ndarray, special: list) -> np.ndarray:
     for value in special[: len(values)]:
         values[rng.integers(len(values))] = value

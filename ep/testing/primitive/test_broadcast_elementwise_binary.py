@@ -13,11 +13,10 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive import BroadcastElementwiseBinaryFactory, ElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
 from ep.testing import tolerances
+from ep.testing.agreement import check_binary
 from ep.testing.keys import every_key, key_name, needs, needs_one_of, registered_keys, some_key, those_keys
-from ep.testing.references.binary import exact, largest_term
 from ep.testing.references.convert import convert
-from ep.testing.samples import finite, other_types, samples, sized
-from ep.testing.ulps import errors_in_ulps
+from ep.testing.samples import finite, operands, other_types, samples, sized
 
 REQUIRED = {
     BinaryOp.kThresholdBackwardWithDyX: (0.25,),
@@ -52,38 +51,6 @@ def launch(device, key, a, b, *attributes, dims=None):
     return result[:-3].reshape(shape)
 
 
-def operands(rng, op, src_type, count):
-    """Samples for both sides, with pairs that are equal or nearly so, and y in the range that the forward op has."""
-    a, b = samples(rng, src_type, count), samples(rng, src_type, count)
-    equal = rng.random(count) < 0.2
-    if (
-        "Backward" in op.name and src_type.dtype.kind != "c"
-    ):  # an infinite dy times a slope below the smallest number is not decided by the formula
-        a = finite(rng, src_type, count)
-        a[rng.integers(count)] = np.nan
-    return a, np.where(equal, a, b).astype(src_type.dtype)
-
-
-def check(op, src_type, got, a, b, attributes):
-    want = exact(op, a, b, *attributes)
-    if got.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, convert(want, got.dtype))
-    elif got.dtype.kind == "c":
-        size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)
-        error = np.maximum(np.abs(got.real - want.real), np.abs(got.imag - want.imag)) / size
-        assert error.max() <= tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(got.dtype).eps
-    elif op in tolerances.EXACT_BINARY:
-        np.testing.assert_array_equal(got.astype(np.float64), convert(want, got.dtype).astype(np.float64))
-    else:
-        bound = tolerances.launch_ulps(tolerances.binary_ulps(op), src_type, got.dtype)
-        errors = errors_in_ulps(got, want.astype(np.longdouble), largest_term(op, a, b, *attributes))
-        worst = int(np.argmax(errors))
-        assert errors[worst] <= bound, (
-            f"op({a[worst]!r}, {b[worst]!r}) = {got[worst]!r}, exactly {want[worst]!r}: "
-            f"{errors[worst]:.3g} ulp of {bound:.3g}"
-        )
-
-
 @every_key(BroadcastElementwiseBinaryFactory)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
@@ -91,7 +58,7 @@ def test_every_key(device, rng, key):
     a, b = operands(rng, op, src_type, count)
     attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
-    check(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
+    check_binary(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
 
 
 SHAPES = [
@@ -136,7 +103,7 @@ def test_every_way_to_broadcast(device, rng, key, dims):
     if op not in (BinaryOp.kSub, BinaryOp.kLessThan):
         a, b, got = (array.reshape(-1) for array in (*np.broadcast_arrays(a, b), got))
         if got.size:
-            check(op, src_type, got, a, b, default_attributes(op))
+            check_binary(op, src_type, got, a, b, default_attributes(op))
         return
     with np.errstate(invalid="ignore"):
         want = np.less(a, b) if op is BinaryOp.kLessThan else np.subtract(a, b)
@@ -192,7 +159,7 @@ def test_any_integers(device, data):
     info = np.iinfo(data_type.dtype)
     numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
     a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
-    check(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
+    check_binary(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
 
 
 @needs(BroadcastElementwiseBinaryFactory, *SUB_FLOAT)

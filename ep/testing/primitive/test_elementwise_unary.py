@@ -10,12 +10,10 @@ from ep.include import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
-from ep.testing import tolerances
+from ep.testing.agreement import check_unary
 from ep.testing.keys import every_key, needs, needs_one_of, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
-from ep.testing.references.unary import exact
 from ep.testing.samples import other_types, samples, sized
-from ep.testing.ulps import errors_in_ulps
 
 REQUIRED = {UnaryOp.kThreshold: (0.25, -3.0)}
 RELU_FLOAT, RELU_HALF, RELU_INT8 = (
@@ -37,34 +35,11 @@ def launch(device, key, src, *attributes):
     return result[:-3]
 
 
-def check(op, src_type, got, src, attributes):
-    want = exact(op, src, *attributes)
-    if got.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, convert(want, got.dtype))
-        return
-    bound = tolerances.launch_ulps(tolerances.unary_ulps(op, src.dtype.type), src_type, got.dtype)
-    if got.dtype.kind == "c":
-        want = convert(want, np.clongdouble) if want.dtype.kind == "c" else want.astype(np.clongdouble)
-        bound = tolerances.COMPLEX_ULPS.get(op, bound)
-        parts = [(got.real, want.real), (got.imag, want.imag)]
-    else:
-        parts = [(got, want)]
-    for got_part, want_part in parts:
-        with np.errstate(invalid="ignore"):
-            floor = np.where(src < 0, tolerances.TERM_BELOW_ZERO[op], 0) if op in tolerances.TERM_BELOW_ZERO else 0
-        errors = errors_in_ulps(got_part, want_part.astype(np.longdouble), floor)
-        worst = int(np.argmax(errors))
-        assert errors[worst] <= bound, (
-            f"op({src[worst]!r}) = {got_part[worst]!r}, exactly {want_part[worst]!r}: "
-            f"{errors[worst]:.3g} ulp of {bound:.3g}"
-        )
-
-
 @every_key(ElementwiseUnaryFactory)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
     src = samples(rng, src_type, sized(device, 1013, 257))
-    check(op, src_type, launch(device, key, src, *REQUIRED.get(op, ())), src, default_attributes(op))
+    check_unary(op, src_type, launch(device, key, src, *REQUIRED.get(op, ())), src, default_attributes(op))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
@@ -79,7 +54,7 @@ def test_every_length(device, rng, key, count):
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(got, np.where(src <= 0, np.zeros_like(src), src))
     elif count:
-        check(op, src_type, got, src, default_attributes(op))
+        check_unary(op, src_type, got, src, default_attributes(op))
 
 
 @pytest.mark.parametrize("count", [1, 33, 100_003])
@@ -95,7 +70,7 @@ def test_in_place(device, rng, key, count):
     memory = device.buffer(src)
     primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(op, ()))
     primitive.Launch(device.stream, memory, memory.view(dst_type.dtype), count)
-    check(op, src_type, device.array(memory).view(dst_type.dtype), src, default_attributes(op))
+    check_unary(op, src_type, device.array(memory).view(dst_type.dtype), src, default_attributes(op))
 
 
 @needs(ElementwiseUnaryFactory, UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble)
@@ -165,7 +140,7 @@ def test_any_values_and_attributes(device, data, values, attributes):
     attributes = attributes[: len(attributes_of(op))]
     got = launch(device, (op, data_type, data_type), src, *attributes)
     if src.size:
-        check(op, data_type, got, src, attributes)
+        check_unary(op, data_type, got, src, attributes)
 
 
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT)

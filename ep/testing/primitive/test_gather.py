@@ -9,24 +9,12 @@ from ep.include import DataType
 from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BatchGatherFactory, GatherFactory
 from ep.testing.keys import every_key, needs, some_key
+from ep.testing.references.gather import reference
 from ep.testing.samples import other_types, samples, sized
 
 BYTES_BY_INT16, BYTES_BY_INT32, BYTES_BY_INT64 = (
     (DataType.kUInt8, indices_type) for indices_type in (DataType.kInt16, DataType.kInt32, DataType.kInt64)
 )
-
-
-def reference(params, indices, offset):
-    """params [batch, outer, gather, inner], indices [batch, num_indices]; element by element."""
-    batch, outer, gather, inner = params.shape
-    out = np.zeros((batch, outer, indices.shape[1], inner), params.dtype)
-    for b in range(batch):
-        for i, index in enumerate(indices[b]):
-            row = int(index) - offset
-            if 0 <= row < gather:
-                for o in range(outer):
-                    out[b, o, i] = params[b, o, row]
-    return out
 
 
 def launch(device, factory, key, params, indices, offset):
