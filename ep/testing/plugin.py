@@ -42,11 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """A device that is asked for and not there ends the run: tests of it must not be passed over."""
     config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): the keys that a test of ep runs with")
     config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
-    for tag in config.getoption("ep_device") or []:
+    for tag in device_tags(config):
         try:
             DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)
         except (ValueError, DeviceUnavailableError) as error:
-            raise pytest.UsageError(f"--ep-device {tag}: {error}") from error
+            where = "--ep-device" if config.getoption("ep_device") else "ep_devices"
+            raise pytest.UsageError(f"{where} {tag}: {error}") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str:

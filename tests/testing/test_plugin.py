@@ -26,6 +26,8 @@ def test_a_device_must_be_named(example):
 
 def test_a_device_that_is_not_there(example):
     assert "ERROR: --ep-device numpi: device 'numpi' is not known" in example.run(*GATHER, device="numpi", code=4)
+    said = example.run(*GATHER, "-o", "ep_devices=numpi", device=None, code=4)
+    assert "ERROR: ep_devices numpi: device 'numpi' is not known" in said
 
 
 def test_it_tells_what_has_no_tests(example):

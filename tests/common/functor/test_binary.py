@@ -293,6 +293,13 @@ def test_zeta(scalar_type):
         check(BinaryOp.kZeta, a.astype(scalar_type), b.astype(scalar_type), ())
 
 
+def test_zeta_of_large_exponents():
+    """The rounding error of a base is x times as large in its power."""
+    random = np.random.default_rng(SEED)
+    x, q = random.uniform(70, 120, 60), random.uniform(128, 400, 60)
+    check(BinaryOp.kZeta, np.append(x, 78.19563364492623), np.append(q, 254.67178963054093), ())
+
+
 @pytest.mark.parametrize("scalar_type", REAL_TYPES)
 def test_zeta_far_left_takes_no_longer(scalar_type):
     q = np.array([-(2.0 ** (np.finfo(scalar_type).nmant - 1)) + 0.5], scalar_type)
