@@ -13,6 +13,7 @@ from ep.include import (
     DeviceType,
     DeviceUnavailableError,
     DuplicateRegistrationError,
+    EnvironmentVariableError,
     UnsupportedPrimitiveError,
 )
 from ep.include.primitive import BinaryOp, BlasTransposeType, MemcpyKind, NewPrimitive, RequirePrimitive, UnaryOp
@@ -28,6 +29,7 @@ __all__ = [
     "DeviceType",
     "DeviceUnavailableError",
     "DuplicateRegistrationError",
+    "EnvironmentVariableError",
     "MemcpyKind",
     "NewPrimitive",
     "RequirePrimitive",

@@ -13,18 +13,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from ep.common import environment
+
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 
 def user_cache_folder() -> Path:
     """The folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
-    if override := os.environ.get("EP_CACHE_DIR"):
-        return Path(override)
+    if override := environment.CACHE_DIR.value():
+        return override
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "ep"
+        return (environment.LOCALAPPDATA.value() or Path.home() / "AppData" / "Local") / "ep"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "ep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ep"
+    return (environment.XDG_CACHE_HOME.value() or Path.home() / ".cache") / "ep"
 
 
 def usage(folder: Path) -> tuple[int, int]:

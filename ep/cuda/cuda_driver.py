@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Final
 
+from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_packages
 from ep.include.device import kMaxAlignmentRequirement
@@ -333,5 +334,5 @@ class CudaDriver(Driver):
 
 def _visible_devices() -> str:
     """What hides devices, for an error."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if visible is None else f" (CUDA_VISIBLE_DEVICES is {visible!r})"
+    visible = CUDA_VISIBLE_DEVICES.value()
+    return "" if visible is None else f" ({CUDA_VISIBLE_DEVICES.name} is {visible!r})"

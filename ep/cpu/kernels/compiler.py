@@ -28,6 +28,7 @@ from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.serialize import dumps
 
+from ep.common import notice
 from ep.cpu import kernel_cache
 from ep.cpu.kernels.jit import OPTIONS, OUTER
 from ep.cpu.kernels.lowering import Kernel
@@ -64,6 +65,7 @@ class _KernelCache(NullCache):
         """
         contents = kernel_cache.read(self._file_name(signature, target_context.codegen()))
         if contents is None:
+            notice.compiling()
             return None
         try:
             result = CompileResult._rebuild(target_context, *pickle.loads(contents))
