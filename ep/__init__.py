@@ -14,6 +14,7 @@ from ep.include import (
     DeviceType,
     DeviceUnavailableError,
     DuplicateRegistrationError,
+    EnvironmentVariableError,
     UnsupportedPrimitiveError,
 )
 from ep.include.primitive import BinaryOp, BlasTransposeType, MemcpyKind, NewPrimitive, RequirePrimitive, UnaryOp
@@ -29,6 +30,7 @@ __all__ = [
     "DeviceType",
     "DeviceUnavailableError",
     "DuplicateRegistrationError",
+    "EnvironmentVariableError",
     "MemcpyKind",
     "NewPrimitive",
     "RequirePrimitive",

@@ -12,7 +12,7 @@ import statistics
 from typing import Any, Final
 
 from benchmarks import report
-from ep.cli import output
+from ep.cli import text
 from tools.generated import ROOT, update
 
 Result = dict[str, Any]
@@ -52,7 +52,7 @@ def _machine(document: dict[str, Any], most_runs: int) -> str:
     return (
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"copy of 128 MiB: {copy}; a case in up to {output.plural(most_runs, 'run')}, {document['date'][:10]}."
+        f"copy of 128 MiB: {copy}; a case in up to {text.plural(most_runs, 'run')}, {document['date'][:10]}."
     )
 
 
@@ -62,7 +62,7 @@ def _speed(document: dict[str, Any], results: list[Result]) -> str:
     mean = statistics.geometric_mean(ratios)
     return (
         f"From {report.FROM:,} elements on, in float32, the time of the best of {len(document['peers'])} libraries is "
-        f"{mean:.2f} times ours: the geometric\nmean of {output.plural(len(ratios), 'case')} on a machine with "
+        f"{mean:.2f} times ours: the geometric\nmean of {text.plural(len(ratios), 'case')} on a machine with "
         f"{document['threads']} threads."
     )
 
@@ -110,7 +110,7 @@ def _startup(document: dict[str, Any]) -> str:
     for what, times in found["one_element"].items():
         lines.append(f"| {what} | {', '.join(f'{who} {taken * 1e6:.2f} us' for who, taken in times.items())} |")
     for what, size in found["peak_bytes_beyond_buffers"].items():
-        lines.append(f"| memory beyond the buffers, {what} | {output.megabytes(size)} |")
+        lines.append(f"| memory beyond the buffers, {what} | {text.megabytes(size)} |")
     return "\n".join(lines)
 
 

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Final
 
-from ep.include import DataType
-from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
+from ep.cli.data_types import in_groups, in_words
 from ep.include.primitive import Entry, registered
 from tools.generated import update
 
 NAME: Final = "support table"
-_GROUPS = (
-    ("all 16 types", ALL),
-    ("bool", BOOL),
-    ("char", CHAR),
-    ("8 integer types", INTEGERS),
-    ("4 floating types", FLOATS),
-    ("2 complex types", COMPLEXES),
-)
 
 
 def table() -> str:
@@ -38,25 +28,10 @@ def table() -> str:
 
 
 def _types(entries: list[Entry]) -> str:
-    """The data types of entries in words: `8 integer types → bool`, `all 16 types by 8 integer types`."""
-    combinations = {entry.dtypes for entry in entries}
-    if not combinations:
+    """The data types of the entries of an op on a device: `8 integer types → bool`."""
+    if not entries:
         return "-"
-    firsts, lasts = ({types[end] for types in combinations} for end in (0, -1))
-    if all(types[0] is types[-1] for types in combinations):
-        return _in_words(firsts)
-    if len(combinations) != len(firsts) * len(lasts):
-        raise ValueError(f"the data types of {entries[0]} have no short form yet")
-    return f"{_in_words(firsts)} {'→' if entries[0].op else 'by'} {_in_words(lasts)}"
-
-
-def _in_words(types: Iterable[DataType]) -> str:
-    remaining, words = set(types), []
-    for name, group in _GROUPS:
-        if remaining.issuperset(group):
-            words.append(name)
-            remaining -= set(group)
-    return ", ".join([*words, *(member.name for member in DataType if member in remaining)])
+    return in_words(entries[0].interface, [entry.dtypes for entry in entries], in_groups).replace("->", "→")
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_packages
@@ -340,5 +341,5 @@ class CudaDriver(Driver):
 
 def _visible_devices() -> str:
     """What hides devices, for an error."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if visible is None else f" (CUDA_VISIBLE_DEVICES is {visible!r})"
+    visible = CUDA_VISIBLE_DEVICES.value()
+    return "" if visible is None else f" ({CUDA_VISIBLE_DEVICES.name} is {visible!r})"

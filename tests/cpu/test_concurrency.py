@@ -245,7 +245,9 @@ assert len(during) > 5, (len(during), end - begin)
 
 def test_disabled_compilation_is_an_error():
     message = run(PRELUDE + "work(0)", NUMBA_DISABLE_JIT="1", fails=True)
-    assert "NUMBA_DISABLE_JIT is set" in message
+    assert "NUMBA_DISABLE_JIT is '1'; it must be 0 or not set" in message
+    message = run("import numba\nnumba.config.DISABLE_JIT = 1\n" + PRELUDE + "work(0)", fails=True)
+    assert "numba.config.DISABLE_JIT is set; it must be 0" in message
 
 
 def test_results_do_not_depend_on_the_number_of_threads(rng):

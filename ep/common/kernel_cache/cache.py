@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from ep.common import environment
 from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
@@ -25,13 +26,13 @@ _KEPT: Final = 4  # files of one kernel: of as many states of its sources
 
 def user_cache_folder() -> Path:
     """The folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
-    if override := os.environ.get("EP_CACHE_DIR"):
-        return Path(override)
+    if override := environment.CACHE_DIR.value():
+        return override
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "ep"
+        return (environment.LOCALAPPDATA.value() or Path.home() / "AppData" / "Local") / "ep"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "ep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ep"
+    return (environment.XDG_CACHE_HOME.value() or Path.home() / ".cache") / "ep"
 
 
 def usage(folder: Path) -> tuple[int, int]:
@@ -170,7 +171,7 @@ class KernelCache:
             except FileNotFoundError:
                 return None
             except OSError as error:
-                return str(error)
+                return f"{folder} cannot be read: {error.strerror}"
         return None
 
     def why_unwritable(self) -> str | None:

@@ -26,6 +26,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from ep.common import notice
 from ep.cpu.kernel_cache import CACHE
 from ep.cpu.kernels.jit import OPTIONS, OUTER
 from ep.cpu.kernels.lowering import Kernel
@@ -110,6 +111,7 @@ def _address(name: str, function: Callable[..., Any], signature: Any, compiled: 
             codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
             statistics.loaded += 1
             return int(codegen._engine.get_function_address(symbol.decode()))
+        notice.compiling()
         library, symbol_name = compiled()
         address = int(library.get_pointer_to_function(symbol_name))
         _keep.append(library)

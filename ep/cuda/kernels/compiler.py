@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ep.common import notice
 from ep.cuda.kernel_cache import CACHE
 from ep.cuda.kernels import numba_cuda
 
@@ -63,6 +64,7 @@ def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
         return kept
     if cc < _OLDEST:
         raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
+    notice.compiling()
     contents = assemble(ptx(kernel, cc), cc)
     statistics.compiled += 1
     CACHE.write(file_name, contents)
