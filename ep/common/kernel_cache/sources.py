@@ -143,7 +143,7 @@ class Sources:
 
     def _read(self, module: str, path: str) -> _Source | None:
         try:
-            with open(os.path.join(self._folder, path), "rb") as file:
+            with open(os.path.join(self._folder, path), "rb", buffering=0) as file:
                 contents, state = file.read(), FileState.of(os.fstat(file.fileno()))
         except OSError:
             return None
@@ -161,7 +161,6 @@ def _spec(module: str) -> object:
 _FOR_CHECKERS: Final = re.compile(r"(?m)^([ \t]*)if (?:typing\.)?TYPE_CHECKING:[ \t]*\n(?:(?:\1[ \t]+[^\n]*)?\n)*")
 _IMPORT: Final = re.compile(r"import\b\s*(\([^)]*\)|[^\n;]*)")
 _BEFORE: Final = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?")
-_AS: Final = re.compile(r"([\w.*]+)(?:\s+as\s+(\w+))?")
 _COMMENT: Final = re.compile(r"#[^\n]*")
 
 
@@ -180,14 +179,17 @@ def imports_of(text: str, package: str, modules: Iterable[str] = ()) -> Iterator
         before = _BEFORE.fullmatch(text, text.rfind("\n", 0, found.start()) + 1, found.start())
         if before is None:
             continue
-        origin = before[1] and _absolute(before[1], package)
-        for part in _COMMENT.sub("", found[1]).strip("() \t\n").split(","):
-            if match := _AS.fullmatch(part.strip()):
-                name, alias = match.groups()
+        origin, names = before[1] and _absolute(before[1], package), found[1]
+        if "#" in names:
+            names = _COMMENT.sub("", names)
+        for part in names.strip("() \t\n").split(","):
+            words = part.split()
+            if len(words) == 1 or (len(words) == 3 and words[1] == "as"):
+                name, bound = words[0], words[-1]
                 if origin:
-                    yield Import(origin, name, alias or name)
+                    yield Import(origin, name, bound)
                 else:
-                    yield Import(name, None, alias or name.partition(".")[0])
+                    yield Import(name, None, bound if len(words) == 3 else name.partition(".")[0])
     if "import_module" in text or "__import__" in text:
         for quoted in set(re.findall(r"[\"']([\w.]+)[\"']", text)).intersection(modules):
             yield Import(quoted, None, "")
