@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import version_of, why_no_packages
+from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
@@ -48,7 +48,7 @@ class CudaDriver(Driver):
     @cached_property
     def _found(self) -> tuple[int, str | None]:
         """The number of devices, and why there is none."""
-        if why := why_no_packages():
+        if why := why_no_compiler():
             return 0, why
         try:
             ctypes.CDLL(_LIBRARY)  # asked first: where there is no driver, nothing else has to be imported
