@@ -14,10 +14,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -151,9 +153,10 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         steps.insert(2, ("newest", [own, "-m", "pip", "install", "-q", "--pre", "--upgrade", *NEWEST], {}))
     log.unlink(missing_ok=True)
     for step, command, variables in steps:
-        done = subprocess.run(
-            command, cwd=ROOT, env={**environment, **variables}, text=True, capture_output=True, check=False
-        )
+        with _INSTALLING if step == "install" else nullcontext():
+            done = subprocess.run(
+                command, cwd=ROOT, env={**environment, **variables}, text=True, capture_output=True, check=False
+            )
         output = done.stdout + done.stderr
         with log.open("a") as file_of_log:
             file_of_log.write(f"+ {' '.join(command)}\n{output}\n")
@@ -170,6 +173,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
     return row
 
 
+_INSTALLING: Final = threading.Lock()  # setuptools writes into the source tree
 _TAIL: Final = 60  # lines of what a step that failed has printed
 _VERSIONS: Final = """
 import platform
