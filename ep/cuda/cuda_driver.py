@@ -12,7 +12,7 @@ from typing import Any, Final
 from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import version_of, why_no_packages
+from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, exclusively, new_lock
 
@@ -52,7 +52,7 @@ class CudaDriver(Driver):
         return exclusively(self._find)
 
     def _find(self) -> tuple[int, str | None]:
-        if why := why_no_packages():
+        if why := why_no_compiler():
             return 0, why
         try:
             ctypes.CDLL(_LIBRARY)  # asked first: where there is no driver, nothing else has to be imported

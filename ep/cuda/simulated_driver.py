@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import version_of, why_no_packages
+from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
 
@@ -35,10 +35,10 @@ class SimulatedDriver(Driver):
         self._next_handle = _FIRST_HANDLE
 
     def why_unavailable(self) -> str | None:
-        return why_no_packages()
+        return why_no_compiler()
 
     def device_count(self) -> int:
-        return 0 if why_no_packages() else 1
+        return 0 if why_no_compiler() else 1
 
     def version(self) -> tuple[int, int]:
         major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ep.cuda.packages import why_no_packages
+from ep.cuda.packages import why_no_compiler
 from tests.subprocesses import SOURCES
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
@@ -21,7 +21,7 @@ COMPILER = shutil.which(os.environ.get("CC", "cc"))
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
     pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
-    pytest.mark.skipif(why_no_packages() is not None, reason=str(why_no_packages())),
+    pytest.mark.skipif(why_no_compiler() is not None, reason=str(why_no_compiler())),
 ]
 
 

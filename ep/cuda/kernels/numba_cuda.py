@@ -5,26 +5,51 @@ In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions,
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import cuda
 
 from ep.cuda.driver import is_simulated
 
 SIMULATED: Final = is_simulated()
 
-if SIMULATED:
-    cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
-else:
-    from numba.cuda import cgutils, dispatcher, libdevice, types
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.extending import intrinsic
-    from numba.cuda.np.numpy_support import from_dtype
+
+@contextmanager
+def _older_numpy() -> Iterator[None]:
+    """Give NumPy what numba-cuda 0.30, imported inside, still expects of it, and NumPy 2.5 no longer has.
+
+    That is a name and a NaT without unit, both for functions that no kernel uses: the kernels come out the same.
+    """
+    removed = "row_stack" not in vars(np)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The 'generic' unit", DeprecationWarning)
+        if removed:
+            np.row_stack = np.vstack  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            if removed:
+                del np.row_stack  # type: ignore[attr-defined]
+
+
+with _older_numpy():
+    from numba import cuda
+
+    if SIMULATED:
+        cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
+    else:
+        from numba.cuda import cgutils, dispatcher, libdevice, types
+        from numba.cuda.core.compiler_lock import global_compiler_lock
+        from numba.cuda.extending import intrinsic
+        from numba.cuda.np.numpy_support import from_dtype
+
+        import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
 
 __all__ = ["SIMULATED", "cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
 
