@@ -101,7 +101,10 @@ class TestInterface:
         )
         assert interface_of(Interface(0, (0, 3), strides=(7, 7))) == (0, 0, np.dtype(np.float32), True, True, 0, None)
         assert interface_of(Interface(None, (0,)))[:2] == (0, 0)
-        assert interface_of(Interface(buffer.address, mask=object())) is None
+
+    def test_masks(self, stream, buffer):
+        with pytest.raises(TypeError, match="src has a mask, which would be lost"):
+            as_address(Interface(buffer.address, mask=object()), "src", F32, 8, stream)
 
     @pytest.mark.parametrize(
         ("shape", "strides", "contiguous"),
@@ -175,6 +178,13 @@ class TestPyTorch:
     @pytest.mark.parametrize("name", ["Tensor", "Parameter"])
     def test_addresses(self, stream, buffer, name):
         assert as_address(self.tensor(buffer.address, name=name), "src", F32, 8, stream) == buffer.address
+
+    @pytest.mark.parametrize(("mark", "what"), [("is_conj", "conjugated"), ("is_neg", "negated")])
+    def test_lazy_tensors(self, stream, buffer, mark, what):
+        tensor = self.tensor(buffer.address)
+        setattr(tensor, mark, lambda: True)
+        with pytest.raises(ValueError, match=f"src is a tensor that is {what} lazily; call resolve_conj"):
+            as_address(tensor, "src", F32, 8, stream)
 
     def test_data_types(self, stream, buffer):
         for data_type in (BF16, DataType.kBool, DataType.kFloat16, DataType.kInt64, DataType.kComplex64):

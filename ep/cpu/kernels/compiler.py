@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from llvmlite.binding import ObjectFileRef
 from numba import njit
-from numba.core import types
+from numba.core import config, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
@@ -104,7 +104,7 @@ def _address(name: str, function: Callable[..., Any], signature: Any, compiled: 
     with _compiling():
         statistics.names.append(name)
         codegen = cpu_target.target_context.codegen()
-        variant = hashlib.sha256(repr((str(signature), codegen.magic_tuple())).encode()).hexdigest()[:12]
+        variant = hashlib.sha256(repr((str(signature), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
         file_name = CACHE.file_name(name, variant, function)
         if kept := CACHE.read(file_name):
             symbol, _, machine_code = kept.partition(b"\0")
@@ -118,6 +118,12 @@ def _address(name: str, function: Callable[..., Any], signature: Any, compiled: 
         statistics.compiled += 1
         CACHE.write(file_name, b"\0".join((symbol_name.encode(), library._get_compiled_object())))
         return address
+
+
+def _settings() -> tuple[Any, ...]:
+    """The settings of Numba that change the code it makes: what was compiled to be debugged must not be found later."""
+    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+    return tuple(str(getattr(config, name, None)) for name in names)
 
 
 _keep: Final[list[object]] = []

@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 from ep.cpu.kernels.compiler import compile_entry, compile_task
+from ep.cpu.kernels.contraction import has_fused_multiply_add
 from ep.cpu.kernels.functors import WITHIN_LIMIT, need_float64, row_functions, storage_type
 from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words, store_word
 from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
 from ep.cpu.kernels.streaming import CONTEXT_WORDS, DST, run_writing
 from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
-from ep.cpu.kernels.vector_math.inlined import has_fused_multiply_add
 from ep.cpu.launch_state import ATTRIBUTES, GRAIN, NDARRAY_TYPE, OPERANDS, TASK
 from ep.include.data_type import DataType
 from ep.include.primitive.unary_op import UnaryOp

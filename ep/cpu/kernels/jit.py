@@ -15,7 +15,7 @@ if numba.config.DISABLE_JIT:  # by Numba's file of settings or by the program, f
 
 OPTIONS: Final[dict[str, Any]] = {
     "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar
-    "fastmath": {"contract"},  # more would break NaN and infinity
+    "fastmath": False,  # `contraction.py` fuses products and sums; more would break NaN and infinity
     "_nrt": False,  # no reference counts
 }
 

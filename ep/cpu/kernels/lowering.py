@@ -9,6 +9,7 @@ from numba.core.callwrapper import PyCallWrapper
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+from ep.cpu.kernels.contraction import fuse
 from ep.cpu.kernels.libraries import InnerLibrary, KernelLibrary
 
 _INTERLEAVED: Final = 4  # vectors at a time
@@ -24,11 +25,18 @@ _NOT_NEEDED: Final = frozenset(
 
 
 class _WideVectors(lowering.Lower):
-    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's."""
+    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's.
+
+    Products and sums are fused here, where there is one copy of each.
+    """
 
     def pre_lower(self) -> None:
         super().pre_lower()
         set.add(self.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows no attributes with values
+
+    def post_lower(self) -> None:
+        super().post_lower()
+        fuse(self.function)
 
 
 class _Separate(_WideVectors):

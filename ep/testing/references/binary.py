@@ -144,15 +144,21 @@ def _complex(op: BinaryOp, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _COMPLEX[op](a, b)
 
 
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """In long double, where nothing overflows on the way; what NumPy has for zeros, infinities and NaN."""
+    exactly = (a.astype(np.clongdouble) / b.astype(np.clongdouble)).astype(a.dtype)
+    return np.where(np.isfinite(a) & np.isfinite(b) & (b != 0), exactly, np.divide(a, b))
+
+
 _COMPLEX: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     BinaryOp.kAdd: np.add,
     BinaryOp.kSub: np.subtract,
     BinaryOp.kMul: np.multiply,
-    BinaryOp.kDiv: np.divide,
+    BinaryOp.kDiv: _quotient,
     BinaryOp.kEqual: np.equal,
     BinaryOp.kNotEqual: np.not_equal,
     # Not 2 * conj: a complex 2 would turn an infinity into NaN.
-    BinaryOp.kSqrtBackwardWithDyX: lambda dy, x: np.divide(dy, np.conj(np.sqrt(x)) + np.conj(np.sqrt(x))),
+    BinaryOp.kSqrtBackwardWithDyX: lambda dy, x: _quotient(dy, np.conj(np.sqrt(x)) + np.conj(np.sqrt(x))),
 }
 
 # Floating point
