@@ -23,7 +23,10 @@ from tests.subprocesses import run
 WAYS = {
     "copy": copy.copy,
     "deepcopy": copy.deepcopy,
-    **{f"pickle {protocol}": lambda x, protocol=protocol: pickle.loads(pickle.dumps(x, protocol)) for protocol in (2, 5)},
+    **{
+        f"pickle {protocol}": lambda x, protocol=protocol: pickle.loads(pickle.dumps(x, protocol))
+        for protocol in (2, 5)
+    },
 }
 
 
