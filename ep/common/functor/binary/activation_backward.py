@@ -205,7 +205,7 @@ def gelu_backward(m: MathLibrary) -> Function:
     Far on the left both terms have the factor e^(-x^2 / 2), which vanishes before dy times it does. There erfc is its
     asymptotic series in 1 / x^2, and the two roots of the factor meet dy one by one.
     """
-    half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 55)
+    half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 57)
     density, far = m.T(1 / math.sqrt(2 * math.pi)), by_precision(m, -9, -30)
     c1, c2, c3, c4, c5, c6 = (m.T(c) for c in (-1, 3, -15, 105, -945, 10395))
     erfc, clamp, multiply, root, near = m.erfc, m.use(clamped), m.use(exact_product), m.use(root_of_exp), m.use(nearer)

@@ -45,6 +45,22 @@ def product(m: MathLibrary) -> Function:
     return f
 
 
+def quotient(m: MathLibrary) -> Function:
+    """dy / p / q: p q could overflow, or vanish, where the result does not.
+
+    A subnormal dy is scaled first, unless p makes it a normal number: the rounding error of dy / p would be divided by
+    a small q.
+    """
+    one, tiny, small = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**-30, 2.0**-60)
+    up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
+
+    def f(dy: Scalar, p: Scalar, q: Scalar) -> Scalar:
+        subnormal = (abs(dy) < tiny) & (abs(p) > small)
+        return (dy * (up if subnormal else one)) / p / q * (down if subnormal else one)
+
+    return f
+
+
 def square_product(m: MathLibrary) -> Function:
     """dy c p^2 for p > 0, where p^2 or dy c may be beyond the range though the whole is not.
 
