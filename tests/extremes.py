@@ -99,7 +99,10 @@ def worst_of(
         info = ml_dtypes.finfo(dy.dtype)
         size = np.abs(dy.astype(np.float64))
         subnormal = (size != 0) & (size < float(info.tiny))
-        error[subnormal[:, None] & (np.sqrt(np.abs(want[dy == 1])) > float(info.max) / 4)] = 0
+        error[
+            subnormal[:, None]
+            & (np.sqrt(np.abs(gradients(op, np.ones(1, dy.dtype), x, attributes))) > float(info.max) / 4)
+        ] = 0
     row, column = np.unravel_index(int(np.argmax(error)), error.shape)
     what = f"{op.name}{attributes} of dy {dy[row]!r}, x {x[column]!r}: got {got[row, column]!r}"
     return float(error[row, column]), f"{what}, exactly {want[row, column]!r}, {error[row, column]:.3g} ulp"

@@ -13,8 +13,9 @@ _DIGITS = 60
 _FAR = mpf(10) ** 6
 """e^-|x| from here on is beyond every number; evaluating it would take for ever."""
 
-_FAST_GELU_A, _FAST_GELU_B, _QUICK_GELU = mpf("0.7978845608028654"), mpf("0.044714998453855515"), mpf("1.702")
-_SELU_SCALE, _SELU_ALPHA = mpf("1.0507009873554804934"), mpf("1.6732632423543772848")
+with mpmath.workdps(_DIGITS):  # digits are rounded to the precision of the moment
+    _FAST_GELU_A, _FAST_GELU_B, _QUICK_GELU = mpf("0.7978845608028654"), mpf("0.044714998453855515"), mpf("1.702")
+    _SELU_SCALE, _SELU_ALPHA = mpf("1.0507009873554804934"), mpf("1.6732632423543772848")
 
 
 def gradients(op: BinaryOp, dy: np.ndarray, x: np.ndarray, attributes: tuple[float, ...]) -> np.ndarray:
