@@ -33,7 +33,8 @@ NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]", "ml_dtypes")
 """What `--pre` takes the newest of, whatever upper bound pyproject.toml has."""
 
 QUICK: Final = (
-    *("tests/include", "tests/primitive", "tests/ops/test_dlpack.py", "tests/ops/test_worked_examples.py"),
+    *("ep/testing", "tests/include", "tests/primitive/test_coverage.py", "tests/primitive/test_sizes.py"),
+    *("tests/ops/test_dlpack.py", "tests/ops/test_worked_examples.py"),
     *("tests/cli/test_run.py", "tests/cpu/test_object_layout.py", "tests/cpu/test_code.py", "tests/cpu/test_places.py"),
     *("tests/cuda/test_absent.py", "tests/cuda/test_kernels_on_disk.py"),
     "-k",
@@ -115,10 +116,12 @@ def constraints(project: Mapping[str, Any]) -> list[str]:
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
     lines = []
-    for requirement in requirements:
-        name, _, _, bound = re.match(r"([\w.-]+)(\[[^]]*\])?\s*(>=\s*([\w.]+))?", requirement).groups()  # type: ignore[union-attr]
+    for requirement in requirements:  # which grow meanwhile, by the extras that an extra includes
+        name, inner, _, bound = re.match(r"([\w.-]+)(\[[^]]*\])?\s*(>=\s*([\w.]+))?", requirement).groups()  # type: ignore[union-attr]
         if name == project["name"]:
-            continue  # an extra that another one includes
+            included = set(inner.strip("[]").split(",")) - set(EXTRAS)
+            requirements += (one for extra in sorted(included) for one in extras[extra])
+            continue
         if bound is None:
             raise ValueError(f"{requirement!r} in pyproject.toml has no lower bound")
         lines.append(f"{name}=={bound}")
@@ -147,7 +150,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         ("install", [own, "-m", "pip", "install", "-q", "-e", ".[test]", *limits], {}),
         ("demo", [own, "-m", "ep", "demo"], {}),
         ("CPU tests", tests, {}),
-        ("simulator tests", [*tests, "--device", "cuda"], {"NUMBA_ENABLE_CUDASIM": "1"}),
+        ("simulator tests", [*tests, "--ep-device", "cuda"], {"NUMBA_ENABLE_CUDASIM": "1"}),
     ]
     if arguments.pre:
         steps.insert(2, ("newest", [own, "-m", "pip", "install", "-q", "--pre", "--upgrade", *NEWEST], {}))

@@ -150,6 +150,13 @@ NUMBA_CPU_FEATURES: Final[Variable[str | None]] = Variable(
     _matching("[+-][^,\\s]+(,[+-][^,\\s]+)*"),
     None,
 )
+TEST_SEED: Final[Variable[int]] = Variable(
+    "EP_TEST_SEED",
+    "seed of the random numbers of the tests; a test that fails prints the one that it had",
+    "a number, in digits alone",
+    _number,
+    20260101,
+)
 
 VARIABLES: Final[tuple[Variable[Any], ...]] = (
     CPU_NUM_THREADS,
@@ -160,6 +167,7 @@ VARIABLES: Final[tuple[Variable[Any], ...]] = (
     NUMBA_DISABLE_JIT,
     NUMBA_CPU_NAME,
     NUMBA_CPU_FEATURES,
+    TEST_SEED,
 )
 """All of them, in the order in which people look for them."""
 

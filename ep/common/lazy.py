@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -17,7 +17,13 @@ class lazy(Generic[T]):
     def __set_name__(self, owner: type[Any], name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type[Any] | None = None) -> T:
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> lazy[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T | lazy[T]:
+        if instance is None:  # asked of the class
+            return self
         value = self._function(instance)
         instance.__dict__[self._name] = value
         return value

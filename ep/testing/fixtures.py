@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Final
 
 import hypothesis
 import numpy as np
 import pytest
 
+from ep.common.environment import TEST_SEED
 from ep.include import DeviceType
 from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.keys import chosen, key_name
@@ -19,7 +19,7 @@ from ep.testing.refusals import Refusals
 hypothesis.settings.register_profile("ep", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("ep")
 
-BASE_SEED: Final = int(os.environ.get("EP_TEST_SEED", "20260101"))
+BASE_SEED: Final = TEST_SEED.value()
 
 NO_DEVICE: Final = "none"
 """Stands for the device in tests that are collected when none is named; the plugin ends such a run."""

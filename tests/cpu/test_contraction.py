@@ -17,7 +17,7 @@ from ep.cpu.kernels import broadcast_elementwise_binary, compiler
 from ep.include import DataType as T
 
 broadcast_elementwise_binary.row_kernel(BinaryOp.kGeluBackwardWithDyX, T.kDouble, T.kDouble)
-print(json.dumps(compiler._keep[-1]._library.get_llvm_str()))
+print(json.dumps(compiler._keep[-1].get_llvm_str()))
 """
 
 

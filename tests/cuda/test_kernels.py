@@ -150,7 +150,7 @@ SAME, NUMBER, SINGLE, PACK, SPREAD, EACH = Access
         ((5, 7), (1,), (True, True, True), Variant(4, (SAME, SINGLE))),
         ((5, 8), (5, 8), (True, False, True), Variant(1, (SAME, SAME))),
         ((5, 8), (8,), (True, True, False), Variant(1, (SAME, EACH), 2, 32)),
-        ((5, 1), (5, 4), (True, True, True), Variant(4, (SPREAD, SAME))),  # a row is one pack
+        ((5, 1), (5, 4), (True, True, True), Variant(4, (SPREAD, SAME), 1, 32)),  # a row is one pack
         ((2**16, 1, 2**15), (2**15, 1), (True, True, True), Variant(4, (PACK, SPREAD), 3, 64)),
     ],
 )

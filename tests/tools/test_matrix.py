@@ -173,7 +173,7 @@ def test_the_steps(tmp_path, monkeypatch):
     assert [row.results[column] for column in ("NumPy", "CPU tests", "simulator tests")] == ["2.5.5", *["5 passed"] * 2]
     assert ran[0] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
     assert ran[1][-2:] == ["-e", ".[test]"]
-    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--device", "cuda"]]
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
     assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 4
 
 

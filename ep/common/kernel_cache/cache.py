@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
+from ep.common.lazy import lazy
 
 _log: Final = logging.getLogger("ep")
 _KEPT: Final = 4  # files of one kernel: of as many states of its sources
@@ -63,7 +63,7 @@ class KernelCache:
         """The folder of the kernels that these versions of the tools compile."""
         return user_cache_folder() / self._folder_name
 
-    @cached_property
+    @lazy
     def _folder_name(self) -> str:
         versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in self._tools])
         return f"{self._tag}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
