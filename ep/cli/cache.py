@@ -18,6 +18,7 @@ from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import Failures, warm
 from ep.common import environment
+from ep.common.kernel_cache import user_cache_folder
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.primitive import Entry
 
@@ -75,7 +76,7 @@ def _clear(arguments: Namespace) -> int:
         raise CommandError(f"the cache cannot be cleared: {error}") from error
     others = f" and {text.plural(state.leftover_folders, 'folder')} of other versions" if state.leftover_folders else ""
     others += f" and {text.plural(state.cuda_files, 'file')} for CUDA" if state.cuda_files else ""
-    removed = f"{text.plural(state.files, 'file')}{others} from {state.folder.parent}"
+    removed = f"{text.plural(state.files, 'file')}{others} from {user_cache_folder()}"
     print(f"removed {removed}: {text.megabytes(freed)} freed")
     return 0
 
@@ -108,7 +109,7 @@ def _warm(arguments: Namespace) -> int:
     after = kernel_caches.state()
     new = text.plural(after.files + after.cuda_files - before.files - before.cuda_files, "new kernel")
     outcome = f"{len(entries) - len(failures):,} ready, {len(failures):,} failed"
-    there = f"{text.megabytes(after.size + after.cuda_size)} in {after.folder.parent}"
+    there = f"{text.megabytes(after.size + after.cuda_size)} in {user_cache_folder()}"
     print(f"{outcome}, in {text.duration(time.perf_counter() - start)}: {new}, {there}")
     return 1 if failures else 0
 

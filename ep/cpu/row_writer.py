@@ -15,7 +15,7 @@ class RowWriter(NamedTuple):
 
     kind: str
     unit: int = 0
-    count: int = 0
+    count: int = 0  # type: ignore[assignment]
 
 
 def row_writer(walk: StridedWalk, unit: int) -> RowWriter:

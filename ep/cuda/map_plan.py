@@ -17,14 +17,14 @@ class MapShape(NamedTuple):
     """What follows from dims.
 
     operands, dims: those of the operands and of dst, simplified; none where dst is empty.
-    counts, count: the elements of the operands and of dst.
+    counts, num_elements: the elements of the operands and of dst.
     may_be_numbers: for each operand whether it has no dims, so that a plain number does for it.
     """
 
     operands: tuple[Dims, ...]
     dims: Dims
     counts: tuple[int, ...]
-    count: int
+    num_elements: int
     may_be_numbers: tuple[bool, ...]
 
 
@@ -59,7 +59,7 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], dst_aligned: bool,
     aligned: whether each operand lies at a multiple of its packs, None for a number.
     dst_aligned: whether dst does, and packs are taken at all.
     """
-    dims, count = shape.dims, shape.count
+    dims, count = shape.dims, shape.num_elements
     sides = range(len(shape.operands))
     accesses = [_access(shape, side, aligned[side]) for side in sides]
     # what is read as it is written must be aligned as dst must be
@@ -88,6 +88,6 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], dst_aligned: bool,
 def _access(shape: MapShape, side: int, aligned: bool | None) -> Access:
     if aligned is None:
         return Access.NUMBER
-    if shape.counts[side] == shape.count:
+    if shape.counts[side] == shape.num_elements:
         return Access.SAME
     return Access.SINGLE if shape.counts[side] == 1 else Access.EACH

@@ -93,12 +93,12 @@ def test_a_functor_of_three_operands(gpu, rng, dims):
     arrays = [rng.standard_normal(part).astype(np.float32) for part in dims]
     buffers = [gpu.buffer(array.reshape(-1)) for array in arrays]
     shape = map_shape(dims, ("a", "b", "c"))
-    dst = gpu.filled(shape.count + 1, DataType.kFloat)
+    dst = gpu.filled(shape.num_elements + 1, DataType.kFloat)
     elements = pack_elements(DataType.kFloat)
     plan = map_plan(shape, [True] * 3, True, elements)
     functor = Functor("test.gelu_of_sum_times", gelu_of_sum_times, (DataType.kFloat,) * 3, DataType.kFloat, np.float32)
     words = [word for buffer in buffers for word in (buffer.address, 0)]
-    words += dst.address, plan.packs, shape.count, 0, 0, *plan.words
+    words += dst.address, plan.packs, shape.num_elements, 0, 0, *plan.words
     loader.load(driver(), 0, map_engine.kernel(functor, plan.variant)).launch(gpu.stream, plan.num_items, *words)
     got = gpu.array(dst)
     a, b, c = (array.astype(np.float64) for array in arrays)

@@ -25,7 +25,7 @@ class _Plan(NamedTuple):
     """What a launch with certain sizes and units is: the kernel's variant, the units of out, and the other words."""
 
     variant: tuple[int, int, bool, bool]
-    count: int
+    num_units: int
     words: tuple[int, ...]
 
 
@@ -64,7 +64,7 @@ class CudaGather(CudaPrimitive):
         unit = widest_unit(params, out, inner * size)
         key = checked, unit
         plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(checked, unit, self))
-        self._queue(stream, plan.variant, plan.count, params, indices, out, plan.count, *plan.words)
+        self._queue(stream, plan.variant, plan.num_units, params, indices, out, plan.num_units, *plan.words)
 
 
 def _plan(sizes: GatherSizes, unit: int, primitive: CudaGather) -> _Plan:

@@ -49,7 +49,9 @@ class MapPrimitive(CudaPrimitive):
         self, stream: CudaStream, shape: MapShape, operands: tuple[Any, ...], names: tuple[str, ...], dst: Any
     ) -> None:
         """Check the operands of a launch of `shape`, and queue it."""
-        count, words, aligned = shape.count, [], []
+        count = shape.num_elements
+        words: list[int] = []
+        aligned: list[bool | None] = []
         read: list[tuple[int, int, str]] = []
         for operand, name, elements, may_be_number in zip(
             operands, names, shape.counts, shape.may_be_numbers, strict=True

@@ -113,7 +113,7 @@ class CudaArrays(Arrays):
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """A new array of unknown contents."""
         buffer = self._stream.device().Alloc(_OPTIONS, math.prod(shape) * dtype.itemsize).view(dtype)
-        return CudaArray((*buffer.memory[:6], self._stream.handle), tuple(shape), self._stream, buffer)
+        return CudaArray((*buffer.live_memory()[:6], self._stream.handle), tuple(shape), self._stream, buffer)
 
     def _imported(self, value: ArrayLike, argument: str) -> Imported:
         array = imported(value, argument, self._stream)
