@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ep.version import __version__
-from tools import accuracy_table, generated, performance_table, support_table
+from tools import accuracy_table, generated, ops_stub, performance_table, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -45,6 +45,10 @@ GENERATED = [*support_table.parts(), *accuracy_table.parts(), *performance_table
 @pytest.mark.parametrize(("file", "name", "text"), GENERATED, ids=[f"{file}: {name}" for file, name, _ in GENERATED])
 def test_the_tables_are_up_to_date(file, name, text):
     assert generated.block(name, text) in (ROOT / file).read_text()
+
+
+def test_the_types_of_ops_are_up_to_date():
+    assert (ROOT / "ep/ops/__init__.pyi").read_text() == ops_stub.stub()
 
 
 def test_the_changelog_knows_the_version():

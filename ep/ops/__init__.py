@@ -11,11 +11,7 @@ arrays between host and device, which nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 from ep.ops import binary, unary
-from ep.ops.arrays import Array
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.expand import expand
 from ep.ops.gather import gather
@@ -27,8 +23,3 @@ globals().update(binary.FUNCTIONS)
 __all__ = ["copy_to_device", "copy_to_host", "expand", "gather", "repeat"]
 __all__ += [*unary.FUNCTIONS, *binary.FUNCTIONS]
 __all__.sort()
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Callable[..., Array]:
-        """The functions that come from the tables of ops."""

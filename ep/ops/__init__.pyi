@@ -1,0 +1,465 @@
+"""The types of `ep.ops`. Written by tools/ops_stub.py."""
+
+from ep.ops.arrays import Array as Array
+from ep.ops.arrays import ArrayLike
+from ep.ops.devices import copy_to_device as copy_to_device
+from ep.ops.devices import copy_to_host as copy_to_host
+from ep.ops.expand import expand as expand
+from ep.ops.gather import gather as gather
+from ep.ops.repeat import repeat as repeat
+
+def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """|x|; the most negative integer stays as it is."""
+
+def abs_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy with the sign of x; 0 where x is 0."""
+
+def acos(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function acos of x."""
+
+def acos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / sqrt(1 - x^2)."""
+
+def acosh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function acosh of x."""
+
+def acosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(x^2 - 1)."""
+
+def add(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a + b."""
+
+def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function asin of x."""
+
+def asin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(1 - x^2)."""
+
+def asinh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function asinh of x."""
+
+def asinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / sqrt(1 + x^2)."""
+
+def atan(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function atan of x."""
+
+def atan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + x^2)."""
+
+def atanh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function atanh of x."""
+
+def atanh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 - x^2)."""
+
+def bitwise_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a & b."""
+
+def bitwise_not(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Every bit inverted."""
+
+def bitwise_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a | b."""
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a ^ b."""
+
+def ceil(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function ceil of x."""
+
+def celu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """alpha (e^(x / alpha) - 1) up to 0, x above."""
+
+def celu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """dy above 0, dy (y / alpha + 1) up to it."""
+
+def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The imaginary part negated."""
+
+def cos(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function cos of x."""
+
+def cos_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy sin x."""
+
+def cosh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function cosh of x."""
+
+def cosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
+
+def digamma(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """psi(x) = d/dx ln gamma(x); -inf at +0, +inf at -0, NaN at the other poles."""
+
+def digamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy psi'(x), which is dy / x^2 near 0."""
+
+def div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a / b."""
+
+def elu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """alpha (e^x - 1) up to 0, x above."""
+
+def elu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
+    """dy above 0, dy alpha e^x up to it."""
+
+def equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a = b."""
+
+def erf(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function erf of x."""
+
+def erf_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy 2 / sqrt(pi) e^(-x^2)."""
+
+def erfc(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function erfc of x."""
+
+def erfc_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy 2 / sqrt(pi) e^(-x^2)."""
+
+def exp(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function exp of x."""
+
+def exp2(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function exp2 of x."""
+
+def exp2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy 2^x ln 2, as `exp_product` is made."""
+
+def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy e^x."""
+
+def expm1(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function expm1 of x."""
+
+def expm1_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy e^x."""
+
+def fast_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x / 2 (1 + tanh(A (x + B x^3))), as x sigmoid(2 A (x + B x^3))."""
+
+def fast_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1/2 + t/2 + A (x/2 + 3/2 B x^3) (1 - t^2)) for t = tanh(A (x + B x^3))."""
+
+def floor(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function floor of x."""
+
+def floor_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The rounded quotient, rounded down."""
+
+def floor_mod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The remainder of the floored quotient: it has the sign of b."""
+
+def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The remainder of the truncated quotient: it has the sign of a."""
+
+def gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
+
+def gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1 + erf(x / sqrt 2) + x sqrt(2 / pi) e^(-x^2 / 2)) / 2; 1 + erf(z) is erfc(-z), which does not cancel."""
+
+def greater_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a >= b."""
+
+def greater_than(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a > b."""
+
+def hard_shrink(x: ArrayLike, lambd: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where -bound <= x <= bound, x elsewhere."""
+
+def hard_sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x / 6 + 1/2 clamped to 0 ... 1, as (x + 3) / 6, which does not cancel near -3."""
+
+def hard_swish(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to -3, x from 3 on, x (x + 3) / 6 between."""
+
+def hard_tanh(x: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
+    """x clamped to low ... high; low is tested first."""
+
+def hardshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, lambd: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where y is 0, else dy; the bound that shrank x to y is not needed any more."""
+
+def hardsigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / 6 between -3 and 3, else 0."""
+
+def hardswish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to -3, dy from 3 on, (x / 3 + 1/2) dy between."""
+
+def hardtanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, min: float = -1.0, max: float = 1.0, *, out: Array | None = None) -> Array:
+    """0 where y is one of the bounds, else dy."""
+
+def identity(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x; where the result is of another type, what stores it converts."""
+
+def identity_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy; x is not used."""
+
+def imag(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The imaginary part."""
+
+def imag_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The complex number 0 + dy i."""
+
+def is_close(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: float = 1e-05, *, out: Array | None = None) -> Array:
+    """|a - b| <= atol + rtol |b| for a finite b, or a = b, as `numpy.isclose` has it."""
+
+def is_close_equal_nan(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: float = 1e-05, *, out: Array | None = None) -> Array:
+    """As kIsClose, and NaN is close to NaN."""
+
+def is_finite(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Whether x is neither +-inf nor a NaN."""
+
+def is_inf(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Whether x is +-inf."""
+
+def is_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Whether x is a NaN."""
+
+def leaky_relu(x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
+    """alpha x up to 0, x above."""
+
+def leaky_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
+    """dy above 0, alpha dy up to it."""
+
+def less_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a <= b."""
+
+def less_than(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a < b."""
+
+def lgamma(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function lgamma of x."""
+
+def lgamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy psi(x), which is -dy / x near 0."""
+
+def log(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function log of x."""
+
+def log10(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function log10 of x."""
+
+def log10_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (x ln 10)."""
+
+def log1p(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function log1p of x."""
+
+def log1p_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + x)."""
+
+def log2(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function log2 of x."""
+
+def log2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (x ln 2)."""
+
+def log_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / x."""
+
+def log_sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-ln(1 + e^-x)."""
+
+def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (e^x + 1)."""
+
+def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """Both true; NaN is true."""
+
+def logical_not(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x == 0: true for -0, false for a NaN."""
+
+def logical_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """One of them true."""
+
+def logical_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """Exactly one of them true."""
+
+def max(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The larger one, b where they are equal; NaN if either is."""
+
+def min(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The smaller one, b where they are equal; NaN if either is."""
+
+def mish(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x."""
+
+def mish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (x (1 - t^2) (1 - e^-s) + t) for s = ln(1 + e^x), t = tanh(s)."""
+
+def mul(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a b."""
+
+def nan_assign(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 for a NaN, else x."""
+
+def negative(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-x."""
+
+def not_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a != b, true with NaN."""
+
+def not_equal_zero(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """1 where x != 0 (so for a NaN), else 0."""
+
+def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
+
+def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x sigmoid(1.702 x)."""
+
+def quick_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
+
+def real(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The real part."""
+
+def real_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The complex number dy + 0i."""
+
+def reciprocal(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """1 / x."""
+
+def reciprocal_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / x^2."""
+
+def reciprocal_no_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """1 / x, 0 where x is 0."""
+
+def reciprocal_no_nan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / x^2, 0 where x is 0."""
+
+def relu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Zero up to 0 (-0 becomes +0), x above; x itself where the type has no negative numbers."""
+
+def relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+
+def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+
+def rint(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function rint of x."""
+
+def round(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function round of x."""
+
+def rsqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function rsqrt of x."""
+
+def rsqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """-dy / (2 sqrt(x^3))."""
+
+def scalar_base_power_grad(x: ArrayLike, dy: ArrayLike, exponent: float, *, out: Array | None = None) -> Array:
+    """c x^(c - 1) dy for the exponent c."""
+
+def scalar_exp_power_grad(x: ArrayLike, dy: ArrayLike, base: float, *, out: Array | None = None) -> Array:
+    """c^x ln(c) dy for the base c."""
+
+def selu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """scale alpha (e^x - 1) up to 0, scale x above."""
+
+def selu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy scale above 0, dy scale alpha e^x up to it."""
+
+def sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """1 / (1 + e^-x)."""
+
+def sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
+
+def sigmoid_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy y (1 - y)."""
+
+def sign(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """1, 0 or -1; 0 for a NaN."""
+
+def silu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x sigmoid(x)."""
+
+def silu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy s (1 + x (1 - s)) for s = sigmoid(x)."""
+
+def sin(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function sin of x."""
+
+def sin_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy cos x."""
+
+def sinh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function sinh of x."""
+
+def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
+
+def soft_plus(x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
+
+def soft_shrink(x: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where -alpha <= x <= alpha, x - alpha above, x + alpha below."""
+
+def soft_sign(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x / (1 + |x|); +-1 at +-inf."""
+
+def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
+    """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
+
+def softshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -> Array:
+    """0 where y is 0, else dy; the bound that shrank x to y is not needed any more."""
+
+def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (1 + |x|)^2."""
+
+def sqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The principal root, with C99's special values."""
+
+def sqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / (2 sqrt x)."""
+
+def square(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """x^2."""
+
+def square_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """2 x dy."""
+
+def square_relu(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """Zero up to 0, x^2 above."""
+
+def square_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """2 x dy above 0, else 0."""
+
+def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """a - b."""
+
+def tan(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function tan of x."""
+
+def tan_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy / cos^2 x."""
+
+def tanh(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function tanh of x."""
+
+def tanh_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """dy (1 - y^2), factored."""
+
+def threshold(x: ArrayLike, threshold: float, value: float, *, out: Array | None = None) -> Array:
+    """`value` up to the limit, x above."""
+
+def threshold_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, threshold: float, *, out: Array | None = None) -> Array:
+    """0 up to the threshold, dy above."""
+
+def trigamma(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """psi'(x), the derivative of digamma; +inf at the poles."""
+
+def trunc(x: ArrayLike, *, out: Array | None = None) -> Array:
+    """The function trunc of x."""
+
+def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The rounded quotient, rounded toward zero."""
+
+def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
