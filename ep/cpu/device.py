@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ep.cpu.caches import streamed_from
 from ep.cpu.launch_state import NUM_SETTINGS, NUM_THREADS, POOL, STREAM, STREAMED_FROM
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -93,7 +94,7 @@ class CpuDevice(Device):
         if not isinstance(event, CpuEvent):
             raise TypeError(f"event must be an event of the CPU, not {event!r}")
 
-    def Alloc(self, options: AllocationOptions, size: int) -> Any:
+    def Alloc(self, options: AllocationOptions, size: int) -> Buffer:
         number = operator.index(size)
         if number < 0:
             raise ValueError(f"size is {number}; it must not be negative")
@@ -108,17 +109,17 @@ class CpuDevice(Device):
         start = -block.ctypes.data % kMaxAlignmentRequirement
         return block[start : start + number]
 
-    def Free(self, options: AllocationOptions, buffer: Any) -> None:
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, np.ndarray):
             raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
         if options.pinned_device_type not in (None, DeviceType.kCPU):
             device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
             device.FreePinned(options, buffer)
 
-    def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
         return self.Alloc(options, size)
 
-    def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:
+    def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
         self.Free(options, buffer)
 
     def __repr__(self) -> str:

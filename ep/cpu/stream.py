@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.stream import Stream
@@ -59,10 +60,10 @@ class CpuStream(Stream):
     def WaitEvent(self, event: Event) -> None:
         _check_event(event)
 
-    def AllocAsync(self, size: int) -> Any:
+    def AllocAsync(self, size: int) -> Buffer:
         return self._device.Alloc(AllocationOptions(), size)
 
-    def FreeAsync(self, buffer: Any) -> None:
+    def FreeAsync(self, buffer: Buffer) -> None:
         self._device.Free(AllocationOptions(), buffer)
 
     def __repr__(self) -> str:

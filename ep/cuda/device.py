@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ep.cuda.error_report import ErrorReports
 from ep.cuda.event import CudaEvent, check_event
 from ep.cuda.stream import CudaStream, check_stream
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
@@ -125,7 +126,7 @@ class CudaDevice(Device):
         allocator = self._allocator
         return self.buffer(number, Allocation(block.address, lambda: allocator.free(block)))
 
-    def Free(self, options: AllocationOptions, buffer: Any) -> None:
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
             raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
         release = buffer.allocation.take_release()
@@ -133,7 +134,7 @@ class CudaDevice(Device):
             raise ValueError(f"{buffer!r} was freed already")
         release()
 
-    def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
         number = as_size(size, "size")
         _refuse_node(options)
         if options.pinned_device_type not in (None, DeviceType.kCUDA):
@@ -149,7 +150,7 @@ class CudaDevice(Device):
 
         return np.asarray(_Pinned(address, number, Allocation(address, release)))
 
-    def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:
+    def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
         base = buffer
         while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base

@@ -10,6 +10,7 @@ from ep.cuda.buffer import Allocation, CudaBuffer
 from ep.cuda.driver import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, driver
 from ep.cuda.event import check_event
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
@@ -133,7 +134,7 @@ class CudaStream(Stream):
 
         return self._device.buffer(number, Allocation(address, release, self))
 
-    def FreeAsync(self, buffer: Any) -> None:
+    def FreeAsync(self, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
             raise TypeError(f"buffer must be a buffer from AllocAsync, not {buffer!r}")
         if buffer.allocation.stream is None:

@@ -2,6 +2,7 @@
 
 from ep.include.active_device_guard import ActiveDeviceGuard
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager import DeviceManager
@@ -19,6 +20,7 @@ from ep.include.stream import Stream
 __all__ = [
     "ActiveDeviceGuard",
     "AllocationOptions",
+    "Buffer",
     "DTypeLike",
     "DataType",
     "Device",

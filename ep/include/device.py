@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
 from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.stream import Stream
@@ -75,7 +76,7 @@ class Device(ABC):
             self.DestroyEvent(event)
 
     @abstractmethod
-    def Alloc(self, options: AllocationOptions, size: int) -> Any:
+    def Alloc(self, options: AllocationOptions, size: int) -> Buffer:
         """Return a flat uint8 buffer of `size` >= 0 bytes on the device, aligned to kMaxAlignmentRequirement bytes.
 
         Where the host can access the memory, the buffer is an ndarray. Elsewhere it is an object with
@@ -90,21 +91,21 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def Free(self, options: AllocationOptions, buffer: Any) -> None:
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         """Give back `buffer`, from `Alloc` with the same options; it must not be used again.
 
         Memory that nobody gives back is freed with the last buffer in it. TypeError for what is no buffer.
         """
 
     @abstractmethod
-    def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
         """Return a uint8 ndarray of `size` bytes of host memory that the device reads and writes directly.
 
         It is aligned to kMaxAlignmentRequirement bytes; errors are those of `Alloc`.
         """
 
     @abstractmethod
-    def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:
+    def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
         """Give back `buffer`, from `AllocPinned` with the same options."""
 
     def IsStreamOrderedMemoryAllocationSupported(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.process import ProcessBound
@@ -44,9 +45,9 @@ class Stream(ProcessBound, ABC):
         return None
 
     @abstractmethod
-    def AllocAsync(self, size: int) -> Any:
+    def AllocAsync(self, size: int) -> Buffer:
         """Return a uint8 buffer of `size` bytes that work queued from now on may use."""
 
     @abstractmethod
-    def FreeAsync(self, buffer: Any) -> None:
+    def FreeAsync(self, buffer: Buffer) -> None:
         """Free `buffer`, from `AllocAsync`, once all work queued before is done."""
