@@ -28,20 +28,9 @@ class BatchGatherImpl(CpuGather, BatchGather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        if type(stream) is not CpuStream or self._entry(
-            self._words,
-            batch_dim_size,
-            outer_dim_size,
-            gather_dim_size,
-            inner_dim_size,
-            params,
-            num_indices,
-            indices,
-            out,
-            offset,
-        ):
-            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size
-            self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
+        sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        if type(stream) is not CpuStream or self._entry(self._words, *sizes, params, indices, out):
+            self._launch_sizes(stream, sizes, params, indices, out)
 
 
 @register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)

@@ -7,12 +7,16 @@ import os
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from ep.common.attributes import attribute_values
-from ep.cpu.launch_state import LaunchState
+from ep.common.bounded_cache import BoundedCache
+from ep.common.primitive.signature import Signature
+from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.engine.move.row_writer import RowWriter
+from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.state import STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -35,21 +39,24 @@ def _not_compiled(*args: Any) -> int:
 class CpuPrimitive(Primitive):
     """A primitive whose Launch calls a compiled entry, which checks its arguments and does the work.
 
-    The entry answers 0 where all was as expected. Where it was not, nothing has been written, and `Launch` calls the
-    primitive's `_launch_checked`: it raises what is wrong, or puts right what is only unusual (a subclass of ndarray,
-    an equal dtype that is another object, a list for a tuple) and goes on with `_run`.
+    The entry returns 0 where all was as expected. Where it was not, nothing has been written, and `Launch` checks again
+    in Python, by `_launch_checked`: that raises what is wrong, or puts right what is only unusual (a subclass of
+    ndarray, an equal dtype that is another object) and calls the entry once more.
     """
 
-    def __init__(self, request: Request, operands: Sequence[DataType]) -> None:
-        """Make the launch state for `operands`, the data types of the buffers in the order of Launch."""
+    signature: ClassVar[Signature]
+    state_layout: ClassVar[Any] = STATE
+
+    def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._state = LaunchState(operands, attribute_values(request))
+        self._types: Any = self.signature.data_types(request.dtypes or ())
+        self._state = LaunchState(self.state_layout, self._types)
         self._words = self._state.words
         self._entry: Callable[..., int] = _not_compiled
 
     @abstractmethod
-    def _compile(self) -> tuple[Callable[..., int], int, int]:
-        """Return the entry, the address of its task, and the task's argument (0 where it has none)."""
+    def _compile(self) -> Callable[..., int]:
+        """Compile what every launch needs, write the addresses to the state, and return the entry."""
 
     def _compile_variants(self) -> None:
         """Compile what only some launches need, and otherwise compile themselves."""
@@ -66,10 +73,8 @@ class CpuPrimitive(Primitive):
             from ep.cpu.kernels import runtime
 
             device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-            share = runtime.start(device)
-            entry, task, argument = self._compile()
-            self._state.set_code(device.settings_address, share, task, argument)
-            self._entry = entry
+            self._state.set(settings=device.settings_address, share=runtime.start(device))
+            self._entry = self._compile()
 
     def _set_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
@@ -89,6 +94,19 @@ class CpuPrimitive(Primitive):
             if seconds > _LONG_SECONDS:
                 _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
 
+    def _launch_checked(self, stream: Any, sizes: Sequence[int], others: Sequence[int], buffers: Sequence[Any]) -> None:
+        """Check a launch without a plan in Python, then do it; sizes, others: of the signature, checked."""
+        buffers = self._checked(stream, buffers, sizes)
+        if all(sizes):
+            self._run(*sizes, *others, *buffers)
+
+    def _checked(
+        self, stream: Any, buffers: Sequence[Any], sizes: Sequence[int], in_place: bool = True, types: Any = None
+    ) -> list[Any]:
+        """Check stream and buffers in Python; return the buffers as the entry takes them."""
+        check_stream(stream)
+        return self.signature.read(buffers, types or self._types, sizes, read_buffer, in_place)
+
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
         if self._entry is _not_compiled:
@@ -99,3 +117,57 @@ class CpuPrimitive(Primitive):
             if self._entry(self._words, *args) == 0:
                 return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
+
+
+class PlannedPrimitive(CpuPrimitive):
+    """A primitive whose launches have dims: what follows from them is kept, in plans."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._plans = BoundedCache()
+        self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
+
+    def _find(self, dims: Hashable) -> Plan | None:
+        """The plan of an earlier launch with such dims, if there was one; TypeError for dims in a list or an array."""
+        plan = self._plans.get(dims)
+        if plan is not None:
+            self._last = dims, plan
+        return plan
+
+    def _launch_planned(
+        self,
+        stream: Any,
+        dims: Hashable,
+        sizes: Sequence[int],
+        buffers: Sequence[Any],
+        make: Callable[[], Plan],
+        types: Sequence[DataType] = (),
+    ) -> None:
+        """Check a launch in Python, then do it.
+
+        dims: as Launch may take them, in tuples. sizes: of the signature. make: makes the plan of a launch that writes
+        something. types: of the operands, where Launch says any.
+        """
+        plan = None
+        if any(self.signature.counts(sizes)[operand] for operand, _ in self.signature.pairs):
+            plan = self._plans.get(dims) or make()
+        buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
+        if plan is not None:
+            self._link(plan)
+            self._plans.keep(dims, lambda: plan)
+            self._run(plan.words, *buffers)
+
+    def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
+        """Compile ways to write rows that plans may name."""
+        from ep.cpu.engine.move.row_writers import writer
+
+        for wanted in writers:
+            writer(wanted)
+
+    def _link(self, plan: Plan) -> None:
+        """Compile what a plan names."""
+        if plan.moves:
+            with self._compiling():
+                from ep.cpu.engine.move.row_writers import link
+
+                link(plan.moves)

@@ -1,4 +1,4 @@
-"""What Expand's walk calls on blocks of rows: a writer for each way in which rows are written, and size of a unit.
+"""What the walk calls on blocks of rows: the writers, compiled.
 
 Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
 of one; `num_rows` is 1 then.
@@ -6,48 +6,31 @@ of one; `num_rows` is 1 then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Final
 
-from ep.common.primitive.broadcast import StridedWalk
-from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.engine.move import walk
+from ep.cpu.engine.move.plan import MovePlan
+from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.memory import unit_functions
-from ep.cpu.kernels.repetition import VECTOR, repeat_tiny_row, repeat_two_vectors, unit_repeater
+from ep.cpu.kernels.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.kernels.rows import copy_row, copy_short_row, row_filler
-
-_FEW: Final = 3  # units of a row, up to which they are moved one by one
 
 Writer = Callable[[int, int, int, int, int, int, int, int], None]
 
 
-def writer(walk: StridedWalk, unit: int) -> int:
-    """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count) for a walk over units."""
-    count, src_step, dst_step = (part[-1] for part in walk)
-    src_row, dst_row = (steps[-2] if len(steps) > 1 else 0 for steps in walk[1:])
-    if src_step == dst_step == 1:
-        if src_row == 0 and dst_row == count and count * unit <= 2 * VECTOR:
-            return _compiled("repeat" if count * unit >= VECTOR else "repeat_tiny", 0, 0)
-        return _compiled("few", unit, count) if count == _FEW else _compiled("copy", 0, 0)
-    if src_step == 0 and dst_step == 1:
-        return _compiled("each", unit, count) if 1 < count <= _FEW else _compiled("fill", unit, 0)
-    return _compiled("any", unit, 0)
-
-
-def compile_writers(unit: int, max_unit: int = MAX_UNIT) -> None:
-    """Compile every writer that a walk over units of `unit` to `max_unit` bytes may need."""
-    for kind in ("copy", "repeat", "repeat_tiny"):
-        _compiled(kind, 0, 0)
-    while unit <= max_unit:
-        for kind, count in (("few", 3), ("each", 2), ("each", 3), ("fill", 0), ("any", 0)):
-            _compiled(kind, unit, count)
-        unit *= 2
+def link(plans: Iterable[MovePlan]) -> None:
+    """Compile, or load, what plans name, and write the addresses to them."""
+    for plan in plans:
+        plan.set(writer=writer(plan.writer), walk=walk.task())
 
 
 @cache
-def _compiled(kind: str, unit: int, count: int) -> int:
-    """unit, count: bytes of a unit and units of a row, 0 where the writer is for any."""
+def writer(wanted: RowWriter) -> int:
+    """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)."""
+    kind, unit, count = wanted
     name = f"expand.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
     return compile_task(name, _MAKERS[kind](unit, count), 8)
 
