@@ -85,8 +85,9 @@ class WhereImpl(PlannedPrimitive, Where):
             names = "cond_dims", "x_dims", "y_dims"
             dims = tuple(as_dims(each, name, self.request.max_num_dims) for each, name in zip(dims, names, strict=True))
             sizes = [math.prod(each) for each in (*dims, broadcast_dims(*dims, names=names))]
-            plan = lambda: broadcast_plan(self.signature, dims, self._types)  # noqa: E731
-            self._launch_planned(stream, dims, sizes, (cond, x, y, z), plan)
+            self._launch_planned(
+                stream, dims, sizes, (cond, x, y, z), lambda: broadcast_plan(self.signature, dims, self._types)
+            )
 
 
 def where(cond_type=DataType.kBool, data_type=DataType.kFloat):

@@ -31,7 +31,8 @@ def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = 
     """
     fields = None if plan is None else plan_layout(plan, signature)
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
-    function = function_of(_source(signature, state, fields, numbers), "entry", launch=launch, **_NAMES)
+    source = _source(signature, state, fields, numbers)
+    function = function_of(source, "entry", __name__, {**_NAMES, "launch": launch})
     plans = () if plan is None else (words,)
     types = (words, *plans, *(index_integer for _ in numbers), *(object_address for _ in signature.operands))
     return compile_entry(name, function, types)

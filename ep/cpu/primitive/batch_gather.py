@@ -28,8 +28,19 @@ class BatchGatherImpl(CpuGather, BatchGather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-        if type(stream) is not CpuStream or self._entry(self._words, *sizes, params, indices, out):
+        if type(stream) is not CpuStream or self._entry(
+            self._words,
+            batch_dim_size,
+            outer_dim_size,
+            gather_dim_size,
+            inner_dim_size,
+            num_indices,
+            offset,
+            params,
+            indices,
+            out,
+        ):
+            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
             self._launch_sizes(stream, sizes, params, indices, out)
 
 

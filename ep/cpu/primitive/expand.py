@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
-from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
+from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import MAX_UNIT
 from ep.cpu.engine.move.plan import move_plan
 from ep.cpu.engine.move.row_writer import row_writers
-from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -55,11 +54,19 @@ class ExpandImpl(PlannedPrimitive, Expand):
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src, dst):
-            shape = as_expand_shape(src_dims, dst_dims, src_strides, dst_strides, self.request.max_num_dims)
-            self._launch_planned(stream, shape.key, shape.counts(), (src, dst), lambda: self._new_plan(shape))
+            self._launch_dims(stream, (src_dims, dst_dims, src_strides, dst_strides), src, dst)
 
-    def _new_plan(self, shape: ExpandShape) -> Plan:
-        return move_plan(self.signature, shape.walk(), self.data_type, shape.counts())
+    def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any, Any], src: Any, dst: Any) -> None:
+        """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""
+        shape = as_expand_shape(*dims, self.request.max_num_dims)
+        sizes = shape.counts()
+        self._launch_planned(
+            stream,
+            shape.key,
+            sizes,
+            (src, dst),
+            lambda: move_plan(self.signature, shape.walk(), self.data_type, sizes),
+        )
 
 
 @register_primitive_factory(DeviceType.kCPU, ExpandFactory)

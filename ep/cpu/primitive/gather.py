@@ -74,8 +74,10 @@ class GatherImpl(CpuGather, Gather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-        if type(stream) is not CpuStream or self._entry(self._words, *sizes, params, indices, out):
+        if type(stream) is not CpuStream or self._entry(
+            self._words, 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset, params, indices, out
+        ):
+            sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
             self._launch_sizes(stream, sizes, params, indices, out)
 
 

@@ -27,7 +27,7 @@ ROWS: Final = layout(
     src=2,
     step=2,  # elements from one of an operand to the next, 0 or 1
     row=2,  # bytes from a row of an operand to the next
-    dst_row=1,
+    dst_size=1,  # bytes of an element
 )
 """The context of a row kernel of two operands; the others take a launch's."""
 
@@ -110,7 +110,7 @@ def _row(functions: RowFunctions) -> Any:
     names |= {"store": functions.store, "exceeds": functions.exceeds, "read_attributes": functions.read_attributes}
     names |= {"jit": jit, "load_word": load_word, "BLOCK": BLOCK}
     names |= {"STATE": CONTEXT.state, "DST": CONTEXT.dst, "ATTRIBUTES": MAP_STATE.attributes}
-    loop, blocks_of, row_of = (function_of(source, name, **names) for name in ("loop", "blocks_of", "row_of"))
+    loop, blocks_of, row_of = (function_of(source, name, __name__, names) for name in ("loop", "blocks_of", "row_of"))
     apply_to = loop(functions.apply, functions.compile_loop)
     if functions.apply_any is not None:
         apply_to = blocks_of(apply_to, loop(functions.apply_any, separate))
@@ -168,11 +168,8 @@ def _rows_of_two(functions: RowFunctions) -> Any:
         attributes = read_attributes(load_word(context, ROWS.state) + 8 * MAP_STATE.attributes)
         src0, src1, dst = load_word(context, ROWS.src), load_word(context, ROWS.src + 1), load_word(context, ROWS.dst)
         step0, step1 = load_word(context, ROWS.step), load_word(context, ROWS.step + 1)
-        row0, row1, dst_row = (
-            load_word(context, ROWS.row),
-            load_word(context, ROWS.row + 1),
-            load_word(context, ROWS.dst_row),
-        )
+        row0, row1 = load_word(context, ROWS.row), load_word(context, ROWS.row + 1)
+        dst_row = count * load_word(context, ROWS.dst_size)
         for _ in range(num_rows):
             apply_to(src0, step0, src1, step1, dst, 0, count, attributes)
             src0 += row0

@@ -135,6 +135,7 @@ def _walk_of_two() -> Any:
     def walk_one_row(context, begin, end):  # type: ignore[no-untyped-def]
         """What most launches are: nothing to find out by divisions, which would take longer than a short row."""
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
+        dst_size = load_word(context, CONTEXT.dst_size)
         step0, step1 = load_word(plan, strides_place0), load_word(plan, strides_place1)
         row_context = stack_words(ROWS_WORDS)
         store_word(row_context, ROWS.state, state)
@@ -142,12 +143,12 @@ def _walk_of_two() -> Any:
         store_word(row_context, ROWS.step + 1, step1)
         store_word(row_context, ROWS.row, 0)
         store_word(row_context, ROWS.row + 1, 0)
-        store_word(row_context, ROWS.dst_row, 0)
+        store_word(row_context, ROWS.dst_size, dst_size)
         src0 = load_word(context, place0) + begin * step0 * load_word(context, size_place0)
         src1 = load_word(context, place1) + begin * step1 * load_word(context, size_place1)
         store_word(row_context, ROWS.src, src0)
         store_word(row_context, ROWS.src + 1, src1)
-        dst = load_word(context, CONTEXT.dst) + begin * load_word(context, CONTEXT.dst_size)
+        dst = load_word(context, CONTEXT.dst) + begin * dst_size
         store_word(row_context, ROWS.dst, dst)
         call_task(load_word(state, MAP_STATE.row_kernel), row_context, 1, end - begin)
 
@@ -174,7 +175,7 @@ def _walk_of_two() -> Any:
         store_word(row_context, ROWS.step + 1, step1)
         store_word(row_context, ROWS.row, row0 * size0)
         store_word(row_context, ROWS.row + 1, row1 * size1)
-        store_word(row_context, ROWS.dst_row, inner * dst_size)
+        store_word(row_context, ROWS.dst_size, dst_size)
         row_kernel = load_word(state, MAP_STATE.row_kernel)
         while begin < end:
             num_rows, count = 1, inner
