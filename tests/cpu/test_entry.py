@@ -15,6 +15,7 @@ T = DataType
 SIGNATURES = {
     "in place": Signature((reads("src", 0, "n"), writes("dst", 1, "n", in_place=True)), sizes=("n",)),
     "apart": Signature((reads("src", 0, "n", "m"), writes("dst", 1, "m")), sizes=("n", "m"), others=("offset",)),
+    "one element": Signature((reads("src", 0), writes("dst", 0, "n")), sizes=("n",)),
     "two written": Signature(
         (writes("a", 0, "n", in_place=True), reads("b", 1, "n", "m"), writes("c", 1, "m", in_place=True)),
         sizes=("n", "m"),

@@ -57,6 +57,13 @@ class Signature:
     sizes: tuple[str, ...]
     others: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        unknown = {size for operand in self.operands for size in operand.count} - set(self.sizes)
+        if unknown:
+            raise ValueError(f"counts are products of {sorted(unknown)}, which are no sizes of the launch")
+        if not any(operand.written for operand in self.operands):
+            raise ValueError("no operand is written")
+
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The operands that must not overlap, by number: each that is written, with every other one."""

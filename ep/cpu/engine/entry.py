@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from typing import Any
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.context import CONTEXT_WORDS
+from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.engine.source import function_of
 from ep.cpu.engine.state import STATE, TYPE_WORDS
@@ -29,6 +29,8 @@ def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = 
     launch: compiled (context, bytes read and written, whether dst is the storage of another operand, sizes and others):
         does the work and returns 0, or has done nothing and returns 1.
     """
+    if len(signature.operands) > MAX_SOURCES + 1:
+        raise ValueError(f"{name} has {len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     fields = None if plan is None else plan_layout(plan, signature)
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
     source = _source(signature, state, fields, numbers)
@@ -60,6 +62,7 @@ _NAMES = {
 
 
 def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str]) -> str:
+    """The compiled check; plan: the layout of the plan with the signature's fields, or None."""
     operands = signature.operands
     buffers = [operand.name for operand in operands]
     arguments = ["state", *(["plan"] if plan else []), *numbers, *buffers]
@@ -75,14 +78,10 @@ def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str])
         name, flags = operand.name, "WRITABLE" if operand.written else "READABLE"
         memory, first = ("plan", plan.types) if operand.data_type is None else ("state", state.num_words)
         dtype = first + TYPE_WORDS * position
-        count = reduce(lambda product, size: f"multiply_sizes({product}, {size})", operand.count)
-        lines += (
-            [f"{name}_count, {name}_size = {count}, load_word({memory}, {dtype + 1})"]
-            if count != f"{name}_count"
-            else [f"{name}_size = load_word({memory}, {dtype + 1})"]
-        )
+        count = reduce(lambda product, size: f"multiply_sizes({product}, {size})", operand.count or ("1",))
         lines += [
-            f"{name} = array_data(word({name}_), ndarray_type, load_word({memory}, {dtype}), {name}_count, {flags})"
+            f"{name}_count, {name}_size = {count}, load_word({memory}, {dtype + 1})",
+            f"{name} = array_data(word({name}_), ndarray_type, load_word({memory}, {dtype}), {name}_count, {flags})",
         ]
     # an array that is as expected has no more elements than memory holds: nothing overflows from here on
     lines += [f"if {_any(f'{name} == 0' for name in buffers)}:", "    return 1"]
@@ -106,5 +105,5 @@ def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str])
     return "\n    ".join([f"def entry({', '.join(f'{argument}_' for argument in arguments)}):", *lines])
 
 
-def _any(conditions: Any) -> str:
+def _any(conditions: Iterable[str]) -> str:
     return " or ".join(conditions) or "False"

@@ -29,7 +29,7 @@ def plan_layout(base: Any, signature: Signature) -> Any:
 class Plan:
     """Words that compiled code reads; making one compiles nothing.
 
-    words: by the layout `fields`.
+    words: by the layout `fields`, the engine's and what the check of a launch reads.
     in_place: whether the walks of all operands agree.
     sizes: those of the signature.
     moves: the plans of the move engine that launches of this one run, which must be linked first.
@@ -37,7 +37,6 @@ class Plan:
 
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
         """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
-        self._signature = signature
         self.fields = base if signature is None else plan_layout(base, signature)
         self.words = np.zeros(self.fields.num_words, np.int64)
         self.address: int = self.words.ctypes.data

@@ -29,8 +29,15 @@ def read(signature, addresses, types, sizes, **options):
 
 def test_counts_are_products_of_sizes():
     assert BATCH_GATHER.counts((2, 3, 5, 7, 11)) == (2 * 3 * 5 * 7, 2 * 11, 2 * 3 * 11 * 7)
-    assert Signature((reads("x", 0),), sizes=()).counts(()) == (1,)
+    assert Signature((writes("x", 0),), sizes=()).counts(()) == (1,)
     assert BATCH_GATHER.counts((2**40, 2**40, 1, 1, 1))[0] == 2**80  # exact, where compiled code stops at 2^63 - 1
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match=r"products of \['cols'\], which are no sizes"):
+        Signature((writes("x", 0, "rows", "cols"),), sizes=("rows",))
+    with pytest.raises(ValueError, match="no operand is written"):
+        Signature((reads("x", 0, "rows"),), sizes=("rows",))
 
 
 def test_data_types_are_news_or_launchs():

@@ -31,7 +31,7 @@ def link(plans: Iterable[MovePlan]) -> None:
 def writer(wanted: RowWriter) -> int:
     """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)."""
     kind, unit, count = wanted
-    name = f"expand.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
+    name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
     return compile_task(name, _MAKERS[kind](unit, count), 8)
 
 

@@ -55,7 +55,7 @@ def _walk(context, begin, end):  # type: ignore[no-untyped-def]
 @cache
 def task() -> int:
     """The address of the task (context, begin, end) that has the plan's writer write units of the walk."""
-    return compile_task("expand.walk", _walk)
+    return compile_task("move.walk", _walk)
 
 
 @jit
