@@ -158,11 +158,12 @@ class PlannedPrimitive(CpuPrimitive):
             self._run(plan.words, *buffers)
 
     def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
-        """Compile ways to write rows that plans may name."""
-        from ep.cpu.engine.move.row_writers import writer
+        """Compile ways to write rows that plans may name, and the walk that calls them."""
+        from ep.cpu.engine.move import row_writers, walk
 
+        walk.task()
         for wanted in writers:
-            writer(wanted)
+            row_writers.writer(wanted)
 
     def _link(self, plan: Plan) -> None:
         """Compile what a plan names."""
