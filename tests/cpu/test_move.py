@@ -14,6 +14,7 @@ from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include import DataType
 from ep.include.primitive import Permute
 from ep.include.primitive.primitive import Request
+from tests.subprocesses import run
 
 T = DataType
 
@@ -62,3 +63,22 @@ def test_permute(rng, data_type):
     square = np.zeros((3, 3), np.float32)
     with pytest.raises(ValueError, match="dst is the memory of src, which this launch cannot work in"):
         primitive.Launch(stream, T.kFloat, 2, (3, 3), square, (1, 0), square)
+
+
+def test_making_a_plan_compiles_nothing():
+    """Nor does it import what would: plans name what must be compiled."""
+    code = """
+import sys
+from ep.common.primitive import signatures
+from ep.common.primitive.expand_shape import as_expand_shape
+from ep.cpu.engine.map.plan import broadcast_plan
+from ep.cpu.engine.move.plan import move_plan
+from ep.include import DataType
+types = (DataType.kFloat,) * 3
+plan = broadcast_plan(signatures.BROADCAST_ELEMENTWISE_BINARY, ((50, 3, 1), (3, 2)), types)
+assert [move.writer.kind for move in plan.moves] == ["each", "repeat_tiny"], plan.moves
+shape = as_expand_shape((5, 1, 4), (5, 3, 4), None, None, 8)
+assert move_plan(signatures.EXPAND, shape.walk(), types[0], shape.counts()).writer == ("each", 16, 3)
+assert not {"numba", "llvmlite"} & sys.modules.keys()
+"""
+    run(code)

@@ -148,13 +148,14 @@ class PlannedPrimitive(CpuPrimitive):
         dims: as Launch may take them, in tuples. sizes: of the signature. make: makes the plan of a launch that writes
         something. types: of the operands, where Launch says any.
         """
-        plan = None
-        if any(self.signature.counts(sizes)[operand] for operand, _ in self.signature.pairs):
-            plan = self._plans.get(dims) or make()
+        plan, counts, made = self._plans.get(dims), self.signature.counts(sizes), None
+        if plan is None and any(counts[operand] for operand, _ in self.signature.pairs):
+            plan = made = make()
         buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
+        if made is not None:  # nothing is compiled for a launch that is refused
+            self._link(made)
+            self._plans.keep(dims, lambda: made)
         if plan is not None:
-            self._link(plan)
-            self._plans.keep(dims, lambda: plan)
             self._run(plan.words, *buffers)
 
     def _compile_writers(self, writers: Iterable[RowWriter]) -> None:

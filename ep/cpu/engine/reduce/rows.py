@@ -14,6 +14,7 @@ from ep.include.data_type import DataType
 
 _LANES: Final = 256
 _LEVELS: Final = 64
+_FEW: Final = 16  # elements that are combined one after the other
 
 _segment_length = jit(segment_length)
 
@@ -60,6 +61,11 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
 
     @jit
     def reduce_block(src, begin, end, lanes):  # type: ignore[no-untyped-def]
+        if end - begin <= _FEW:
+            value = before(number(load(src, begin)))
+            for i in range(begin + 1, end):
+                value = combine(value, before(number(load(src, i))))
+            return value
         width = min(end - begin, _LANES)
         for lane in range(width):
             store_value(lanes, lane, before(number(load(src, begin + lane))))
