@@ -54,7 +54,7 @@ class ExpandImpl(PlannedPrimitive, Expand):
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src, dst):
-            self._launch_dims(stream, (src_dims, dst_dims, src_strides, dst_strides), src, dst)
+            self._launch_dims(stream, dims, src, dst)
 
     def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any, Any], src: Any, dst: Any) -> None:
         """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""

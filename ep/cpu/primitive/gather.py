@@ -27,7 +27,6 @@ class CpuGather(CpuPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.params_type, self.indices_type = request.dtypes or ()
-        self._movers: set[int] = set()
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.engine.move.entry import gather_entry
@@ -39,12 +38,12 @@ class CpuGather(CpuPrimitive):
             self._need_mover(of_class)
 
     def _need_mover(self, of_class: int) -> None:
-        if of_class not in self._movers:
+        place = GATHER_STATE.movers + of_class
+        if not self._words[place]:
             with self._compiling():
                 from ep.cpu.engine.move.gather_rows import mover
 
-                self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
-                self._movers.add(of_class)
+                self._words[place] = mover(self.indices_type, of_class)
 
     def _launch_sizes(self, stream: Stream, sizes: Sequence[Any], params: Any, indices: Any, out: Any) -> None:
         """Check a launch in Python, then do it; sizes: as `as_gather_sizes` takes them."""
