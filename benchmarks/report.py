@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ep.cli import output
+from ep.cli import output, text
 
 Result = dict[str, Any]
 
@@ -101,14 +101,14 @@ def summarise(results: Sequence[Result]) -> None:
     _halves(results)
     _behind(launched)
     for result in results:
-        for name, text in result["wrong"].items():
-            print(f"not timed: {name}, {_name(result)}: {text}")
+        for name, why in result["wrong"].items():
+            print(f"not timed: {name}, {_name(result)}: {why}")
 
 
 def _mean(what: str, results: Sequence[Result]) -> None:
     if results:
         mean = math.exp(statistics.fmean(math.log(result["ratio"]) for result in results))
-        print(f"  {mean:5.2f}  {what} ({output.plural(len(results), 'case')})")
+        print(f"  {mean:5.2f}  {what} ({text.plural(len(results), 'case')})")
 
 
 def _halves(results: Sequence[Result]) -> None:
@@ -127,7 +127,7 @@ def _halves(results: Sequence[Result]) -> None:
             ]
             if logs:
                 mean = math.exp(statistics.fmean(logs))
-                print(f"  {mean:5.2f}  {dtype}'s time / float32's, {group} ({output.plural(len(logs), 'case')})")
+                print(f"  {mean:5.2f}  {dtype}'s time / float32's, {group} ({text.plural(len(logs), 'case')})")
 
 
 def _behind(results: Sequence[Result]) -> None:

@@ -18,7 +18,7 @@ from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrim
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 from ep.bench.timing import interleaved
-from ep.cli import output
+from ep.cli import output, text
 from ep.cli.names import factory_of
 
 _PROCESSES: Final = 5
@@ -162,4 +162,4 @@ def show(found: Mapping[str, Any]) -> None:
         print(f"{name}: " + ", ".join(f"{who} {taken * 1e6:.2f} us" for who, taken in times.items()))
     if found["peak_bytes_beyond_buffers"]:
         print("\npeak memory of a launch of 2^24 elements beyond its buffers:")
-        output.facts({name: output.megabytes(size) for name, size in found["peak_bytes_beyond_buffers"].items()})
+        output.facts({name: text.megabytes(size) for name, size in found["peak_bytes_beyond_buffers"].items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
+from ep import source_files as source_files  # first: what it says of a file is older than the file's import
 from ep.include import (
     ActiveDeviceGuard,
     AllocationOptions,
@@ -13,6 +14,7 @@ from ep.include import (
     DeviceType,
     DeviceUnavailableError,
     DuplicateRegistrationError,
+    EnvironmentVariableError,
     UnsupportedPrimitiveError,
 )
 from ep.include.primitive import BinaryOp, BlasTransposeType, MemcpyKind, NewPrimitive, RequirePrimitive, UnaryOp
@@ -28,6 +30,7 @@ __all__ = [
     "DeviceType",
     "DeviceUnavailableError",
     "DuplicateRegistrationError",
+    "EnvironmentVariableError",
     "MemcpyKind",
     "NewPrimitive",
     "RequirePrimitive",

@@ -15,35 +15,17 @@ from tools.generated import ROOT, update
 _DTYPES: Final = ("float32", "float64")
 _NAMES: Final = ("ep", "numpy", "torch")
 _TITLES: Final = {"ep": "ep", "numpy": "NumPy", "torch": "PyTorch"}
-_README_OPS: Final = (
-    *("kExp", "kExp2", "kExpm1", "kLog", "kLog2", "kLog10", "kLog1p", "kSin", "kCos", "kTan", "kTanh", "kSigmoid"),
-    *("kErf", "kErfc", "kGelu", "kFastGelu", "kSilu", "kMish", "kSoftPlus", "kAtan", "kSinh", "kAsinh"),
-)
 
 
 def parts() -> list[tuple[str, str, str]]:
     """(file, name of the part, text) of each table."""
     measured = {dtype: _read(dtype) for dtype in _DTYPES}
-    return [
-        ("README.md", "accuracy table", _largest(measured)),
-        *(("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES),
-    ]
+    return [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
 
 
 def _read(dtype: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/accuracy-{dtype}.json").read_text())
     return document
-
-
-def _largest(measured: dict[str, dict[str, Any]]) -> str:
-    """The largest errors, both types beside each other, for the README's ops."""
-    by_op = {dtype: {result["op"]: result for result in measured[dtype]["results"]} for dtype in _DTYPES}
-    columns = ["op", *(f"{dtype}: {_TITLES[name]}" for dtype in _DTYPES for name in _NAMES)]
-    rows = [
-        [op, *(_figure(by_op[dtype][op], name, "maximum") for dtype in _DTYPES for name in _NAMES)]
-        for op in _README_OPS
-    ]
-    return f"{_about(measured['float64'])}\n\n{_markdown(columns, rows)}"
 
 
 def _whole(document: dict[str, Any]) -> str:

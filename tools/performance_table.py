@@ -1,4 +1,4 @@
-"""Writes what was measured into docs/performance.md and README.md: `python -m tools.performance_table`.
+"""Writes what was measured into the documents: `python -m tools.performance_table`.
 
 It reads benchmarks/results/cpu.json, which `python -m benchmarks --json` wrote. With `--check` it only looks.
 """
@@ -12,12 +12,13 @@ import statistics
 from typing import Any, Final
 
 from benchmarks import report
-from ep.cli import output
+from ep.cli import text
 from tools.generated import ROOT, update
 
 Result = dict[str, Any]
 
 _FILE: Final = "docs/performance.md"
+_CASES_FILE: Final = "benchmarks/results/cpu.md"
 _DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _MEMORY_CASES: Final = (
     ("unary", ("relu",)),
@@ -40,7 +41,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
         (_FILE, "start-up", _startup(document)),
-        (_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
+        (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
     ]
 
 
@@ -52,7 +53,7 @@ def _machine(document: dict[str, Any], most_runs: int) -> str:
     return (
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"copy of 128 MiB: {copy}; a case in up to {output.plural(most_runs, 'run')}, {document['date'][:10]}."
+        f"copy of 128 MiB: {copy}; a case in up to {text.plural(most_runs, 'run')}, {document['date'][:10]}."
     )
 
 
@@ -62,7 +63,7 @@ def _speed(document: dict[str, Any], results: list[Result]) -> str:
     mean = statistics.geometric_mean(ratios)
     return (
         f"From {report.FROM:,} elements on, in float32, the time of the best of {len(document['peers'])} libraries is "
-        f"{mean:.2f} times ours: the geometric\nmean of {output.plural(len(ratios), 'case')} on a machine with "
+        f"{mean:.2f} times ours: the geometric\nmean of {text.plural(len(ratios), 'case')} on a machine with "
         f"{document['threads']} threads."
     )
 
@@ -110,7 +111,7 @@ def _startup(document: dict[str, Any]) -> str:
     for what, times in found["one_element"].items():
         lines.append(f"| {what} | {', '.join(f'{who} {taken * 1e6:.2f} us' for who, taken in times.items())} |")
     for what, size in found["peak_bytes_beyond_buffers"].items():
-        lines.append(f"| memory beyond the buffers, {what} | {output.megabytes(size)} |")
+        lines.append(f"| memory beyond the buffers, {what} | {text.megabytes(size)} |")
     return "\n".join(lines)
 
 

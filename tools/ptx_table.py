@@ -16,7 +16,9 @@ from itertools import product
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
 from ep.cuda.access import Access, Variant
 from ep.cuda.arithmetic import COMPUTE_BOUND
-from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather, indices
+from ep.cuda.engine.functor import functor_of
+from ep.cuda.engine.map import kernel
+from ep.cuda.kernels import compiler, expand, gather, indices
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
 from ep.include import DataType
 from ep.include.number_kind import INTEGERS
@@ -36,14 +38,15 @@ _BINARY_SAMPLES = (
 def kernels() -> Iterator[compiler.Kernel]:
     """Every kernel that launches can ask for; of binary keys, every variant of a few and the usual one of all."""
     for key in sorted(ELEMENTWISE_UNARY, key=str):
-        yield elementwise_unary.kernel(key.op, *key.dtypes)  # type: ignore[arg-type]
+        elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
+        yield kernel(functor_of(key.op, *key.dtypes), Variant(elements, (Access.SAME,)))  # type: ignore[arg-type]
     for key in sorted(BROADCAST_ELEMENTWISE_BINARY, key=str):
         elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
-        usual = Variant(elements, Access.SAME, Access.SAME, 1, 32)
-        yield broadcast_elementwise_binary.kernel(key.op, *key.dtypes, usual)  # type: ignore[arg-type]
+        usual = Variant(elements, (Access.SAME, Access.SAME))
+        yield kernel(functor_of(key.op, *key.dtypes), usual)  # type: ignore[arg-type]
     for op, src_type, dst_type in _BINARY_SAMPLES:
         for variant in _variants(pack_elements(src_type, dst_type)):
-            yield broadcast_elementwise_binary.kernel(op, src_type, dst_type, variant)
+            yield kernel(functor_of(op, src_type, dst_type), variant)
     for indices_type, unit, bits, one_unit, one_group in product(
         INTEGERS, _UNITS, (32, 64), (True, False), (True, False)
     ):
@@ -57,18 +60,18 @@ def kernels() -> Iterator[compiler.Kernel]:
 def _variants(elements: int) -> Iterator[Variant]:
     constant = (Access.SAME, Access.NUMBER, Access.SINGLE)
     for pair in product(constant, repeat=2):
-        yield Variant(elements, *pair, 1, 32)
+        yield Variant(elements, pair)
     walked = (Access.PACK, Access.SPREAD)
     for num_axes, bits in product((2, 3, 8), (32, 64)):
         for pair in (*product(walked, repeat=2), *product(walked, constant), *product(constant, walked)):
-            yield Variant(elements, *pair, num_axes, bits)
+            yield Variant(elements, pair, num_axes, bits)
         for pair in (
             (Access.EACH, Access.EACH),
             *product((Access.EACH,), constant),
             *product(constant, (Access.EACH,)),
         ):
             for size in {1, elements}:
-                yield Variant(size, *pair, num_axes, bits)
+                yield Variant(size, pair, num_axes, bits)
 
 
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:

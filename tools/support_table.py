@@ -1,29 +1,42 @@
-"""Writes the support table of the README from the registry: `python -m tools.support_table`, or with `--check`."""
+"""Writes the support tables from the registry: `python -m tools.support_table`, or with `--check`.
+
+docs/support.md has every op and its data types, the README the numbers of ops and keys.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Final
 
-from ep.include import DataType
-from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
+from ep.cli.data_types import in_groups, in_words
 from ep.include.primitive import Entry, registered
 from tools.generated import update
 
 NAME: Final = "support table"
-_GROUPS = (
-    ("all 16 types", ALL),
-    ("bool", BOOL),
-    ("char", CHAR),
-    ("8 integer types", INTEGERS),
-    ("4 floating types", FLOATS),
-    ("2 complex types", COMPLEXES),
-)
 
 
-def table() -> str:
-    """The table, as Markdown: ops with the same data types share a row, and each device has a column."""
+def parts() -> list[tuple[str, str, str]]:
+    """(file, name of the part, text) of each table."""
+    return [("README.md", NAME, _short()), ("docs/support.md", NAME, _long())]
+
+
+def _short() -> str:
+    """A row for each primitive: the ops it has, and how many keys each device registers."""
+    devices = sorted({entry.device_type.tag for entry in registered()})
+    found: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    for entry in registered():
+        found[entry.interface.__name__][entry.device_type.tag].append(entry)
+    lines = [f"| primitive | ops | {' | '.join(f'keys on {device}' for device in devices)} |"]
+    lines.append("|---|--:" + "|--:" * len(devices) + "|")
+    for primitive, by_device in found.items():
+        num_ops = len({entry.op for entries in by_device.values() for entry in entries if entry.op})
+        counts = (str(len(by_device[device])) for device in devices)
+        lines.append(f"| {primitive} | {num_ops or ''} | {' | '.join(counts)} |")
+    return "\n".join(lines)
+
+
+def _long() -> str:
+    """Every op: those with the same data types share a row, and devices with the same rows a column."""
     devices = sorted({entry.device_type.tag for entry in registered()})
     by_op: dict[tuple[str, str], dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in registered():
@@ -31,37 +44,25 @@ def table() -> str:
     rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (primitive, op), entries in by_op.items():
         rows[primitive, tuple(_types(entries[device]) for device in devices)].append(op)
-    lines = [f"| primitive | ops | {' | '.join(devices)} |", "|---" * (2 + len(devices)) + "|"]
-    for (primitive, types), ops in rows.items():
-        lines.append(f"| {primitive} | {', '.join(ops)} | {' | '.join(types)} |")
+    columns: dict[tuple[str, ...], list[str]] = defaultdict(list)  # the devices, by what they support
+    for position, device in enumerate(devices):
+        columns[tuple(types[position] for _, types in rows)].append(device)
+    lines = [f"| primitive | ops | {' | '.join(map(', '.join, columns.values()))} |", "|---" * (2 + len(columns)) + "|"]
+    for ((primitive, _), ops), *cells in zip(rows.items(), *columns, strict=True):
+        lines.append(f"| {primitive} | {', '.join(ops)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _types(entries: list[Entry]) -> str:
-    """The data types of entries in words: `8 integer types → bool`, `all 16 types by 8 integer types`."""
-    combinations = {entry.dtypes for entry in entries}
-    if not combinations:
+    """The data types of the entries of an op on a device: `8 integer types → bool`."""
+    if not entries:
         return "-"
-    firsts, lasts = ({types[end] for types in combinations} for end in (0, -1))
-    if all(types[0] is types[-1] for types in combinations):
-        return _in_words(firsts)
-    if len(combinations) != len(firsts) * len(lasts):
-        raise ValueError(f"the data types of {entries[0]} have no short form yet")
-    return f"{_in_words(firsts)} {'→' if entries[0].op else 'by'} {_in_words(lasts)}"
-
-
-def _in_words(types: Iterable[DataType]) -> str:
-    remaining, words = set(types), []
-    for name, group in _GROUPS:
-        if remaining.issuperset(group):
-            words.append(name)
-            remaining -= set(group)
-    return ", ".join([*words, *(member.name for member in DataType if member in remaining)])
+    return in_words(entries[0].interface, [entry.dtypes for entry in entries], in_groups).replace("->", "→")
 
 
 def main() -> int:
-    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
-    return update("README.md", NAME, table(), "tools.support_table")
+    """Rewrite the tables, or with `--check` say whether they are up to date; return the exit code."""
+    return max(update(file, name, text, "tools.support_table") for file, name, text in parts())
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from ep import DeviceType, UnaryOp
 from ep.cli import output
 from ep.include.data_type import as_data_type
 from ep.include.primitive import ElementwiseUnary, registered
-from tests import tolerances
+from ep.testing import tolerances
 
 
 def rounding_ops(dtype: np.dtype[Any], device_type: DeviceType) -> list[UnaryOp]:

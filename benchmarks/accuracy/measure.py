@@ -16,10 +16,10 @@ from ep import DeviceType, UnaryOp
 from ep.include.data_type import as_data_type
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
-from tests import tolerances
-from tests.device import DeviceUnderTest
-from tests.references.unary import exact
-from tests.ulps import errors_in_ulps
+from ep.testing import tolerances
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.references.unary import exact
+from ep.testing.ulps import errors_in_ulps
 
 SLOW_SAMPLES: Final = 2**12
 """The most arguments of an op whose reference is computed number by number."""

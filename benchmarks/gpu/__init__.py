@@ -4,7 +4,7 @@
     python -m benchmarks.gpu --no-tests --only gather,expand --sizes 2^24,2^28 --dtypes float32 --table
 
 What it needs: `pip install -e ".[test]"`, and PyTorch and CuPy (`cupy-cuda13x`) in the same environment, as far as
-they are to be compared with. The parts, each within its share of `--minutes`: `pytest tests --device cuda` in a process
+they are to be compared with. The parts, each within its share of `--minutes`: `pytest --ep-device cuda` in a process
 of its own; the bandwidth of the device's own copy of 1 GiB; what a launch costs in Python, and in a CUDA graph; the
 cases of the CPU benchmark, of 2^10 to 2^28 elements. It prints as it goes and writes its file every few seconds, so one
 that is stopped early, by a signal too, has what it had measured until then; what it had not is listed.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from benchmarks import report as all_cases
 from benchmarks.gpu.kinds import AT_COPY_SPEED
-from ep.cli import output
+from ep.cli import output, text
 
 Result = dict[str, Any]
 
@@ -185,9 +185,9 @@ def _wrong(results: Sequence[Result]) -> None:
     _lines([f"{_name(result)}: {result['wrong']['ep']}" for result in ours])
     found: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
-        for name, text in result["wrong"].items():
+        for name, said in result["wrong"].items():
             if name != "ep":
-                why = "differs from ep" if text.startswith("differs") else text
+                why = "differs from ep" if said.startswith("differs") else said
                 found.setdefault((name, result["dtype"], why), []).append(result)
     print(f"\ncases that were not timed with a peer: {sum(map(len, found.values()))}")
     _lines(
@@ -202,7 +202,7 @@ def _missing(document: dict[str, Any]) -> None:
         groups.setdefault((entry["dtype"], entry["why"]), []).append(entry)
     for (dtype, why), entries in groups.items():
         sizes = ", ".join(_power(size) for size in sorted({entry["size"] for entry in entries}))
-        lines.append(f"{output.plural(sum(entry['cases'] for entry in entries), 'case')}, {dtype}, {sizes}: {why}")
+        lines.append(f"{text.plural(sum(entry['cases'] for entry in entries), 'case')}, {dtype}, {sizes}: {why}")
     lines += [f"FAILED {entry['what']}: {entry['error']}" for entry in document["failed"]]
     print(f"\nnot measured: {len(lines)}")
     _lines(lines)

@@ -22,7 +22,7 @@ from benchmarks.gpu.plan import Planned, planned
 from benchmarks.gpu.scale import GPU, SIMULATOR
 from benchmarks.gpu.timing import EventClock
 from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
-from ep.cli import output
+from ep.cli import text
 from ep.include.errors import UnsupportedPrimitiveError
 
 _TESTS: Final = 0.4
@@ -164,7 +164,7 @@ def _measure(entry: Planned, bench: Bench, document: dict[str, Any]) -> bool:
 
 def _summarise(entry: Planned, document: dict[str, Any], budget: Budget) -> None:
     results = [result for result in document["results"] if result.items() >= _about(entry).items()]
-    parts = [f"{_group(entry)}: {output.plural(len(results), 'case')}"]
+    parts = [f"{_group(entry)}: {text.plural(len(results), 'case')}"]
     for name, value in (("of the best peer", "ratio"), ("of the copy", "share_of_copy")):
         mean = report.geometric_mean(r[value] for r in results if r[value])
         if mean is not None:

@@ -19,19 +19,19 @@ _LAST_LINES: Final = 25
 _GRACE: Final = 10.0
 """Seconds for pytest to print what it found when it is interrupted."""
 _MOST_WORKERS: Final = 8
-_FIRST: Final = ("cuda", "primitive", "ops")
+_FIRST: Final = ("tests/cuda", "ep/testing/device_layer", "ep/testing/primitive", "tests/ops")
 """What needs the device most, should the time not be enough for all."""
 
 
 def command() -> list[str]:
-    """`pytest tests --device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
-    tests = _ROOT / "tests"
-    there = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py")}
-    ordered = sorted(there, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    """`pytest --ep-device cuda`; on several processors where pytest-xdist is there: most of it is compilation."""
+    folders = (_ROOT / "tests", _ROOT / "ep" / "testing")
+    there = {folder / path.relative_to(folder).parts[0] for folder in folders for path in folder.rglob("test_*.py")}
+    names = (path.relative_to(_ROOT).as_posix() for path in there)
+    paths = sorted(names, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     workers = min(os.cpu_count() or 1, _MOST_WORKERS)
     parallel = ["-n", str(workers)] if workers > 1 and find_spec("xdist") else []
-    paths = [f"tests/{name}" for name in ordered]
-    return [sys.executable, "-m", "pytest", *paths, "--device", "cuda", "-q", *parallel]
+    return [sys.executable, "-m", "pytest", *paths, "--ep-device", "cuda", "-q", *parallel]
 
 
 def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:

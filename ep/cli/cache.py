@@ -6,20 +6,23 @@ is, 'clear' removes all of it. EP_CACHE_DIR puts the cache elsewhere.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from ep.cli import cpu, cuda, output
+from ep.cli import cpu, kernel_caches, output, text
 from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import Failures, warm
+from ep.common import environment
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.primitive import Entry
 
 _MOST_FAILURES_SHOWN = 20
+_MOST_JOBS = 1024
 
 
 def add_arguments(parser: Parser) -> None:
@@ -43,14 +46,16 @@ def run(arguments: Namespace) -> int:
 
 
 def _info(arguments: Namespace) -> int:
-    state, (files, size) = cpu.cache_state(), cuda.cache_usage()
-    leftovers = output.plural(state.leftover_folders, "folder")
+    state = kernel_caches.state()
+    if state.why_unusable:
+        output.facts({"folder": str(state.folder or "unknown"), "kernels": f"unknown: {state.why_unusable}"})
+        return 1
     output.facts(
         {
             "folder": str(state.folder),
-            "kernels": f"{output.plural(state.files, 'file')}, {output.megabytes(state.size)}",
-            "for CUDA": f"{output.plural(files, 'file')}, {output.megabytes(size)}" if files else "none",
-            "other versions": f"{leftovers}, {output.megabytes(state.leftover_size)}"
+            "kernels": _amount(state.files, "file", state.size),
+            "for CUDA": _amount(state.cuda_files, "file", state.cuda_size) if state.cuda_files else "none",
+            "other versions": _amount(state.leftover_folders, "folder", state.leftover_size)
             if state.leftover_folders
             else "none",
         }
@@ -58,38 +63,53 @@ def _info(arguments: Namespace) -> int:
     return 0
 
 
+def _amount(number: int, noun: str, size: int) -> str:
+    return f"{text.plural(number, noun)}, {text.megabytes(size)}"
+
+
 def _clear(arguments: Namespace) -> int:
-    state, (cuda_files, _) = cpu.cache_state(), cuda.cache_usage()
+    state = _usable()
     try:
-        freed = cpu.clear_cache() + cuda.clear_cache()
+        freed = kernel_caches.clear()
     except OSError as error:
         raise CommandError(f"the cache cannot be cleared: {error}") from error
-    others = (
-        f" and {output.plural(state.leftover_folders, 'folder')} of other versions" if state.leftover_folders else ""
-    )
-    others += f" and {output.plural(cuda_files, 'file')} for CUDA" if cuda_files else ""
-    removed = f"{output.plural(state.files, 'file')}{others} from {state.folder.parent}"
-    print(f"removed {removed}: {output.megabytes(freed)} freed")
+    others = f" and {text.plural(state.leftover_folders, 'folder')} of other versions" if state.leftover_folders else ""
+    others += f" and {text.plural(state.cuda_files, 'file')} for CUDA" if state.cuda_files else ""
+    removed = f"{text.plural(state.files, 'file')}{others} from {state.folder.parent}"
+    print(f"removed {removed}: {text.megabytes(freed)} freed")
     return 0
+
+
+def _usable() -> kernel_caches.CacheState:
+    state = kernel_caches.state()
+    if state.why_unusable:
+        raise CommandError(f"the cache cannot be used: {state.why_unusable}")
+    return state
 
 
 def _warm(arguments: Namespace) -> int:
     """Compile ahead what the first Launch would compile, with all processors; what is there already is only read."""
-    entries = [entry for entry in chosen(arguments) if DeviceManagerRegistry.GetDeviceCount(entry.device_type) > 0]
+    environment.check_all()  # else each process would fail on it, key by key
+    fitting = chosen(arguments)
+    if not fitting:
+        return 1
+    entries = [entry for entry in fitting if DeviceManagerRegistry.GetDeviceCount(entry.device_type) > 0]
     if not entries:
-        return 0
-    before, start = cpu.cache_state(), time.perf_counter()
-    print(f"preparing {output.plural(len(entries), 'key')} with {output.plural(arguments.jobs, 'process')}", flush=True)
+        absent = text.listed(list(dict.fromkeys(entry.device_type.tag for entry in fitting)))
+        raise CommandError(f"nothing was compiled: there is no {absent} device; 'ep devices' says why")
+    before, start = _usable(), time.perf_counter()
+    print(f"preparing {text.plural(len(entries), 'key')} with {text.plural(arguments.jobs, 'process')}", flush=True)
     try:
         failures = _run_with_progress(entries, arguments.jobs)
     except BrokenProcessPool as error:
         raise CommandError(f"a process that compiled kernels died: {error}") from error
     for key, error_text in failures[:_MOST_FAILURES_SHOWN]:
         print(f"{arguments.prog}: {key}: {error_text}", file=sys.stderr)
-    after = cpu.cache_state()
-    new = output.plural(after.files - before.files, "new kernel")
+    after = kernel_caches.state()
+    new = text.plural(after.files + after.cuda_files - before.files - before.cuda_files, "new kernel")
     outcome = f"{len(entries) - len(failures):,} ready, {len(failures):,} failed"
-    print(f"{outcome}, in {time.perf_counter() - start:.1f} s: {new}, {output.megabytes(after.size)} in {after.folder}")
+    there = f"{text.megabytes(after.size + after.cuda_size)} in {after.folder.parent}"
+    print(f"{outcome}, in {text.duration(time.perf_counter() - start)}: {new}, {there}")
     return 1 if failures else 0
 
 
@@ -102,7 +122,7 @@ def _run_with_progress(entries: Sequence[Entry], jobs: int) -> Failures:
     return failures
 
 
-def _jobs(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} must be a number of processes, at least 1")
-    return int(text)
+def _jobs(given: str) -> int:
+    if not (re.fullmatch("[0-9]{1,4}", given) and 1 <= int(given) <= _MOST_JOBS):
+        raise ArgumentTypeError(f"{given!r} must be a number of processes from 1 to {_MOST_JOBS}, in digits alone")
+    return int(given)

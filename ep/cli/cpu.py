@@ -1,49 +1,14 @@
-"""What the commands ask of the CPU beyond what all devices have: its threads, and the kernel cache."""
+"""What the commands ask of the CPU beyond what all devices have: its name, and its threads."""
 
 from __future__ import annotations
 
-import os
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 
-from ep.cpu import kernel_cache
+from ep.common.compiling import compiling
+from ep.common.environment import CPU_NUM_THREADS
 from ep.cpu.device import available_threads as available_threads
 from ep.include.device import Device
-
-
-@dataclass(frozen=True)
-class CacheState:
-    """The folder of this version's kernels, what is in it, and what other versions left beside it."""
-
-    folder: Path
-    files: int
-    size: int
-    leftover_folders: int
-    leftover_size: int
-
-
-def cache_state() -> CacheState:
-    """Look at the kernel cache."""
-    folder = kernel_cache.kernel_folder()
-    leftovers = [kernel_cache.usage(other)[1] for other in kernel_cache.kernel_folders() if other != folder]
-    return CacheState(folder, *kernel_cache.usage(folder), len(leftovers), sum(leftovers))
-
-
-def clear_cache() -> int:
-    """Remove all kernels, of other versions too; return the bytes that freed."""
-    return kernel_cache.clear()
-
-
-def why_cache_is_unwritable() -> str | None:
-    """Why kernels cannot be kept between processes; None where they can."""
-    name = f"ep-doctor.{os.getpid()}"
-    try:
-        kernel_cache.write(name, b"")
-        (kernel_cache.kernel_folder() / name).unlink()
-    except OSError as error:
-        return str(error)
-    return None
 
 
 def processor() -> str:
@@ -58,13 +23,18 @@ def processor() -> str:
 
 def why_threads() -> str:
     """Where the number of threads comes from."""
-    if os.environ.get("EP_CPU_NUM_THREADS"):
-        return "from EP_CPU_NUM_THREADS"
-    return f"all of the {available_threads()} processors that this process may use; EP_CPU_NUM_THREADS changes it"
+    variable = CPU_NUM_THREADS.name
+    if CPU_NUM_THREADS.text():
+        return f"from {variable}"
+    return f"all of the {available_threads()} processors that this process may use; {variable} changes it"
 
 
 def start_threads(device: Device) -> None:
     """Start the threads that share the work of launches."""
-    from ep.cpu.kernels import runtime
 
-    runtime.start(device)  # type: ignore[arg-type]
+    def start() -> None:
+        from ep.cpu.kernels import runtime
+
+        runtime.start(device)  # type: ignore[arg-type]
+
+    compiling("what all launches share", "cpu", start)

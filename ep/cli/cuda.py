@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ep.common.kernel_cache import usage
+from ep.common.environment import NUMBA_ENABLE_CUDASIM
 from ep.cuda.device import CudaDevice
-from ep.cuda.driver import SIMULATOR_VARIABLE, driver
-from ep.cuda.kernel_cache import CACHE
+from ep.cuda.driver import driver
 from ep.cuda.packages import version_of
 from ep.include.device import Device
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
-
-
-def cache_usage() -> tuple[int, int]:
-    """The number of CUDA's kernels on disk, those of other versions too, and their bytes."""
-    files, sizes = zip(*map(usage, CACHE.folders()), strict=True) if CACHE.folders() else ((), ())
-    return sum(files), sum(sizes)
-
-
-def clear_cache() -> int:
-    """Remove CUDA's kernels, of other versions too; return the bytes that freed."""
-    return CACHE.clear()
 
 
 def versions() -> str | None:
@@ -55,7 +43,7 @@ def details(device: Device) -> str | None:
     properties, memory = device.properties, device.memory_figures()
     said = [properties.name, f"compute capability {'.'.join(map(str, properties.compute_capability))}"]
     if device.simulated:
-        return ", ".join((*said, f"in place of a GPU since {SIMULATOR_VARIABLE} is set"))
+        return ", ".join((*said, f"in place of a GPU since {NUMBA_ENABLE_CUDASIM.name} is set"))
     said.append(f"{properties.multiprocessors} multiprocessors")
     said.append(f"{memory['free'] / 2**30:.1f} of {memory['total'] / 2**30:.1f} GiB free")
     said.append(f"the driver supports CUDA {'.'.join(map(str, driver().version()))}")

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 
 from ep.bench.cases import Case, batch_gather, binary, expand, gather, numpy_fast_gelu, numpy_relu, unary
-from ep.bench.trial import set_up
-from ep.cli import names, output, present
-from ep.cli.parser import Parser
-from ep.include.device import Device
-from ep.include.primitive import BinaryOp, UnaryOp, registered
+from ep.bench.trial import Trial
+from ep.cli import names, output, present, text
+from ep.cli.coverage import Coverage, why_nothing_ran
+from ep.cli.parser import CommandError, Parser
+from ep.include.primitive import BinaryOp, UnaryOp
 
 _SECONDS: Final = 0.3
-_COLUMNS: Final = ("what", "primitive", "ep ms", "NumPy ms", "GB/s", "check")
+_COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
 
 _TOKENS, _HIDDEN = 16_384, 768
 
@@ -42,41 +42,55 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the demo; 1 where a result is wrong."""
-    print("Each primitive runs on data as large as real work has; every result is compared with NumPy's.")
-    print("The first run compiles what it needs and keeps it on disk, so that later runs start at once.", flush=True)
-    verdicts = [_run_on(device) for device in present.devices(arguments.device)]
-    if all(verdicts):
-        print("All results agree with NumPy's. Next: 'ep list' shows everything there is, 'ep bench' times it.")
-        return 0
-    print("Some results differ from NumPy's: see the rows marked 'fail'.")
-    return 1
-
-
-def _run_on(device: Device) -> bool:
-    implemented = {entry.interface for entry in registered(device.device_type())}
-    cases = [case for case in demo_cases() if case.primitive in implemented]
-    start = time.perf_counter()
-    prepared, rows, right = 0.0, [], True
-    for case in cases:
-        with output.status(case.name):
-            trial = set_up(case, device, names.factory_of(case.primitive))
-            times = trial.time(_SECONDS)
-        prepared += trial.prepare_seconds
-        right &= trial.is_right
-        rows.append(
-            (
-                case.name,
-                names.short_name(case.primitive),
-                f"{times['ep'].median * 1e3:.3f}",
-                f"{times['numpy'].median * 1e3:.3f}",
-                f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",
-                "ok" if trial.is_right else "fail",
-            )
-        )
-    ran = time.perf_counter() - start - prepared
-    print(f"\n{present.label(device)}: compiled or loaded the kernels in {prepared:.1f} s, then ran for {ran:.1f} s.")
-    print("Times are medians, on a GPU its own; GB/s counts the bytes that have to be read and written.\n")
-    output.table(_COLUMNS, rows, right=_COLUMNS[2:5])
+    """Run the demo; 1 where a result is wrong, or nothing was run."""
+    output.paragraph("Each primitive runs on data as large as real work has; every result is compared with NumPy's.")
+    output.paragraph("The first run compiles what it needs and keeps it on disk, so that later runs start at once.")
+    coverages = [Coverage(device, demo_cases()) for device in present.devices(arguments.device)]
+    verdicts = [_run(coverage) for coverage in coverages]
+    if why := why_nothing_ran(coverages):
+        raise CommandError(why)
     print()
-    return right
+    if not all(verdicts):
+        output.paragraph("Not all results agree with NumPy's: see what is marked 'fail'.")
+        return 1
+    output.paragraph(
+        "All results agree with NumPy's. Next: 'ep list' shows everything there is, 'ep bench' times it, 'ep run' "
+        "computes on your own .npy files."
+    )
+    return 0
+
+
+def _run(coverage: Coverage) -> bool:
+    """Run and print what the device has primitives for; whether all of it is right."""
+    start = time.perf_counter()
+    measured = coverage.run(_measure)
+    prepared = sum(seconds for _, seconds, _ in measured)
+    ran = time.perf_counter() - start - prepared
+    if measured:
+        print()
+        output.paragraph(
+            f"{coverage.label}: compiled or loaded the kernels in {text.duration(prepared)}, then ran "
+            f"for {text.duration(ran)}."
+        )
+        output.paragraph("Times are medians, on a GPU its own; GB/s counts the bytes that have to be read and written.")
+        print()
+        output.table(_COLUMNS, [row for row, _, _ in measured], right=_COLUMNS[2:5])
+    if left_out := coverage.in_words():
+        print()
+        output.paragraph(f"{left_out}.")
+    for failure in coverage.failures:
+        print(f"fail: {failure}")
+    return all(right for _, _, right in measured) and not coverage.failures
+
+
+def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
+    """The row of a case, the seconds that preparing it took, and whether it is right."""
+    times = trial.time(_SECONDS)
+    row = (
+        case.name,
+        names.short_name(case.primitive),
+        *text.times(times["ep"].median, times["numpy"].median),
+        f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",
+        "ok" if trial.is_right else "fail",
+    )
+    return row, trial.prepare_seconds, trial.is_right

@@ -9,7 +9,7 @@ from ep.cli import cuda, output, present
 from ep.cli.parser import Parser
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.device_type import DeviceType
-from ep.include.errors import DeviceUnavailableError
+from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,8 +38,10 @@ def _describe(device_type: DeviceType) -> dict[str, Any]:
     why = None
     try:
         found = present.devices_of(device_type)
-    except DeviceUnavailableError as error:
+    except (DeviceUnavailableError, EnvironmentVariableError) as error:
         found, why = [], str(error)
+    except Exception as error:  # whatever another package's device raises must not hide the others
+        found, why = [], present.one_line(error)
     return {
         "device_type": device_type.name,
         "tag": device_type.tag,

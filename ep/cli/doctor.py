@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ep.bench.cases import bench_cases
-from ep.bench.trial import set_up
-from ep.cli import cpu, cuda, names, output, present
+from ep.cli import cpu, cuda, kernel_caches, output, present, text
+from ep.cli.coverage import Coverage
 from ep.cli.parser import Parser
+from ep.common.environment import VARIABLES
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.errors import DeviceUnavailableError
-from ep.include.primitive import registered
+from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
@@ -40,10 +40,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print what was found; 1 where something fails."""
-    findings: list[Finding] = []
-    with output.status("looking at the installation; compiling a kernel may take some seconds"):
-        for part in (_versions, _cpu, _cache, _devices):
-            findings += part()
+    findings = [finding for part in (_versions, _environment, _cpu, _cache, _devices) for finding in part()]
     output.table(("what", "verdict", "details"), findings)
     failed = [finding.what for finding in findings if finding.verdict == "fail"]
     print(f"\nThese fail: {', '.join(failed)}." if failed else "\nNothing fails.")
@@ -67,23 +64,41 @@ def _version(package: str) -> str | None:
         return None
 
 
+def _environment() -> Iterator[Finding]:
+    for variable in VARIABLES:
+        given = variable.text()
+        try:
+            variable.value()
+        except EnvironmentVariableError as error:
+            yield Finding(variable.name, "fail", str(error))
+            continue
+        if given is None:
+            yield Finding(variable.name, "", "not set")
+        else:
+            yield Finding(variable.name, "pass", f"set to {given!r}: {variable.meaning}")
+
+
 def _cpu() -> Iterator[Finding]:
     yield Finding("processor", "", cpu.processor())
     try:
         (device,) = present.devices_of(DeviceType.kCPU)
-        cpu.start_threads(device)
+        with output.status("starting the threads"):
+            cpu.start_threads(device)
         yield Finding("threads", "pass", f"{device.GetNumThreads()}: {cpu.why_threads()}")  # type: ignore[attr-defined]
     except Exception as error:  # whatever is broken here is a finding, not the end of the report
-        yield Finding("threads", "fail", _one_line(error))
+        yield Finding("threads", "fail", present.one_line(error))
 
 
 def _cache() -> Iterator[Finding]:
-    state = cpu.cache_state()
-    why = cpu.why_cache_is_unwritable()
-    details = f"{output.plural(state.files, 'kernel')}, {output.megabytes(state.size)}, in {state.folder}"
+    state = kernel_caches.state()
+    if state.why_unusable:
+        yield Finding("cache", "fail", f"{state.why_unusable}; kernels are compiled anew in each process")
+        return
+    why = kernel_caches.why_unwritable()
+    details = f"{text.plural(state.files, 'kernel')}, {text.megabytes(state.size)}, in {state.folder}"
     yield Finding("cache", "fail" if why else "pass", f"cannot be written: {why}" if why else details)
     if state.leftover_folders:
-        leftovers = f"{output.plural(state.leftover_folders, 'folder')}, {output.megabytes(state.leftover_size)}"
+        leftovers = f"{text.plural(state.leftover_folders, 'folder')}, {text.megabytes(state.leftover_size)}"
         yield Finding("cache leftovers", "", f"{leftovers} of other versions; 'ep cache clear' removes all kernels")
 
 
@@ -98,31 +113,32 @@ def _devices() -> Iterator[Finding]:
         except DeviceUnavailableError as error:
             yield Finding(device_type.tag, "", f"not available: {error}")
             continue
+        except Exception as error:  # a device that cannot be made
+            yield Finding(device_type.tag, "fail", present.one_line(error))
+            continue
         for device in found:
             try:
                 if details := cuda.details(device):
                     yield Finding(present.label(device), "", details)
             except Exception as error:  # a GPU that is there but cannot be used
-                yield Finding(present.label(device), "fail", _one_line(error))
+                yield Finding(present.label(device), "fail", present.one_line(error))
             yield from _computes(device)
 
 
 def _computes(device: Device) -> Iterator[Finding]:
     """Run a small case of every primitive that the device has, and compare it with NumPy."""
-    label, start = present.label(device), time.perf_counter()
-    implemented = {entry.interface for entry in registered(device.device_type())}
-    cases = {case.primitive: case for case in bench_cases(_COUNT) if case.primitive in implemented}
-    wrong = []
-    for interface, case in cases.items():
-        try:
-            if not set_up(case, device, names.factory_of(interface)).is_right:
-                wrong.append(f"{interface.__name__} differs from NumPy")
-        except Exception as error:  # whatever is broken here is a finding, not the end of the report
-            wrong.append(f"{interface.__name__}: {_one_line(error)}")
-    right = f"{', '.join(interface.__name__ for interface in cases)} agree with NumPy"
-    seconds = f" ({time.perf_counter() - start:.1f} s)"
-    yield Finding(f"{label} computes", "fail" if wrong else "pass", ("; ".join(wrong) or right) + seconds)
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    coverage, start = Coverage(device, bench_cases(_COUNT)), time.perf_counter()
+    what = f"{coverage.label} computes"
+    try:
+        verdicts = coverage.run(lambda case, trial: (case.primitive.__name__, trial.is_right), one_of_each=True)
+    except EnvironmentVariableError as error:
+        yield Finding(what, "fail", str(error))
+        return
+    if not coverage.ran:
+        yield Finding(what, "", coverage.in_words())
+        return
+    wrong = [f"{name} differs from NumPy" for name, is_right in verdicts if not is_right] + coverage.failures
+    agree = "agrees" if len(verdicts) == 1 else "agree"
+    details = "; ".join(wrong) or f"{text.listed([name for name, _ in verdicts])} {agree} with NumPy"
+    details += f" ({text.duration(time.perf_counter() - start)})"
+    yield Finding(what, "fail" if wrong else "pass", details)

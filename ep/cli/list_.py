@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from inspect import signature
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
-from ep.cli import names, output
+from ep.cli import output, text
+from ep.cli.data_types import by_name, in_words
 from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import Parser
 from ep.include.data_type import DataType
@@ -58,35 +57,15 @@ def _print_tables(entries: Sequence[Entry]) -> None:
         op = entry.op.name if entry.op else "-"
         tables[entry.interface, entry.device_type.tag][op].append(entry.dtypes)
     rows = [
-        (interface.__name__, op, device, _collect(interface, keys))
+        (interface.__name__, op, device, in_words(interface, keys, by_name))
         for (interface, device), ops in tables.items()
         for op, keys in ops.items()
     ]
-    if not output.is_terminal():
+    if not text.is_terminal():
         output.table(("primitive", "op", "device", "dtypes"), rows)
         return
     for (interface, device), ops in tables.items():
         print()
-        number = output.plural(sum(map(len, ops.values())), "key")
+        number = text.plural(sum(map(len, ops.values())), "key")
         of_primitive = [(op, dtypes) for name, op, tag, dtypes in rows if (name, tag) == (interface.__name__, device)]
         output.table(("op", "dtypes"), of_primitive, title=f"{interface.__name__} on {device}: {number}")
-
-
-def _collect(interface: type[Any], keys: Sequence[tuple[DataType, ...]]) -> str:
-    """The data types of several keys in one line.
-
-    `kFloat kDouble` where each goes to itself, `kFloat kDouble -> kBool` where each of the first goes with each of
-    the second (`by` where the second is not what comes out), else every key by itself.
-    """
-    positions = [dict.fromkeys(column) for column in zip(*keys, strict=True)]
-    if all(len(set(key)) == 1 for key in keys):
-        return _words(positions[0])
-    makes_second = {"dst_type", "out_type"} & set(signature(names.factory_of(interface).New).parameters)
-    separator = " -> " if makes_second else " by "
-    if prod(map(len, positions)) == len(keys):
-        return separator.join(map(_words, positions))
-    return ", ".join(separator.join(data_type.name for data_type in key) for key in keys)
-
-
-def _words(data_types: Iterable[DataType]) -> str:
-    return " ".join(data_type.name for data_type in sorted(data_types, key=names.kind_order))

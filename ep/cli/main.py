@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """Finds the command, and turns what goes wrong into one line and an exit code."""
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
+from ep.cli import text
 from ep.cli.parser import CommandError, Parser
-from ep.include.errors import DeviceUnavailableError, UnsupportedPrimitiveError
+from ep.common.environment import VARIABLES
+from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
 from ep.include.suggest import did_you_mean
 from ep.version import __version__
 
@@ -26,17 +29,9 @@ COMMANDS: Final = {
 }
 """Command -> its module, which has `add_arguments(parser)` and `run(arguments)`, and what it does."""
 
-_HELP: Final = f"""usage: ep COMMAND [OPTIONS]
-
-Execution-provider primitives: gather, expand, elementwise and more behind one registry.
-
-commands:
-{chr(10).join(f"  {name:<9}{what}" for name, (_, what) in COMMANDS.items())}
-
-options:
-  -h, --help  show this help; 'ep COMMAND --help' shows that of a command
-  --version   show the version
-"""
+_HELP_COMMAND: Final = {"help": "show this help, or with a COMMAND that of the command"}
+_OPTIONS: Final = {"-h, --help": "show this help", "-V, --version": "show the version"}
+_COMPLETION: Final = "_ARGCOMPLETE"  # set by the shell while it completes a command line
 
 _INTERRUPTED: Final = 130  # as a shell reports SIGINT
 _BROKEN_PIPE: Final = 141  # as a shell reports SIGPIPE
@@ -47,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done; 1: it failed; 2: it was asked for in a wrong way.
     """
+    _replace_closed_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -65,14 +61,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
 
 
+def _replace_closed_streams() -> None:
+    """Give what the shell closed (`>&-`) a place: else the next file that is opened would be stdout.
+
+    Writing to stdout fails then, as it should; what would go to stderr is lost.
+    """
+    if sys.stdout is not None and sys.stderr is not None:
+        return
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def _dispatch(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help"):
-        print(_HELP, end="")
+    if _COMPLETION in os.environ:
+        from ep.cli.completion import complete
+
+        complete(COMMANDS)
+    name, *rest = argv or ["help"]
+    if name in ("-h", "--help") or (name == "help" and not rest):
+        print(_help())
         return 0
-    if argv[0] == "--version":
+    if name in ("-V", "--version"):
         print(f"ep {__version__}")
         return 0
-    name, *rest = argv
+    if name == "help":
+        name, rest = rest[0], [*rest[1:], "--help"]
     if name not in COMMANDS:
         kind = "option" if name.startswith("-") else "command"
         hint = did_you_mean(name, COMMANDS) or f"; the commands are {', '.join(COMMANDS)}"
@@ -87,9 +105,29 @@ def _dispatch(argv: list[str]) -> int:
         return int(stop.code or 0)
     try:
         return int(command.run(arguments))
-    except (CommandError, DeviceUnavailableError, UnsupportedPrimitiveError) as error:
+    except (CommandError, DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError) as error:
         print(f"{getattr(arguments, 'prog', parser.prog)}: error: {error}", file=sys.stderr)
         return 1
+
+
+def _help() -> str:
+    lists = {
+        "commands": {name: what for name, (_, what) in COMMANDS.items()} | _HELP_COMMAND,
+        "options": _OPTIONS,
+        "environment variables": {variable.name: variable.meaning for variable in VARIABLES},
+    }
+    columns = text.width()
+    about = "Execution-provider primitives: gather, expand, elementwise and more behind one registry."
+    return "\n".join(
+        [
+            "usage: ep COMMAND [OPTIONS]",
+            "",
+            *text.wrap(about, columns),
+            *(f"\n{title}:\n{text.definitions(pairs, columns, '  ')}" for title, pairs in lists.items()),
+            "",
+            *text.wrap("'ep doctor' says what the variables are set to, and whether that is valid.", columns),
+        ]
+    )
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import ep.include.primitive as contracts
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType, load_all_providers
-from ep.include.primitive import BinaryOp, MemcpyKind, Primitive, UnaryOp
+from ep.include.primitive import BinaryOp, MemcpyKind, Primitive, UnaryOp, registered
 from ep.include.suggest import did_you_mean
 
 T = TypeVar("T")
 
+_KINDS_OF_OPS: Final = {UnaryOp: "unary", BinaryOp: "binary", MemcpyKind: "copy"}
+_MOST_MEANT: Final = 4  # names in a suggestion
+_MOST_LISTED: Final = 32  # names in an error
 _KINDS: Final = ("b", "char", "i", "u", "f", "c")
 
 INTERFACES: Final[Mapping[str, type[Primitive]]] = {
@@ -35,36 +38,102 @@ def short_name(interface: type[Primitive]) -> str:
     return min((name for name, value in INTERFACES.items() if value is interface), key=len)
 
 
-def primitive(text: str) -> type[Primitive]:
-    """The interface that `text` names."""
-    return _resolve(text, INTERFACES, "primitive")
+def interfaces_in_words() -> tuple[str, str]:
+    """Two clauses: which interfaces a device implements, and which are contracts alone."""
+    implemented = {entry.interface for entry in registered()}
+    there, not_there = (
+        ", ".join(dict.fromkeys(value.__name__ for value in INTERFACES.values() if (value in implemented) is wanted))
+        for wanted in (True, False)
+    )
+    return f"implemented are {there}", f"contracts alone are {not_there}"
 
 
-def op(text: str) -> Enum:
-    """The op, of any kind, that `text` names."""
-    return op_of(UnaryOp, BinaryOp, MemcpyKind)(text)
+class Names(Generic[T]):
+    """What turns a name that a user typed into what it names: the type of an argument, for argparse."""
+
+    def __init__(
+        self,
+        what: str,
+        members: Callable[[], Mapping[str, T]],
+        otherwise: Callable[[str], str] = lambda text: "",
+        all_of_them: Callable[[], str] | None = None,
+    ) -> None:
+        """what: what is named, in words.
+
+        otherwise: what an error says of a text that names something else.
+        all_of_them: what it says where no name is near.
+        """
+        self._what, self._members = what, members
+        self._otherwise, self._all_of_them = otherwise, all_of_them or self._listed
+
+    def __call__(self, text: str) -> T:
+        """The one that `text` names; ArgumentTypeError, naming the nearest, where there is none."""
+        found = self.find(text)
+        if found is None:
+            hint = self._otherwise(text) or self._near(text) or self._all_of_them()
+            raise ArgumentTypeError(f"{text!r} is no {self._what}{hint}")
+        return found
+
+    def find(self, text: str) -> T | None:
+        """As above, None where there is none."""
+        known = self._members()
+        by_folded = {_fold(name): member for name, member in known.items()}
+        bare = {_fold(name[1:]): member for name, member in known.items() if _is_enumerator(name)}
+        folded = _fold(text)
+        for table, key in ((by_folded, folded), (bare, folded), (by_folded, folded.removeprefix("k"))):
+            if key in table:
+                return table[key]
+        return None
+
+    def known(self) -> list[str]:
+        """The names to offer, without the k."""
+        return list(dict.fromkeys(name[1:] if _is_enumerator(name) else name for name in self._members()))
+
+    def _near(self, text: str) -> str:
+        """What may have been meant: a name that is spelt alike, or that contains the text."""
+        known = self._members()
+        containing = [repr(name) for name in known if text and _fold(text) in _fold(name)]
+        if not (hint := did_you_mean(text, known)) and 0 < len(containing) <= _MOST_MEANT:
+            return f"; did you mean {' or '.join(containing)}?"
+        return hint
+
+    def _listed(self) -> str:
+        known = self._members()
+        return f"; it is one of {', '.join(known)}" if len(known) <= _MOST_LISTED else ""
 
 
-def op_of(*kinds: type[Enum]) -> Callable[[str], Enum]:
-    """Return what finds the op of some kinds that a text names."""
-
-    def find(text: str) -> Enum:
-        return _resolve(text, {member.name: member for kind in kinds for member in kind}, "op")
-
-    return find
+def _members_of(*kinds: type[Enum]) -> Callable[[], Mapping[str, Enum]]:
+    return lambda: {member.name: member for kind in kinds for member in kind}
 
 
-def data_type(text: str) -> DataType:
-    """The data type that `text` names: kFloat and float32 are the same."""
-    enumerators = {member.name: member for member in DataType}
-    sized = {member.dtype.name: member for member in DataType if member is not DataType.kChar}
-    return _resolve(text, {**sized, **enumerators}, "data type")
-
-
-def device_type(text: str) -> DeviceType:
-    """The device type that `text` names: cpu and kCPU are the same."""
+def _device_types() -> Mapping[str, DeviceType]:
     load_all_providers()
-    return _resolve(text, {member.tag: member for member in DeviceType}, "device type")
+    return {member.tag: member for member in DeviceType}
+
+
+def _data_types() -> Mapping[str, DataType]:
+    sized = {member.dtype.name: member for member in DataType if member is not DataType.kChar}
+    return sized | {member.name: member for member in DataType}
+
+
+def _of_another_kind(text: str) -> str:
+    other = op.find(text)
+    return f"; it is a {_KINDS_OF_OPS[type(other)]} op" if other is not None else ""
+
+
+primitive: Final = Names("primitive", lambda: INTERFACES, all_of_them=lambda: "; ".join(("", *interfaces_in_words())))
+op: Final = Names("op", _members_of(*_KINDS_OF_OPS))
+unary_op: Final = Names("unary op", _members_of(UnaryOp), _of_another_kind)
+binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
+data_type: Final = Names("data type", _data_types)
+device_type: Final = Names("device type", _device_types)
+
+
+def is_start_of(name: str, text: str) -> bool:
+    """Whether `text` is how a name may begin as it is typed; an option is typed as it is."""
+    if name.startswith(text) or text.startswith("-"):
+        return name.startswith(text)
+    return _fold(name).startswith((_fold(text), _fold(text.removeprefix("k"))))
 
 
 def kind_order(member: DataType) -> tuple[int, int, int]:
@@ -73,15 +142,8 @@ def kind_order(member: DataType) -> tuple[int, int, int]:
     return _KINDS.index(kind), member.itemsize, member.value
 
 
-def _resolve(text: str, known: Mapping[str, T], what: str) -> T:
-    by_folded = {_fold(name): member for name, member in known.items()}
-    bare = {_fold(name[1:]): member for name, member in known.items() if name[:1] == "k" and name[1:2].isupper()}
-    folded = _fold(text)
-    for table, key in ((by_folded, folded), (bare, folded), (by_folded, folded.removeprefix("k"))):
-        if key in table:
-            return table[key]
-    hint = did_you_mean(text, known) or (f"; it is one of {', '.join(known)}" if len(known) <= 32 else "")
-    raise ArgumentTypeError(f"{text!r} is no {what}{hint}")
+def _is_enumerator(name: str) -> bool:
+    return name[:1] == "k" and name[1:2].isupper()
 
 
 def _fold(name: str) -> str:

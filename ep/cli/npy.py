@@ -1,13 +1,17 @@
-"""Arrays in .npy files: read through a memory map, written whole or not at all."""
+"""Arrays in .npy files: read through a memory map, written whole or not at all; or written to stdout."""
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
+from ep.cli import text
 from ep.cli.parser import CommandError
 from ep.include.data_type import DataType
 
@@ -37,25 +41,61 @@ def read(path: str, data_type: DataType | None = None) -> Array:
     return array
 
 
-def check_writable(path: str) -> Path:
-    """The file to write `path` to; CommandError where that is no place for a file."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise CommandError(f"{path} cannot be written: there is no folder {target.parent}")
-    if target.exists() and not target.is_file():
-        raise CommandError(f"{path} cannot be written: it is not a regular file")
-    return target
+@dataclass(frozen=True)
+class Target:
+    """Where a result goes. name: as the user gave it; path: the file; None for stdout."""
+
+    name: str
+    path: Path | None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is, or is to be, a regular file; what is not, such as a pipe or /dev/null, is written straight."""
+        return self.path is not None and (self.path.is_file() or not self.path.exists())
 
 
-def write(target: Path, array: Array) -> None:
+def target(name: str) -> Target:
+    """Where `name` is, `-` for stdout; CommandError where that takes no array."""
+    if name == "-":
+        if text.is_terminal():
+            raise CommandError("stdout is a terminal, which no array is written to: redirect it, or name a file")
+        return Target("stdout", None)
+    path = Path(name)
+    if path.is_dir():
+        raise CommandError(f"{name} cannot be written: it is a folder")
+    if path.exists() and not path.is_file():
+        return Target(name, path)
+    path = Path(os.path.realpath(name))  # what a link leads to is replaced, not the link
+    if not path.parent.is_dir():
+        raise CommandError(f"{name} cannot be written: there is no folder {path.parent}")
+    return Target(name, path)
+
+
+def write(place: Target, array: Array) -> None:
     """Write `array` as a .npy file; a file of that name is replaced once the new one is whole."""
-    raw = array.dtype == DataType.kBFloat16.dtype  # NumPy has no name for it
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    if place.path is None:
+        _write_to(sys.stdout.buffer, array)
+        sys.stdout.flush()
+        return
+    partial = place.path.with_name(f"{place.path.name}.{os.getpid()}.partial") if place.is_file else None
     try:
-        with partial.open("wb") as file:
-            np.save(file, array.view("V2") if raw else array, allow_pickle=False)
-        os.replace(partial, target)
+        with (partial or place.path).open("wb") as file:
+            _write_to(file, array)
+        if partial is not None:
+            os.replace(partial, place.path)
     except OSError as error:
-        raise CommandError(f"{target} cannot be written: {error.strerror or error}") from error
+        raise CommandError(f"{place.name} cannot be written: {error.strerror or error}") from error
     finally:
-        partial.unlink(missing_ok=True)
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+def _write_to(file: BinaryIO, array: Array) -> None:
+    raw = array.dtype == DataType.kBFloat16.dtype  # NumPy has no name for it
+    # of a file NumPy asks the position, which a pipe has none of: it gets no more than what writes
+    np.lib.format.write_array(_Writer(file.write), array.view("V2") if raw else array, allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class _Writer:
+    write: Callable[[bytes], int]

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ep.cli import text
 from ep.cli.parser import Parser
 
 _LONGEST_NAME: Final = 32  # what is longer, such as a path, may be broken on a narrow terminal
+_BETWEEN: Final = 2  # blanks between columns
 
-
-def is_terminal() -> bool:
-    """Whether a person looks at the output."""
-    return sys.stdout is not None and sys.stdout.isatty()
+Rows = Sequence[Sequence[str]]
 
 
 def add_format(parser: Parser, *formats: str) -> None:
@@ -28,42 +27,90 @@ def add_format(parser: Parser, *formats: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", right: Sequence[str] = ()) -> None:
-    """Print a table. `right`: the columns whose cells are set to the right."""
+    """Print a table. `right`: the columns whose cells are set to the right.
+
+    Nothing is ever left out. On a terminal cells are wrapped; where not even their words fit beside each other, each
+    row becomes a list of `column  cell` lines.
+    """
     rows = [list(row) for row in rows]
-    if is_terminal():
-        _rich_table(columns, rows, title, right)
-    else:
+    if not text.is_terminal():
         _plain_table(columns, rows, title, right)
+        return
+    from rich.text import Text
+
+    console, widths = _console(), _widths(columns, rows, text.width())
+    if title:
+        console.print(Text(title, style="bold"))
+    if widths is None:
+        _print_records(console, columns, rows)
+    else:
+        _print_grid(console, columns, rows, widths, right)
 
 
-def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, right: Sequence[str]) -> None:
-    from rich.box import SIMPLE_HEAD
+def _console() -> Any:
     from rich.console import Console
+
+    return Console(highlight=False, width=text.width())
+
+
+def _widths(columns: Sequence[str], rows: Rows, available: int) -> list[int] | None:
+    """How wide to make each column: the widest ones give way first; None where the words of all do not fit."""
+    natural, least = [], []
+    for cells in zip(columns, *rows, strict=True):
+        natural.append(max(map(len, cells)))
+        longest_word = max((len(word) for cell in cells for word in cell.split()), default=0)
+        least.append(min(longest_word, _LONGEST_NAME))
+    available -= _BETWEEN * (len(columns) - 1)
+    for level in range(max(natural), -1, -1):
+        widths = [min(most, max(fewest, level)) for most, fewest in zip(natural, least, strict=True)]
+        if sum(widths) <= available:
+            return widths
+    return None
+
+
+def _print_grid(console: Any, columns: Sequence[str], rows: Rows, widths: Sequence[int], right: Sequence[str]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    grid = Table(
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-    )
-    for position, (column, *cells) in enumerate(zip(columns, *rows, strict=True)):
-        longest_word = max(len(word) for cell in (column, *cells) for word in cell.split() or [""])
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _BETWEEN - 1, 0, 0))
+    for position, (column, width) in enumerate(zip(columns, widths, strict=True)):
         grid.add_column(
             column,
             justify="right" if column in right else "left",
-            min_width=min(longest_word, _LONGEST_NAME),
+            width=width,
             overflow="fold",
             style="cyan" if position == 0 else None,
         )
     for row in rows:
-        grid.add_row(*map(_escaped, row))
-    Console(highlight=False).print(grid)
+        grid.add_row(*map(_coloured, row))
+    console.print(grid)
 
 
-def _escaped(cell: str) -> Any:
+def _print_records(console: Any, columns: Sequence[str], rows: Rows) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    widest = max(map(len, columns))
+    stacked = widest > console.width // 3  # headings have lines of their own
+    for number, row in enumerate(rows):
+        if number:
+            console.print()
+        record = Table.grid(padding=(0, _BETWEEN, 0, 0), pad_edge=False)
+        record.add_column(width=_BETWEEN if stacked else widest)
+        record.add_column(overflow="fold")
+        for position, (column, cell) in enumerate(zip(columns, row, strict=True)):
+            heading, shown = Text(column, style="bold"), Text(cell, style="cyan") if position == 0 else _coloured(cell)
+            if stacked:
+                console.print(heading)
+                console.print(Padding(shown, (0, 0, 0, _BETWEEN)))
+            else:
+                record.add_row(heading, shown)
+        if not stacked:
+            console.print(record)
+
+
+def _coloured(cell: str) -> Any:
     from rich.text import Text
 
     style = {"yes": "green", "ok": "green", "pass": "green", "no": "dim", "fail": "bold red"}.get(
@@ -72,7 +119,7 @@ def _escaped(cell: str) -> Any:
     return Text(cell, style=style)
 
 
-def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, right: Sequence[str]) -> None:
+def _plain_table(columns: Sequence[str], rows: Rows, title: str, right: Sequence[str]) -> None:
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     if title:
         print(title)
@@ -84,11 +131,19 @@ def _plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: s
         print("  ".join(cells).rstrip())
 
 
+def paragraph(words: str) -> None:
+    """Print prose, in lines as wide as the terminal where there is one."""
+    print("\n".join(text.wrap(words, text.width())) if text.is_terminal() else words, flush=True)
+
+
+def note(words: str) -> None:
+    """Say on stderr, in one line, what is no result and no error."""
+    print(f"ep: note: {words}", file=sys.stderr, flush=True)
+
+
 def facts(pairs: Mapping[str, str]) -> None:
     """Print one `name  value` line for each pair."""
-    width = max(map(len, pairs))
-    for name, value in pairs.items():
-        print(f"{name:<{width}}  {value}")
+    print(text.definitions(pairs, text.width() if text.is_terminal() else None))
 
 
 def as_json(value: Any) -> None:
@@ -109,7 +164,7 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show how far work has come: a bar on a terminal, a line at every tenth elsewhere. Yields what advances it."""
-    if is_terminal():
+    if text.is_terminal():
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -131,23 +186,8 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def status(what: str) -> Iterator[None]:
     """Say on a terminal, while something takes its time, what it is."""
-    if not is_terminal():
+    if not text.is_terminal():
         yield
         return
-    from rich.console import Console
-
-    with Console().status(what):
+    with _console().status(what):
         yield
-
-
-def megabytes(size: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= step:
-            return f"{size / step:.1f} {unit}"
-    return f"{size} bytes"
-
-
-def plural(number: int, noun: str) -> str:
-    """`1 file`, `1,236 files`, `2 processes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"

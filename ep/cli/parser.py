@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, NoReturn
 
+from ep.cli import text
 from ep.include.suggest import did_you_mean
 
 
@@ -14,13 +15,33 @@ class CommandError(Exception):
     """A command cannot do what it was asked for; the message, one line, is all that the user sees."""
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps paragraphs and examples of a description apart, and breaks lines between words only."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        columns = text.width()
+        super().__init__(prog, **{"max_help_position": min(24, columns // 3), "width": columns - 1, **options})
+
+    def _fill_text(self, words: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in text.reflow(words, width - len(indent)).splitlines())
+
+    def _format_usage(self, *parts: Any) -> str:
+        usage = super()._format_usage(*parts)
+        if max(map(len, usage.splitlines())) <= text.width():
+            return usage
+        return "\n".join(text.wrap(" ".join(usage.split()), text.width(), more="    ")) + "\n\n"
+
+    def _split_lines(self, words: str, width: int) -> list[str]:
+        return text.wrap(" ".join(words.split()), width)
+
+
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser that suggests what may have been meant."""
 
     def __init__(self, **options: Any) -> None:
-        """As ArgumentParser, but options are not abbreviated and descriptions keep their lines."""
+        """As ArgumentParser, but options are not abbreviated and help keeps the lines and the words of what is long."""
         options.setdefault("allow_abbrev", False)
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _HelpFormatter)
         super().__init__(**options)
         # argparse takes "-1,3,5" for an option unless it looks like a negative number
         self._negative_number_matcher = re.compile(r"-\d[\d.,-]*$")
@@ -42,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse(self, rest: list[str]) -> NoReturn:
         known = [option for action in self._actions for option in action.option_strings]
-        suggestions = "".join(did_you_mean(text.partition("=")[0], known) for text in rest[:1])
+        suggestions = "".join(did_you_mean(word.partition("=")[0], known) for word in rest[:1])
         self.error(f"there is no argument {' '.join(rest)}{suggestions}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ep.cli import output
+from ep.cli.parser import CommandError
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
-from ep.include.errors import DeviceUnavailableError
+from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
 
 def device_types() -> list[DeviceType]:
@@ -15,33 +17,51 @@ def device_types() -> list[DeviceType]:
 
 
 def devices_of(device_type: DeviceType) -> list[Device]:
-    """The devices of a type that are present; DeviceUnavailableError, saying why, where there is none."""
+    """The devices of a type that are present; DeviceUnavailableError, saying why, where there is none.
+
+    EnvironmentVariableError where a variable keeps them from being made.
+    """
     manager = DeviceManagerRegistry.GetDeviceManager(device_type)
     count = manager.GetDeviceCount()
     if count == 0:
         raise DeviceUnavailableError(manager.WhyUnavailable())
-    try:
-        return [manager.GetDevice(index) for index in range(count)]
-    except ValueError as error:  # a setting in the environment that the device refuses
-        raise DeviceUnavailableError(str(error)) from error
+    return [manager.GetDevice(index) for index in range(count)]
 
 
 def devices(only: list[DeviceType] | None = None) -> list[Device]:
-    """The devices that are present, of all types or of `only` some; of those named, each must be there.
+    """The devices to run on: all that are present, or those of `only` some types, each of which must be there.
 
-    A simulated device is present only by name: it would take hours for what others do in a second.
+    A simulated device is present only by name: it would take hours for what others do in a second. What is left out
+    though it is there is named on stderr. CommandError where nothing is left.
     """
     if only is not None:
-        return [device for device_type in only for device in devices_of(device_type)]
+        return [device for device_type in dict.fromkeys(only) for device in devices_of(device_type)]
     found: list[Device] = []
     for device_type in device_types():
         try:
-            found += [device for device in devices_of(device_type) if not getattr(device, "simulated", False)]
-        except DeviceUnavailableError:
-            continue  # `ep devices` and `ep doctor` say why
+            if not DeviceManagerRegistry.GetDeviceCount(device_type):
+                continue  # `ep devices` and `ep doctor` say why
+            here = devices_of(device_type)
+        except EnvironmentVariableError:
+            raise
+        except Exception as error:  # whatever another package's device raises must not take the others with it
+            output.note(f"{device_type.tag} is left out: {one_line(error)}")
+            continue
+        for device in here:
+            if getattr(device, "simulated", False):
+                output.note(f"{label(device)} is simulated and left out; --device {device_type.tag} runs it")
+            else:
+                found.append(device)
+    if not found:
+        raise CommandError("nothing was run, for there is no device; 'ep devices' says why")
     return found
 
 
 def label(device: Device) -> str:
     """`cpu:0`."""
     return f"{device.device_type().tag}:{device.device_index()}"
+
+
+def one_line(error: Exception) -> str:
+    """An exception as a line of a report."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

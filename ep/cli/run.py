@@ -6,7 +6,8 @@
   ep run binary --op add --lhs x.npy --rhs 0.5 --out y.npy
 
 Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error. With
---device cuda they are copied to the GPU first and the result back, which the time of the computation leaves out.
+"--out -" it goes to stdout, and what the command says to stderr. With "--device cuda" the inputs are copied to the GPU
+first and the result back, which the time of the computation leaves out.
 
 NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --dtype bfloat16 reads them as bfloat16. A
 result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
@@ -14,6 +15,7 @@ result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(m
 
 from __future__ import annotations
 
+import sys
 import time
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
@@ -22,10 +24,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.cli import names, npy, output
+from ep.cli import names, npy, text
 from ep.cli.parser import CommandError, Parser
 from ep.include.device_type import DeviceType
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.errors import EnvironmentVariableError
 from ep.include.stream import Stream
 
 # what an operator raises for arguments that do not fit it
@@ -52,12 +54,12 @@ def add_arguments(parser: Parser) -> None:
         repeated.set_defaults(operate=_expand_or_repeat)
 
     unary = operators.add_parser("unary", help="an op of one operand on every element")
-    unary.add_argument("--op", type=names.op_of(UnaryOp), required=True, help="such as relu; 'ep list' has all")
+    unary.add_argument("--op", type=names.unary_op, required=True, help="such as relu; 'ep list' has all")
     unary.add_argument("--input", metavar="X.npy", required=True, help="the operand")
     unary.set_defaults(operate=_unary)
 
     binary = operators.add_parser("binary", help="an op of two operands, with broadcasting")
-    binary.add_argument("--op", type=names.op_of(BinaryOp), required=True, help="such as add; 'ep list' has all")
+    binary.add_argument("--op", type=names.binary_op, required=True, help="such as add; 'ep list' has all")
     binary.add_argument("--lhs", metavar="A.npy", required=True, help="the first operand, an array or a number")
     binary.add_argument("--rhs", metavar="B.npy", required=True, help="the second operand, an array or a number")
     binary.set_defaults(operate=_binary)
@@ -68,7 +70,7 @@ def add_arguments(parser: Parser) -> None:
     for operator in operators.choices.values():
         operator.add_argument("--dtype", type=names.data_type, help="what the data is; needed for bfloat16 alone")
         operator.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
-        operator.add_argument("--out", metavar="O.npy", required=True, help="the file to write the result to")
+        operator.add_argument("--out", metavar="O.npy", required=True, help="the file for the result; - is stdout")
         operator.add_argument("--quiet", action="store_true", help="print nothing when all goes well")
 
 
@@ -76,7 +78,7 @@ def run(arguments: Namespace) -> int:
     """Read, compute, write, and say in one line what came out."""
     from ep import ops
 
-    target = npy.check_writable(arguments.out)
+    target = npy.target(arguments.out)
     device = _device(arguments.device)
     operate, operands, rehearsals = arguments.operate(ops, arguments)
     start = time.perf_counter()
@@ -92,15 +94,20 @@ def run(arguments: Namespace) -> int:
         device.stream.Sync()
         end = time.perf_counter()
         result = device.bring_back(result)
+    except EnvironmentVariableError:
+        raise
     except (*_REFUSALS, LookupError) as error:
         raise CommandError(" ".join(str(error).split()) or type(error).__name__) from error
-    copies = f", copied there and back in {begin - middle + time.perf_counter() - end:.6f} s" if device.copies else ""
+    copied = begin - middle + time.perf_counter() - end
     npy.write(target, result)
     if not arguments.quiet:
-        shape = " x ".join(map(str, result.shape)) or "scalar"
-        size, setup = output.megabytes(result.nbytes), f"after {middle - start:.2f} s to compile or load the kernel"
+        shape, size = " x ".join(map(str, result.shape)) or "scalar", text.megabytes(result.nbytes)
+        computed, setup = text.duration(end - begin), text.duration(middle - start)
+        copies = f", copied there and back in {text.duration(copied)}" if device.copies else ""
         print(
-            f"{arguments.out}: {result.dtype.name}, {shape} ({size}), computed in {end - begin:.6f} s{copies} {setup}"
+            f"{target.name}: {result.dtype.name}, {shape} ({size}), computed in {computed}{copies} "
+            f"after {setup} to compile or load the kernel",
+            file=sys.stdout if target.path else sys.stderr,
         )
     return 0
 
@@ -175,12 +182,12 @@ def _elementwise(ops: Any, arguments: Namespace, *operands: Any) -> Plan:
     return operate, operands, [tiny]
 
 
-def _operand(text: str, arguments: Namespace) -> Any:
+def _operand(given: str, arguments: Namespace) -> Any:
     """A number, or the array in a file."""
     for number in (int, float):
         with suppress(ValueError):
-            return number(text)
-    return npy.read(text, arguments.dtype)
+            return number(given)
+    return npy.read(given, arguments.dtype)
 
 
 def _tiny(array: npy.Array, value: int = 0) -> npy.Array:
@@ -188,8 +195,8 @@ def _tiny(array: npy.Array, value: int = 0) -> npy.Array:
     return np.full((1,) * array.ndim, value, array.dtype)
 
 
-def _integers(text: str) -> list[int]:
+def _integers(given: str) -> list[int]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [int(part) for part in given.split(",")]
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} must be integers with commas between, such as -1,3,5") from None
+        raise ArgumentTypeError(f"{given!r} must be integers with commas between, such as -1,3,5") from None

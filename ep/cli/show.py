@@ -7,22 +7,20 @@ import textwrap
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any, Final
 
-from ep.cli import names, output
+from ep.cli import data_types, names, output, text
 from ep.cli.parser import Parser
-from ep.include.data_type import DataType
 from ep.include.primitive import Entry, registered
 from ep.include.primitive.op_table import attributes_of
 
-_SHORT: Final = {DataType.kBFloat16: "bf16", DataType.kBool: "bool", DataType.kChar: "char"}
 _LINE: Final = 100
 
 
 def add_arguments(parser: Parser) -> None:
     """Add the arguments of `ep show`."""
-    parser.add_argument("primitive", type=names.primitive, help="such as Gather, in any case")
+    parser.add_argument("primitive", type=names.primitive, help="such as Gather, in any case; below are all")
+    parser.epilog = "\n\n".join(f"{clause[0].upper()}{clause[1:]}." for clause in names.interfaces_in_words())
 
 
 def run(arguments: Namespace) -> int:
@@ -31,22 +29,33 @@ def run(arguments: Namespace) -> int:
     print(_contract(interface))
     entries = [entry for entry in registered() if entry.interface is interface]
     _print_attributes(entries)
+    print()
     if not entries:
-        print(f"\nNo device implements {interface.__name__} yet: NewPrimitive answers None for it.")
-    for device_type in dict.fromkeys(entry.device_type for entry in entries):
-        _print_matrix([entry for entry in entries if entry.device_type is device_type])
+        output.paragraph(f"No device implements {interface.__name__} yet: NewPrimitive returns None for it.")
+        return 0
+    by_device: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_device[entry.device_type.tag].append(entry)
+    devices_of: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
+    for tag, found in by_device.items():
+        devices_of[_support(found)].append(tag)
+    for rows, tags in devices_of.items():
+        _print_support(interface, text.listed(tags), rows)
+    used = data_types.legend(types for rows in devices_of for types, _ in rows)
+    if used:
+        output.facts(used)
     return 0
 
 
 def _contract(interface: type[Any]) -> str:
-    """The docstrings of the interface, of New and of Launch, as in the source."""
+    """The docstrings of the interface, of New and of Launch, as in the source where the terminal is wide enough."""
     factory = names.factory_of(interface)
     aliases = [name for name, value in names.INTERFACES.items() if value is interface and name != interface.__name__]
     also = f" (also {', '.join(aliases)})" if aliases else ""
     return "\n".join(
         [
-            f"{interface.__name__}{also}",
-            textwrap.indent(inspect.getdoc(interface) or "", "  "),
+            *text.wrap(f"{interface.__name__}{also}", _columns()),
+            _documentation(interface),
             "",
             *_method(f"NewPrimitive({factory.__name__}, device_type, ", factory.New),
             "",
@@ -62,8 +71,17 @@ def _method(opening: str, function: Any) -> list[str]:
         if parameter.name != "self"
     ]
     call = opening.rstrip(" ,") if not parameters else opening + ", ".join(parameters)
-    lines = textwrap.wrap(f"{call})", _LINE, subsequent_indent="    ", break_long_words=False)
-    return [*lines, textwrap.indent(inspect.getdoc(function) or "", "  ")]
+    return [*text.wrap(f"{call})", min(_LINE, _columns()), more="    "), _documentation(function)]
+
+
+def _documentation(documented: Any) -> str:
+    indent = "  "
+    return textwrap.indent(text.reflow(inspect.getdoc(documented) or "", _columns() - len(indent)), indent)
+
+
+def _columns() -> int:
+    """How wide lines may be: a pipe takes them as they are."""
+    return text.width() if text.is_terminal() else 1000
 
 
 def _print_attributes(entries: Sequence[Entry]) -> None:
@@ -79,36 +97,24 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
         )
 
 
-def _print_matrix(entries: Sequence[Entry]) -> None:
-    """A row for each op, with what it takes beside the first data type; a column for each first data type."""
-    interface, tag = entries[0].interface, entries[0].device_type.tag
-    if not entries[0].dtypes:
-        ops = ", ".join(entry.op.name for entry in entries if entry.op)
-        print(f"\n{interface.__name__} on {tag}: {ops or 'supported'}")
+def _support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
+    """What a device takes of an interface: data types in words, and the ops that take them."""
+    keys: dict[Any, list[Any]] = defaultdict(list)
+    for entry in entries:
+        keys[entry.op].append(entry.dtypes)
+    ops_of: dict[str, list[str]] = defaultdict(list)
+    for op, dtypes in keys.items():
+        ops_of[data_types.in_words(entries[0].interface, dtypes, data_types.in_groups)].append(op.name if op else "")
+    return tuple((types, ", ".join(ops)) for types, ops in ops_of.items())
+
+
+def _print_support(interface: type[Any], tags: str, rows: Sequence[tuple[str, str]]) -> None:
+    """A row for the ops that take the same data types; an interface without ops, or data types, has no such column."""
+    heading = (data_types.parameters(interface) or "data types", "ops")
+    kept = [position for position in range(2) if any(row[position] for row in rows)]
+    title = f"{interface.__name__} on {tags}"
+    if not kept:
+        print(f"{title}: supported")
         return
-    parameters = [name for name in inspect.signature(names.factory_of(interface).New).parameters if "type" in name]
-    supported: dict[str, set[DataType]] = defaultdict(set)
-    for op in dict.fromkeys(entry.op for entry in entries):
-        keys = [entry.dtypes for entry in entries if entry.op is op]
-        same_type = all(len(set(key)) == 1 for key in keys)
-        for first, *rest in sorted(keys, key=lambda key: [*map(names.kind_order, key[1:])]):
-            supported[_row_name(op, [] if same_type else rest, parameters[1:])].add(first)
-    columns = sorted(set().union(*supported.values()), key=names.kind_order)
-    headings = [_short(data_type) for data_type in columns]
-    rows = [(name, *("x" if column in marked else "." for column in columns)) for name, marked in supported.items()]
+    output.table([heading[at] for at in kept], [[row[at] for at in kept] for row in rows], title)
     print()
-    output.table(("", *headings), rows, title=f"{interface.__name__} on {tag}, by {parameters[0]}")
-
-
-def _row_name(op: Enum | None, rest: Sequence[DataType], parameters: Sequence[str]) -> str:
-    """`kRelu`, `kIsNan -> kBool`, `indices_type kInt32`."""
-    if op is not None:
-        return " -> ".join((op.name, *(data_type.name for data_type in rest)))
-    return (
-        ", ".join(f"{name} {data_type.name}" for name, data_type in zip(parameters, rest, strict=False)) or "supported"
-    )
-
-
-def _short(data_type: DataType) -> str:
-    """Four letters at most: f32, bf16, c128."""
-    return _SHORT.get(data_type) or f"{data_type.dtype.kind}{8 * data_type.itemsize}"

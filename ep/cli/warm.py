@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import multiprocessing
 import signal
 from collections import defaultdict
@@ -26,7 +27,7 @@ def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
     """
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
     rest = [entry for entry in entries if entry not in first]
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_die_of_interrupts)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start)
     try:
         for part in first, rest:
             futures = {pool.submit(prepare, chunk): len(chunk) for chunk in _chunks(part)}
@@ -51,7 +52,7 @@ def prepare(entries: Sequence[Entry]) -> Failures:
         try:
             primitive = make(entry)
             if primitive is None:
-                raise LookupError("NewPrimitive answers None")
+                raise LookupError("NewPrimitive returns None")
             primitive.Prepare()
         except Exception as error:  # one key that cannot be compiled must not hide the others
             failures.append((str(entry), f"{type(error).__name__}: {error}".splitlines()[0]))
@@ -78,6 +79,7 @@ def make(entry: Entry) -> Primitive | None:
     return NewPrimitive(factory, entry.device_type, **arguments)
 
 
-def _die_of_interrupts() -> None:
-    """Ctrl-C ends the worker at once, without a traceback; what it has compiled is on disk."""
+def _start() -> None:
+    """Ctrl-C ends the worker at once, without a traceback; what it has compiled is on disk. The command speaks."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    logging.getLogger("ep").setLevel(logging.ERROR)

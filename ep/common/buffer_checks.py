@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ep.include.data_type import DataType
+
+
+def check_plain(value: Any, argument: str) -> None:
+    """Raise for an array whose memory does not say what its elements are; nothing for what is no array.
+
+    TypeError for one with a mask, ValueError for a tensor that is conjugated or negated lazily, as PyTorch has them.
+    """
+    if isinstance(value, np.ma.MaskedArray) or _has_mask(value):
+        raise TypeError(f"{argument} has a mask, which would be lost; fill the masked elements first")
+    for mark, what in (("is_conj", "conjugated"), ("is_neg", "negated")):
+        is_marked = getattr(value, mark, None)
+        if callable(is_marked) and is_marked():
+            raise ValueError(f"{argument} is a tensor that is {what} lazily; call resolve_conj().resolve_neg() first")
+
+
+def _has_mask(value: Any) -> bool:
+    with suppress(Exception):  # libraries have their own errors for arrays that have no interface
+        return value.__cuda_array_interface__.get("mask") is not None
+    return False
 
 
 def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> None:

@@ -35,6 +35,17 @@ def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     return sizes
 
 
+def are_integers(*sizes: Any) -> bool:
+    """Whether each of some tuples holds integers alone, or is None: (2.0, 3) is equal to (2, 3), which may be known.
+
+    A sum is an int where all is; NumPy's integers are integers that this does not know. TypeError for other objects.
+    """
+    for values in sizes:  # noqa: SIM110  not all(...): a generator would take as long as the sums
+        if values is not None and type(sum(values)) is not int:
+            return False
+    return True
+
+
 def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
     steps = _as_sizes(strides, argument)

@@ -1,6 +1,5 @@
 """The CPU device. Importing it registers the device and its factories; Numba is imported by the first launch."""
 
-from ep.cpu import kernel_cache  # first: from here on it watches the kernel sources
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.primitive import (
     batch_gather,
@@ -12,6 +11,6 @@ from ep.cpu.primitive import (
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
-__all__ = ["batch_gather", "broadcast_elementwise_binary", "elementwise_unary", "expand", "gather", "kernel_cache"]
+__all__ = ["batch_gather", "broadcast_elementwise_binary", "elementwise_unary", "expand", "gather"]
 
 DeviceManagerRegistry.RegisterDeviceManagerFactory(DeviceType.kCPU, CpuDeviceManager)

@@ -24,12 +24,13 @@ def read_buffer(
     """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, and its address.
 
     num_elements: how many elements are needed at least.
-    Raises TypeError for what is no ndarray and for another dtype, ValueError for memory that is not C-contiguous,
-    read-only (where it is to be written) or too small.
+    Raises TypeError for what is no ndarray or has a mask and for another dtype, ValueError for memory that is not
+    C-contiguous, read-only (where it is to be written) or too small.
     """
     if not isinstance(buffer, np.ndarray):
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
         raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
+    buffer_checks.check_plain(buffer, argument)
     buffer_checks.check_dtype(argument, buffer.dtype, data_type)
     if not buffer.flags.c_contiguous:
         raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.cpu.caches import streamed_from
 from ep.cpu.engine.state import SETTINGS
 from ep.cpu.stream import CpuEvent, CpuStream
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from ep.include.device_manager import DeviceManager
 
 
-MAX_THREADS: Final = 1024
-"""The largest number of threads that can be set."""
-
-
 class CpuDevice(Device):
     """The CPU, with the number of threads that its launches use."""
 
@@ -39,13 +35,7 @@ class CpuDevice(Device):
         self.settings_address: int = self._settings.ctypes.data
         self.set_streamed_from(streamed_from(available_threads()))
         self._start_threads: Callable[[int], None] | None = None
-        asked = os.environ.get("EP_CPU_NUM_THREADS", "")
-        if not asked:
-            self.SetNumThreads(min(available_threads(), MAX_THREADS))
-        elif re.fullmatch("0*[1-9][0-9]{0,5}", asked):
-            self.SetNumThreads(int(asked))
-        else:
-            raise ValueError(f"EP_CPU_NUM_THREADS is {asked!r}; it must be a number of threads from 1 to {MAX_THREADS}")
+        self.SetNumThreads(CPU_NUM_THREADS.value() or min(available_threads(), MAX_THREADS))
 
     def SetNumThreads(self, num_threads: int) -> None:
         """Let launches from now on use at most `num_threads` threads, the launching one among them."""

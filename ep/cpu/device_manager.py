@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
-import threading
-
+from ep.common import interpreter
 from ep.common.checks import as_integer
+from ep.cpu import object_layout
 from ep.cpu.device import CpuDevice
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.process import exclusively
 
 
 class CpuDeviceManager(DeviceManager):
-    """There is one CPU device, number 0, and it is always there."""
+    """There is one CPU device, number 0, wherever kernels can read the objects of Python and NumPy."""
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._lock = threading.Lock()
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
 
     def GetDevice(self, device_index: int) -> CpuDevice:
-        _check_index(device_index)
-        with self._lock:
-            if self._device is None:
-                self._device = CpuDevice(self)
+        self._check_index(device_index)
+        if self._device is None:
+            exclusively(self._make_device)
+        assert self._device is not None
         return self._device
 
+    def _make_device(self) -> None:
+        if self._device is None:
+            self._device = CpuDevice(self)
+
     def GetDeviceCount(self) -> int:
-        return 1
+        return 0 if self.WhyUnavailable() else 1
 
     def GetActiveDeviceIndex(self) -> int:
         return 0
 
     def SetActiveDeviceByIndex(self, device_index: int) -> None:
-        _check_index(device_index)
+        self._check_index(device_index)
 
     def IsStreamWaitEventSupported(self) -> bool:
         return True
 
+    def WhyUnavailable(self) -> str | None:
+        return interpreter.why_unsupported() or object_layout.why_unknown()
 
-def _check_index(device_index: int) -> None:
-    if as_integer(device_index, "device_index") != 0:
-        raise DeviceUnavailableError(f"device_index is {device_index}; there is one CPU device, number 0")
+    def _check_index(self, device_index: int) -> None:
+        index, why = as_integer(device_index, "device_index"), self.WhyUnavailable()
+        if why:
+            raise DeviceUnavailableError(f"there is no CPU device: {why}")
+        if index != 0:
+            raise DeviceUnavailableError(f"device_index is {device_index}; there is one CPU device, number 0")

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.common.kernel_cache import KernelCache, usage, user_cache_folder
+from ep.common.kernel_cache import KernelCache
 
-__all__ = ["clear", "kernel_folder", "kernel_folders", "read", "sources_changed", "usage", "user_cache_folder", "write"]
-
-_CACHE: Final = KernelCache("cpu", ("numba", "llvmlite", "numpy", "ml_dtypes"))
-
-kernel_folder = _CACHE.folder
-kernel_folders = _CACHE.folders
-sources_changed = _CACHE.sources_changed
-read = _CACHE.read
-write = _CACHE.write
-clear = _CACHE.clear
+CACHE: Final = KernelCache("cpu", ("numba", "llvmlite", "numpy", "ml_dtypes"), "ep.cpu.kernels.compiler")

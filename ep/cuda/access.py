@@ -16,14 +16,13 @@ class Access(Enum):
 
 
 class Variant(NamedTuple):
-    """One of the kernels of a binary key.
+    """One of the kernels of a functor.
 
-    elements: those of a pack; access0, access1: how the operands are read; num_axes, bits: of the walk, 1 and 32 where
-    there is none.
+    elements: those of a pack; accesses: how the operands are read; num_axes, bits: of the walk, 0 and 32 where there
+    is none.
     """
 
     elements: int
-    access0: Access
-    access1: Access
-    num_axes: int
-    bits: int
+    accesses: tuple[Access, ...]
+    num_axes: int = 0
+    bits: int = 32

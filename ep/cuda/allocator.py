@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
 
 if TYPE_CHECKING:
     from ep.cuda.driver import Driver
@@ -37,7 +37,7 @@ class CachingAllocator:
     def __init__(self, driver: Driver, device: int, fence: Callable[[], None]) -> None:
         """fence: lets all streams of the device wait for what is queued on the others now."""
         self._driver, self._device, self._fence_streams = driver, device, fence
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
         self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
         self._returned: deque[Block] = deque()  # given back, not sorted in yet: `free` takes no lock

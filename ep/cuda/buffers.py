@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.buffer_checks import check_dtype, check_size
+from ep.common.buffer_checks import check_dtype, check_plain, check_size
 from ep.cuda.buffer import CudaBuffer, Memory
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
@@ -17,7 +17,7 @@ from ep.cuda.stream import check_stream as check_stream
 from ep.include.data_type import DataType
 
 Adapter = Callable[[Any], "Memory | None"]
-"""Reads one type of array; None for one that is not on a CUDA device."""
+"""Reads one type of array; None for one that is not on a CUDA device (or no longer), or that `check_plain` refuses."""
 
 
 def as_address(
@@ -38,6 +38,9 @@ def as_address(
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
     memory = adapter(buffer) if adapter else None
     if memory is None:
+        if isinstance(buffer, CudaBuffer):
+            buffer.live_memory(argument)
+        check_plain(buffer, argument)
         raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
     address, count, dtype, may_write, contiguous, device, producer = memory
     if dtype is not data_type.dtype:
@@ -117,13 +120,11 @@ def _torch_tensor(tensor: Any) -> Memory | None:
     # its interface takes several times as long, and refuses tensors that require a gradient; ordering is the caller's,
     # as everywhere in PyTorch: launch on `CudaStream.from_handle(torch.cuda.current_stream().cuda_stream)`
     device = tensor.get_device()
-    if device < 0:
+    if device < 0 or tensor.is_conj() or tensor.is_neg():
         return None
     dtype = _TORCH_DTYPES.get(tensor.dtype)
     if dtype is None:
         dtype = _TORCH_DTYPES[tensor.dtype] = _torch_dtype(tensor.dtype)
-    if tensor.is_conj() or tensor.is_neg():  # the memory does not hold the numbers yet
-        raise ValueError("a tensor is conjugated or negated lazily; call resolve_conj().resolve_neg() first")
     return tensor.data_ptr(), tensor.numel(), dtype, True, tensor.is_contiguous(), device, None
 
 

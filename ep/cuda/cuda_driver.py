@@ -5,15 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, Final
 
+from ep.common.environment import CUDA_VISIBLE_DEVICES
+from ep.common.lazy import lazy
 from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import version_of, why_no_packages
+from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, exclusively, new_lock
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
@@ -34,7 +35,7 @@ class CudaDriver(Driver):
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
         self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.DRIVER)
         self._process = os.getpid()
 
     # what there is
@@ -45,10 +46,13 @@ class CudaDriver(Driver):
     def device_count(self) -> int:
         return self._found[0]
 
-    @cached_property
+    @lazy
     def _found(self) -> tuple[int, str | None]:
         """The number of devices, and why there is none."""
-        if why := why_no_packages():
+        return exclusively(self._find)
+
+    def _find(self) -> tuple[int, str | None]:
+        if why := why_no_compiler():
             return 0, why
         try:
             ctypes.CDLL(_LIBRARY)  # asked first: where there is no driver, nothing else has to be imported
@@ -73,11 +77,14 @@ class CudaDriver(Driver):
         count = self._ask(cuda.cuDeviceGetCount)
         return count, None if count else f"the NVIDIA driver finds no GPU{_visible_devices()}"
 
-    @cached_property
+    @lazy
     def _cuda(self) -> Any:
-        from cuda.bindings import driver as cuda
+        def load() -> Any:
+            from cuda.bindings import driver as cuda
 
-        return cuda
+            return cuda
+
+        return exclusively(load)
 
     def version(self) -> tuple[int, int]:
         number = self._ask(self._cuda.cuDriverGetVersion)
@@ -106,11 +113,12 @@ class CudaDriver(Driver):
     def _context(self, device: int) -> Any:
         context = self._contexts.get(device)
         if context is None:
+            cuda = self._cuda
             with self._lock:
                 if device not in self._contexts:
-                    handle = self._ask(self._cuda.cuDeviceGet, device)
+                    handle = self._ask(cuda.cuDeviceGet, device)
                     # never released: it lasts as long as the process
-                    self._contexts[device] = self._ask(self._cuda.cuDevicePrimaryCtxRetain, handle)
+                    self._contexts[device] = self._ask(cuda.cuDevicePrimaryCtxRetain, handle)
                 context = self._contexts[device]
         return context
 
@@ -275,7 +283,7 @@ class CudaDriver(Driver):
         occupancy = self._cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor
         return int(self._in(device, occupancy, function, block_threads, shared_bytes))
 
-    @cached_property
+    @lazy
     def _launch(self) -> Any:
         return self._cuda.cuLaunchKernel
 
@@ -333,5 +341,5 @@ class CudaDriver(Driver):
 
 def _visible_devices() -> str:
     """What hides devices, for an error."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return "" if visible is None else f" (CUDA_VISIBLE_DEVICES is {visible!r})"
+    visible = CUDA_VISIBLE_DEVICES.value()
+    return "" if visible is None else f" ({CUDA_VISIBLE_DEVICES.name} is {visible!r})"

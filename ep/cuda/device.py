@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ep.common.checks import as_size
+from ep.common.lazy import lazy
 from ep.cuda.allocator import CachingAllocator
 from ep.cuda.buffer import Allocation, CudaBuffer
 from ep.cuda.driver import CudaError, DeviceProperties, driver
@@ -22,6 +21,7 @@ from ep.include.allocation_options import AllocationOptions
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
+from ep.include.process import Rank, new_lock
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class CudaDevice(Device):
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
         self._allocator = CachingAllocator(self.driver, device_index, self._fence)
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.STREAMS)
         self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
 
-    @cached_property
+    @lazy
     def properties(self) -> DeviceProperties:
         """What the GPU is."""
         return self.driver.properties(self._index)

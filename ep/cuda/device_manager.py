@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 from ep.common.checks import as_integer
 from ep.cuda.device import CudaDevice
 from ep.cuda.driver import driver
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.process import exclusively
 
 
 class CudaDeviceManager(DeviceManager):
@@ -17,17 +16,19 @@ class CudaDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._devices: dict[int, CudaDevice] = {}
-        self._lock = threading.Lock()
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCUDA
 
     def GetDevice(self, device_index: int) -> CudaDevice:
         index = self._checked(device_index)
-        with self._lock:
-            if index not in self._devices:
-                self._devices[index] = CudaDevice(self, index)
-            return self._devices[index]
+        if index not in self._devices:
+            exclusively(lambda: self._make_device(index))
+        return self._devices[index]
+
+    def _make_device(self, index: int) -> None:
+        if index not in self._devices:
+            self._devices[index] = CudaDevice(self, index)
 
     def GetDeviceCount(self) -> int:
         return driver().device_count()

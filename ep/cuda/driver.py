@@ -7,15 +7,13 @@ first and leaves the calling thread's current context as it was, so nothing here
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-SIMULATOR_VARIABLE: Final = "NUMBA_ENABLE_CUDASIM"
-"""The environment variable by which Numba simulates CUDA on the CPU, and so does this package."""
+from ep.common.environment import NUMBA_ENABLE_CUDASIM
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -226,10 +224,7 @@ class Driver(ABC):
 
 def is_simulated() -> bool:
     """Whether the environment asks for Numba's simulator."""
-    try:
-        return bool(int(os.environ.get(SIMULATOR_VARIABLE) or "0"))
-    except ValueError:  # as Numba has it: what is no number counts for nothing
-        return False
+    return NUMBA_ENABLE_CUDASIM.value()
 
 
 @cache

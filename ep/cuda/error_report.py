@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+from ep.include.process import Rank, new_lock
 
 if TYPE_CHECKING:
     from ep.cuda.driver import Driver
@@ -61,7 +62,7 @@ class ErrorReports:
 
     def __init__(self, driver: Driver, device: int) -> None:
         self._driver, self._device = driver, device
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.REPORTS)
         self._by_stream: dict[int, ErrorReport] = {}
         self._unused: list[int] = []
 

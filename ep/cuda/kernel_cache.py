@@ -9,4 +9,5 @@ from ep.common.kernel_cache import KernelCache
 CACHE: Final = KernelCache(
     "cuda",
     ("numba", "numba-cuda", "llvmlite", "numpy", "ml_dtypes", "cuda-bindings", "nvidia-nvvm", "nvidia-nvjitlink"),
+    "ep.cuda.kernels.compiler",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from ep.cuda.driver import is_simulated
 from ep.include.data_type import DataType
@@ -14,6 +14,15 @@ BLOCK_THREADS: Final = 2 if _SIMULATED else 256
 
 MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
 """Blocks of a grid at most."""
+
+
+class Grid(NamedTuple):
+    """The blocks and threads of a launch, along three axes each, and the bytes of shared memory that each block has
+    besides its arrays of known size."""
+
+    blocks: tuple[int, int, int]
+    threads: tuple[int, int, int] = (BLOCK_THREADS, 1, 1)
+    shared_bytes: int = 0
 
 
 def num_blocks(num_items: int, resident_blocks: int) -> int:

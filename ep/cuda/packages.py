@@ -1,9 +1,15 @@
-"""Which CUDA packages are installed. Nothing is imported: Numba has a `numba.cuda` of its own, which proves nothing."""
+"""Whether the CUDA device has the interpreter and the packages that it needs.
+
+Nothing is imported to find out: Numba has a `numba.cuda` of its own, which proves nothing.
+"""
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from typing import Final
+
+from ep.common import interpreter
 
 PACKAGES: Final = ("numba-cuda", "cuda-bindings")
 """The distributions that the CUDA device cannot do without: the compiler, and the way to the driver."""
@@ -17,7 +23,18 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def why_no_packages() -> str | None:
-    """Which package is missing, and how to get it; None where all are here."""
+def why_no_compiler() -> str | None:
+    """What is wrong with Python, or which package is missing or too old, and how to get it; None where all is right."""
+    if why := interpreter.why_unsupported():
+        return why
     missing = [package for package in PACKAGES if version_of(package) is None]
-    return f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'" if missing else None
+    if missing:
+        return f"{' and '.join(missing)} not installed; {_REMEDY}"
+    version = version_of("numba-cuda") or ""
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_COMPILER:
+        return f"numba-cuda {version} is too old: {'.'.join(map(str, _OLDEST_COMPILER))} is needed; {_REMEDY}"
+    return None
+
+
+_REMEDY: Final = "pip install 'ep[cuda]'"
+_OLDEST_COMPILER: Final = (0, 30, 4)  # as in pyproject.toml; other packages may have pinned an older one

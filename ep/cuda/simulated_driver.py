@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -11,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.packages import version_of, why_no_packages
+from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
 
 _MEMORY: Final = 2**33
 """Bytes that the simulated device says it has; what is not used costs nothing."""
@@ -26,8 +26,8 @@ class SimulatedDriver(Driver):
     simulated = True
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._one_launch = threading.RLock()
+        self._lock = new_lock(Rank.DRIVER)
+        self._one_launch = new_lock(Rank.LAUNCH)
         self._blocks: dict[int, np.ndarray[Any, Any]] = {}
         self._used = 0
         self._streams: set[int] = set()
@@ -35,10 +35,10 @@ class SimulatedDriver(Driver):
         self._next_handle = _FIRST_HANDLE
 
     def why_unavailable(self) -> str | None:
-        return why_no_packages()
+        return why_no_compiler()
 
     def device_count(self) -> int:
-        return 0 if why_no_packages() else 1
+        return 0 if why_no_compiler() else 1
 
     def version(self) -> tuple[int, int]:
         major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")

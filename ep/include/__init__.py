@@ -7,7 +7,12 @@ from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager import DeviceManager
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.errors import DeviceUnavailableError, DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.errors import (
+    DeviceUnavailableError,
+    DuplicateRegistrationError,
+    EnvironmentVariableError,
+    UnsupportedPrimitiveError,
+)
 from ep.include.event import Event
 from ep.include.stream import Stream
 
@@ -22,6 +27,7 @@ __all__ = [
     "DeviceType",
     "DeviceUnavailableError",
     "DuplicateRegistrationError",
+    "EnvironmentVariableError",
     "Event",
     "Stream",
     "UnsupportedPrimitiveError",

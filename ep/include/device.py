@@ -18,7 +18,16 @@ kMaxAlignmentRequirement: Final = 512
 
 
 class Device(ABC):
-    """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager."""
+    """One device, such as the CPU or one GPU (`device.h`). Devices come from a DeviceManager.
+
+    There is one object for each device of a process, so a copy is the device itself. Pickled, it is its type and
+    number: another process gets its own device of that type and number.
+    """
+
+    def __reduce__(self) -> tuple[Any, tuple[DeviceType, int]]:
+        from ep.include.device_manager_registry import DeviceManagerRegistry
+
+        return DeviceManagerRegistry.GetDevice, (self.device_type(), self.device_index())
 
     @abstractmethod
     def SetAsActiveDevice(self) -> None:
@@ -67,18 +76,32 @@ class Device(ABC):
 
     @abstractmethod
     def Alloc(self, options: AllocationOptions, size: int) -> Any:
-        """Return a uint8 buffer of `size` bytes on the device, aligned to kMaxAlignmentRequirement bytes.
+        """Return a flat uint8 buffer of `size` >= 0 bytes on the device, aligned to kMaxAlignmentRequirement bytes.
 
-        The buffer's `.view(dtype)` gives it another element type. Raises MemoryError where there is no room.
+        Where the host can access the memory, the buffer is an ndarray. Elsewhere it is an object with
+        - `dtype`, `size` (elements), `nbytes`, and `address`, an integer;
+        - `view(dtype)`, the same bytes as elements of another type (ValueError where they are no whole number of
+          those), and slices `[a:b]` of neighbouring elements, both of which keep the memory alive;
+        - `copy_from_host(array, stream)`, in the order of the stream, after which the array may be changed;
+        - `copy_to_host(stream)`, which waits for the stream and returns a flat ndarray.
+
+        Raises TypeError where `size` is no integer, ValueError where it is negative and for an option that cannot be
+        honoured, MemoryError where there is no room.
         """
 
     @abstractmethod
     def Free(self, options: AllocationOptions, buffer: Any) -> None:
-        """Give back `buffer`, from `Alloc` with the same options; it must not be used again."""
+        """Give back `buffer`, from `Alloc` with the same options; it must not be used again.
+
+        Memory that nobody gives back is freed with the last buffer in it. TypeError for what is no buffer.
+        """
 
     @abstractmethod
     def AllocPinned(self, options: AllocationOptions, size: int) -> Any:
-        """Return a uint8 ndarray of `size` bytes of host memory that the device reads and writes directly."""
+        """Return a uint8 ndarray of `size` bytes of host memory that the device reads and writes directly.
+
+        It is aligned to kMaxAlignmentRequirement bytes; errors are those of `Alloc`.
+        """
 
     @abstractmethod
     def FreePinned(self, options: AllocationOptions, buffer: Any) -> None:

@@ -1,6 +1,9 @@
 """Device managers: the devices of one type."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import Any
 
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
@@ -9,8 +12,14 @@ from ep.include.device_type import DeviceType
 class DeviceManager(ABC):
     """All devices of one type (`device_manager.h`). Registered with DeviceManagerRegistry, made when first asked for.
 
-    The constructor must not touch the hardware: `GetDeviceCount` does, when called.
+    The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one in a process, which is
+    what copies and what was pickled elsewhere become.
     """
+
+    def __reduce__(self) -> tuple[Any, tuple[DeviceType]]:
+        from ep.include.device_manager_registry import DeviceManagerRegistry
+
+        return DeviceManagerRegistry.GetDeviceManager, (self.device_type(),)
 
     @abstractmethod
     def device_type(self) -> DeviceType:
@@ -20,7 +29,8 @@ class DeviceManager(ABC):
     def GetDevice(self, device_index: int) -> Device:
         """Return device `device_index`, the same object each time.
 
-        Raises DeviceUnavailableError where the device is not there, saying what is missing.
+        Raises DeviceUnavailableError where the device is not there, naming `device_index` and what is missing;
+        TypeError where `device_index` is no integer.
         """
 
     @abstractmethod
@@ -29,11 +39,11 @@ class DeviceManager(ABC):
 
     @abstractmethod
     def GetActiveDeviceIndex(self) -> int:
-        """The calling thread's active device of this type."""
+        """The calling thread's active device of this type; 0 in a thread that has set none."""
 
     @abstractmethod
     def SetActiveDeviceByIndex(self, device_index: int) -> None:
-        """Make device `device_index` the calling thread's active one."""
+        """Make device `device_index` the calling thread's active one; errors are those of `GetDevice`."""
 
     def IsStreamWaitEventSupported(self) -> bool:
         """Whether `Stream.WaitEvent` works."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from ep.include.device import Device
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
 from ep.include.errors import DeviceUnavailableError, DuplicateRegistrationError
+from ep.include.process import exclusively
 
 
 class DeviceManagerRegistry:
@@ -17,7 +17,6 @@ class DeviceManagerRegistry:
 
     _factories: ClassVar[dict[DeviceType, Callable[[], DeviceManager]]] = {}
     _managers: ClassVar[dict[DeviceType, DeviceManager]] = {}
-    _lock: ClassVar[threading.RLock] = threading.RLock()
 
     @classmethod
     def RegisterDeviceManagerFactory(cls, device_type: DeviceType, factory: Callable[[], DeviceManager]) -> None:
@@ -40,10 +39,14 @@ class DeviceManagerRegistry:
         if not isinstance(device_type, DeviceType):
             raise TypeError(f"device_type must be a DeviceType, not {device_type!r}")
         load_provider(device_type.tag)
-        with cls._lock:
-            if device_type not in cls._managers and device_type in cls._factories:
-                cls._managers[device_type] = cls._factories[device_type]()
-            return cls._managers.get(device_type)
+        if device_type in cls._factories:
+            exclusively(lambda: cls._make_manager(device_type))
+        return cls._managers.get(device_type)
+
+    @classmethod
+    def _make_manager(cls, device_type: DeviceType) -> None:
+        if device_type not in cls._managers:
+            cls._managers[device_type] = cls._factories[device_type]()
 
     @classmethod
     def GetDeviceManager(cls, device_type: DeviceType) -> DeviceManager:

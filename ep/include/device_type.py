@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from importlib import import_module, metadata
 from typing import ClassVar, Final
 
 from ep.include.errors import DuplicateRegistrationError
+from ep.include.process import exclusively
 from ep.include.suggest import did_you_mean
 
 ENTRY_POINT_GROUP: Final = "ep.devices"
@@ -17,7 +17,6 @@ _NAME: Final = "k[A-Z][A-Za-z0-9]*"
 _BUILT_IN: Final = {"cpu": "ep.cpu", "cuda": "ep.cuda"}
 _loaded: set[str] = set()
 _loading: set[str] = set()
-_load_lock = threading.RLock()
 
 
 def load_provider(tag: str) -> None:
@@ -27,18 +26,21 @@ def load_provider(tag: str) -> None:
     """
     if tag in _loaded:
         return
-    with _load_lock:  # another thread waits until all is registered
-        if tag in _loaded or tag in _loading:  # a provider may ask for its own device type while it is imported
-            return
-        _loading.add(tag)
-        try:
-            if tag in _BUILT_IN:
-                import_module(_BUILT_IN[tag])
-            for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP, name=tag):
-                entry_point.load()
-            _loaded.add(tag)
-        finally:
-            _loading.discard(tag)
+    exclusively(lambda: _load(tag))  # another thread waits until all is registered
+
+
+def _load(tag: str) -> None:
+    if tag in _loaded or tag in _loading:  # a provider may ask for its own device type while it is imported
+        return
+    _loading.add(tag)
+    try:
+        if tag in _BUILT_IN:
+            import_module(_BUILT_IN[tag])
+        for entry_point in metadata.entry_points(group=ENTRY_POINT_GROUP, name=tag):
+            entry_point.load()
+        _loaded.add(tag)
+    finally:
+        _loading.discard(tag)
 
 
 def load_all_providers() -> None:

@@ -9,5 +9,9 @@ class DeviceUnavailableError(RuntimeError):
     """A device type is unknown, or its hardware, driver or package is missing; the message says which."""
 
 
+class EnvironmentVariableError(ValueError):
+    """An environment variable is set to what is not valid; the message says which, to what, and what is valid."""
+
+
 class DuplicateRegistrationError(ValueError):
     """Two factories, device types or device managers claim the same place in a registry."""

@@ -2,9 +2,15 @@
 
 from abc import ABC, abstractmethod
 
+from ep.include.process import ProcessBound
 
-class Event(ABC):
-    """A mark that a stream passes once all work queued before it is done (`event.h`)."""
+
+class Event(ProcessBound, ABC):
+    """A mark that a stream passes once all work queued before it is done (`event.h`).
+
+    Where a device measures time, its events have `ElapsedTime(end)` too: the milliseconds from this event to `end`,
+    ValueError where one of the two was not recorded. An event can be neither copied nor pickled, as streams.
+    """
 
     @abstractmethod
     def QueryDone(self) -> bool:

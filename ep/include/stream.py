@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
+from ep.include.process import ProcessBound
 
 if TYPE_CHECKING:
     from ep.include.device import Device
 
 
-class Stream(ABC):
-    """A queue of work on one device, done in order (`stream.h`). Every `Launch` takes one."""
+class Stream(ProcessBound, ABC):
+    """A queue of work on one device, done in order (`stream.h`). Every `Launch` takes one.
+
+    It can be neither copied nor pickled: each has one owner, in one process.
+    """
 
     @abstractmethod
     def device_type(self) -> DeviceType:

@@ -38,7 +38,8 @@ class Arrays(ABC):
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         """Return the array that `value` is, C-contiguous and in native byte order; a copy only where it was not.
 
-        Raises TypeError for a dtype that is no DataType and for what is no array of the device.
+        Raises TypeError for a dtype that is no DataType, for a mask and for what is no array of the device, ValueError
+        for a tensor that is conjugated or negated lazily.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.names import function_name
+from ep.ops.names import function_name, renamed
 from ep.ops.operands import as_operands
 from ep.ops.parameters import Parameters
 from ep.ops.shapes import launch_dims
@@ -32,6 +32,7 @@ def binary_function(op: BinaryOp) -> Callable[..., Array]:
     """Return the function of `op`: `f(x, y, <attributes>, *, out=None)`; backward ops have dy and x or y."""
     parameters = Parameters(op)
     name, names = function_name(op), parameters.operands
+    in_errors = {"src0": names[0], "src1": names[1], "dst": "out"}
 
     def function(*args: Any, **kwargs: Any) -> Array:
         (x, y), attributes, out = parameters.read(args, kwargs)
@@ -41,7 +42,10 @@ def binary_function(op: BinaryOp) -> Callable[..., Array]:
         shape = a.shape if a.shape == b.shape else broadcast_dims(a.shape, b.shape, names=names)
         a_dims, b_dims = launch_dims(name, a.shape, b.shape)
         dst = arrays.destination(shape, dtype, out)
-        primitive.Launch(arrays.stream, a_dims, a, b_dims, b, dst)
+        try:
+            primitive.Launch(arrays.stream, a_dims, a, b_dims, b, dst)
+        except (TypeError, ValueError) as error:
+            raise renamed(error, in_errors) from error
         return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.include.device_type import DeviceType
+from ep.include.process import exclusively
 from ep.ops.arrays import Array, ArrayLike, Arrays
 from ep.ops.cpu.arrays import CpuArrays
 
@@ -31,7 +31,6 @@ class _Provider(NamedTuple):
 
 
 _providers: dict[DeviceType, _Provider] = {}
-_lock: Final = threading.Lock()
 
 
 def register_arrays(
@@ -47,8 +46,7 @@ def register_arrays(
     of_value: the Arrays for the device that such a value is on.
     of_device: the Arrays for a device, by its number.
     """
-    with _lock:
-        _providers[device_type] = _Provider(recognises, of_value, of_device)
+    _providers[device_type] = _Provider(recognises, of_value, of_device)
 
 
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
@@ -118,7 +116,7 @@ def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
 def _arrays_of(value: ArrayLike) -> Arrays:
     if isinstance(value, _OF_THE_HOST):
         return _CPU
-    for provider in _providers.values():
+    for provider in tuple(_providers.values()):
         if provider.recognises(value):
             return provider.of_value(value)
     return _CPU
@@ -135,7 +133,7 @@ def _is_on_cuda(value: Any) -> bool:
 
 @cache
 def _cuda() -> Any:
-    return import_module("ep.ops.cuda.arrays")
+    return exclusively(lambda: import_module("ep.ops.cuda.arrays"))
 
 
 register_arrays(

@@ -14,6 +14,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.arrays import Array, ArrayLike, Arrays
 from ep.ops.devices import arrays_of
+from ep.ops.names import renamed
 from ep.ops.shapes import as_sizes, launch_dims
 
 
@@ -60,7 +61,11 @@ def launch_expand(arrays: Arrays, operator: str, src: Array, src_dims: Dims, dst
     Raises ValueError where the dims need more axes than a primitive has.
     """
     src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-    _expand(arrays.device_type, dst.dtype).Launch(arrays.stream, src_dims, src, dst_dims, dst)
+    primitive = _expand(arrays.device_type, dst.dtype)
+    try:
+        primitive.Launch(arrays.stream, src_dims, src, dst_dims, dst)
+    except (TypeError, ValueError) as error:
+        raise renamed(error, {"src": "x", "dst": "out"}) from error
 
 
 @cache

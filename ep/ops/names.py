@@ -1,8 +1,9 @@
-"""The Python names of ops: functions after enumerators, parameters after attributes."""
+"""The Python names of ops: functions after enumerators, parameters after attributes; also in errors."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from ep.include.primitive.binary_op import BinaryOp
@@ -21,3 +22,14 @@ def function_name(op: UnaryOp | BinaryOp) -> str:
 def parameter_name(attribute: Attribute) -> str:
     """The name of an attribute as a parameter."""
     return _KEYWORDS.get(attribute.name, attribute.name)
+
+
+_NAME: Final = re.compile(r"\w+")
+
+
+def renamed(error: Exception, names: Mapping[str, str]) -> Exception:
+    """The error of a Launch, with the arguments of an operator in the place of those of Launch.
+
+    names: the operator's name for each name of Launch that differs.
+    """
+    return type(error)(_NAME.sub(lambda word: names.get(word[0], word[0]), str(error)))

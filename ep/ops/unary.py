@@ -17,8 +17,10 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.names import function_name
+from ep.ops.names import function_name, renamed
 from ep.ops.parameters import Parameters
+
+_NAMES: Final = {"src": "x", "dst": "out"}
 
 
 def unary_function(op: UnaryOp) -> Callable[..., Array]:
@@ -31,7 +33,10 @@ def unary_function(op: UnaryOp) -> Callable[..., Array]:
         src = arrays.as_buffer(x, "x")
         primitive, dtype = _primitive(arrays.device_type, op, src.dtype, attributes)
         dst = arrays.destination(src.shape, dtype, out)
-        primitive.Launch(arrays.stream, src, dst, src.size)
+        try:
+            primitive.Launch(arrays.stream, src, dst, src.size)
+        except (TypeError, ValueError) as error:
+            raise renamed(error, _NAMES) from error
         return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)

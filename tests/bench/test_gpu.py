@@ -211,13 +211,13 @@ def test_the_suite_is_run_and_ended():
 
 def test_the_suite_has_all_tests_and_those_of_the_device_first():
     python, *arguments = suite.command()
-    paths = [argument for argument in arguments if argument.startswith("tests/")]
+    paths = [argument for argument in arguments if argument.startswith(("tests/", "ep/"))]
     assert (python, arguments[:2]) == (sys.executable, ["-m", "pytest"])
-    assert paths[:3] == ["tests/cuda", "tests/primitive", "tests/ops"]
+    assert paths[:4] == ["tests/cuda", "ep/testing/device_layer", "ep/testing/primitive", "tests/ops"]
     assert len(set(paths)) == len(paths)
     found = {path for entry in paths for path in [ROOT / entry, *(ROOT / entry).rglob("test_*.py")]}
-    assert set((ROOT / "tests").rglob("test_*.py")) <= found
-    assert arguments[2 + len(paths) :][:3] == ["--device", "cuda", "-q"]
+    assert {*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "ep" / "testing").rglob("test_*.py")} <= found
+    assert arguments[2 + len(paths) :][:3] == ["--ep-device", "cuda", "-q"]
 
 
 def test_peers_that_do_not_work_are_listed(monkeypatch):

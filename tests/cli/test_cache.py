@@ -3,23 +3,32 @@
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from ep.cli import cache, cpu, warm
-from ep.cpu import kernel_cache
+from ep.cli import cache, kernel_caches, warm
+from ep.cpu.kernel_cache import CACHE
+from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
-from ep.include.primitive import BinaryOp, Entry, UnaryOp, registered
+from ep.include.primitive import (
+    BinaryOp,
+    Entry,
+    ExpandFactory,
+    Key,
+    UnaryOp,
+    register_primitive_factory,
+    registered,
+)
+from tests.include.conftest import toy as toy
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty cache."""
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
-    kernel_cache.kernel_folder.cache_clear()
-    yield tmp_path
-    kernel_cache.kernel_folder.cache_clear()
+    return tmp_path
 
 
 def test_kernels_for_cuda_are_shown_and_cleared(ep, folder):
@@ -40,7 +49,7 @@ def test_info_of_an_empty_cache(ep, folder):
 
 
 def test_info_and_clear(ep, folder):
-    kernel_cache.write("a.kernel", bytes(1500))
+    CACHE.write("a.kernel", bytes(1500))
     (folder / "cpu-other").mkdir()
     (folder / "cpu-other" / "b.kernel").write_bytes(bytes(70))
     (folder / "mine.txt").write_text("not a kernel")
@@ -57,7 +66,7 @@ def test_clear_that_fails(ep, folder, monkeypatch):
     def refuse():
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cpu, "clear_cache", refuse)
+    monkeypatch.setattr(kernel_caches, "clear", refuse)
     done = ep("cache", "clear")
     assert done.code == 1
     assert done.err == "ep cache clear: error: the cache cannot be cleared: [Errno 13] Permission denied\n"
@@ -72,7 +81,7 @@ def test_warm_in_processes(folder):
     lines = done.stdout.splitlines()
     assert lines[0] == "preparing 2 keys with 2 processes"
     assert lines[-1].startswith("2 ready, 0 failed, in ")
-    names = {name.split("-")[0] for name in os.listdir(kernel_cache.kernel_folder())}
+    names = {name.split("-")[0] for name in os.listdir(CACHE.folder())}
     assert names >= {f"elementwise_unary.{op}.kFloat.kFloat" for op in ("kRelu", "kSquare")}
 
 
@@ -89,13 +98,72 @@ def test_warm_reports_failures(ep, folder, monkeypatch):
 
 def test_warm_of_nothing(ep, folder):
     done = ep("cache", "warm", "--primitive", "Expand", "--op", "relu")
-    assert done == (0, "", "ep cache warm: nothing is registered that fits\n")
+    assert done == (1, "", "ep cache warm: nothing is registered that fits\n")
+
+
+def test_warm_for_an_absent_device(ep, folder, toy):
+    class ToyExpandFactory(ExpandFactory):
+        keys = (Key(None, (DataType.kFloat,)),)
+
+        def Make(self, request):
+            raise AssertionError("never made")
+
+    register_primitive_factory(toy, ExpandFactory)(ToyExpandFactory)
+    done = ep("cache", "warm", "--device", "toy")
+    assert done == (
+        1,
+        "",
+        "ep cache warm: error: nothing was compiled: there is no toy device; 'ep devices' says why\n",
+    )
+
+
+@pytest.mark.parametrize("deep", [False, True], ids=["folder", "parent"])
+def test_a_cache_that_cannot_be_read(ep, folder, deep):
+    """A file is where a folder should be; `ep` says so, and goes on where it can."""
+    place = folder if deep else CACHE.folder()
+    if deep:
+        place.rmdir()
+    place.write_text("no folder")
+    done = ep("cache", "info")
+    assert (done.code, done.err) == (1, "")
+    assert done.out.splitlines()[0] == f"folder   {folder}/{CACHE.folder().name}"
+    assert done.out.splitlines()[1] == f"kernels  unknown: {place} cannot be read: Not a directory"
+    for command in ("clear", "warm"):
+        done = ep("cache", command)
+        assert done.code == 1
+        assert (
+            done.err
+            == f"ep cache {command}: error: the cache cannot be used: {place} cannot be read: Not a directory\n"
+        )
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may become somebody else")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may become somebody else")
+@pytest.mark.parametrize("deep", [False, True], ids=["folder", "parent"])
+def test_a_cache_that_the_user_may_not_read(deep):
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom ep.cli.main import main\nimport ep.cli.cache\n"
+        "from ep.cpu.kernel_cache import CACHE\n"
+        "folder = CACHE.folder()\nfolder.mkdir(parents=True)\n(folder / 'a.kernel').write_bytes(b'')\n"
+        "os.chmod(sys.argv[1], 0)\nos.setuid(65534)\nsys.exit(main(['cache', 'info']))"
+    )
+    with tempfile.TemporaryDirectory() as parent:
+        os.chmod(parent, 0o755)
+        place = os.path.join(parent, "cache")
+        inner = os.path.join(place, CACHE.folder().name)
+        closed = place if deep else inner
+        command = [sys.executable, "-W", "error", "-c", code, closed]
+        done = subprocess.run(
+            command, env={**os.environ, "EP_CACHE_DIR": place}, capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"kernels  unknown: {closed} cannot be read: Permission denied\n" in done.stdout
 
 
 def test_every_key_makes_a_primitive():
     for entry in registered():
         if not DeviceManagerRegistry.GetDeviceCount(entry.device_type):
-            continue  # NewPrimitive answers None
+            continue  # NewPrimitive returns None
         primitive = warm.make(entry)
         assert primitive is not None
         assert primitive.request.interface is entry.interface
@@ -126,5 +194,5 @@ def test_failures_name_the_key(monkeypatch):
     monkeypatch.setattr(warm, "make", lambda entry: None if entry is unknown else Broken())
     assert warm.prepare([add, unknown]) == [
         (str(add), "RuntimeError: no"),
-        (str(unknown), "LookupError: NewPrimitive answers None"),
+        (str(unknown), "LookupError: NewPrimitive returns None"),
     ]

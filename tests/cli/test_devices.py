@@ -2,7 +2,7 @@
 
 import pytest
 
-from ep.cli import cpu, doctor
+from ep.cli import coverage, cpu, kernel_caches
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -51,7 +51,7 @@ def test_refused_setting(ep, fresh_cpu, monkeypatch):
     assert "EP_CPU_NUM_THREADS is 'many'" in ep("devices").out
     done = ep("doctor")
     assert done.code == 1
-    assert "These fail: threads." in done.out
+    assert "These fail: EP_CPU_NUM_THREADS, threads, cpu." in done.out
 
 
 def test_doctor(ep, toy):
@@ -68,6 +68,16 @@ def test_doctor(ep, toy):
     assert rows["toy"] == "toy not available: no toy was found in the box"
 
 
+def test_doctor_goes_on_where_the_cache_cannot_be_read(ep, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "file"))
+    done = ep("doctor")
+    assert done.code == 1
+    assert f"{tmp_path}/file cannot be read: Not a directory" in done.out
+    assert "cpu:0 computes" in done.out
+    assert done.out.endswith("\nThese fail: cache.\n")
+
+
 def test_doctor_says_where_threads_come_from(monkeypatch):
     monkeypatch.delenv("EP_CPU_NUM_THREADS", raising=False)
     assert "that this process may use" in cpu.why_threads()
@@ -76,7 +86,7 @@ def test_doctor_says_where_threads_come_from(monkeypatch):
 
 
 def test_doctor_fails_where_the_cache_cannot_be_written(ep, monkeypatch):
-    monkeypatch.setattr(cpu, "why_cache_is_unwritable", lambda: "the folder is read-only")
+    monkeypatch.setattr(kernel_caches, "why_unwritable", lambda: "the folder is read-only")
     done = ep("doctor")
     assert done.code == 1
     assert "cannot be written: the folder is read-only" in done.out
@@ -87,8 +97,8 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
     def wrong(case, device, factory):
         raise RuntimeError("one bit\nfell over")
 
-    monkeypatch.setattr(doctor, "set_up", wrong)
+    monkeypatch.setattr(coverage, "set_up", wrong)
     done = ep("doctor")
     assert done.code == 1
-    assert "Gather: RuntimeError: one bit fell over" in done.out
+    assert "Gather (rows of 64): RuntimeError: one bit fell over" in done.out
     assert done.out.endswith("\nThese fail: cpu:0 computes.\n")

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import ep as package
 from ep.cli import demo
 from ep.cli.main import COMMANDS, main
+from ep.common.environment import VARIABLES
 from ep.include import DeviceManagerRegistry
 from tests.include.conftest import toy as toy
 from tests.include.toy import ToyManager
@@ -22,11 +24,12 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in 
 
 
 def test_help(ep):
-    assert ep() == ep("--help") == ep("-h")
+    assert ep() == ep("--help") == ep("-h") == ep("help")
     done = ep()
     assert done.code == 0
     assert done.err == ""
     assert all(f"\n  {name}" in done.out for name in COMMANDS)
+    assert all(f"\n  {variable.name}" in done.out for variable in VARIABLES)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -34,10 +37,32 @@ def test_help_of_commands(ep, command):
     done = ep(command, "--help")
     assert done.code == 0
     assert done.out.startswith(f"usage: ep {command}")
+    assert ep("help", command) == done
+
+
+def test_help_of_a_part_of_a_command(ep):
+    assert ep("help", "run", "gather") == ep("run", "gather", "--help")
+    assert ep("help", "run", "gather").out.startswith("usage: ep run gather")
 
 
 def test_version(ep):
-    assert ep("--version") == (0, f"ep {package.__version__}\n", "")
+    assert ep("--version") == ep("-V") == (0, f"ep {package.__version__}\n", "")
+
+
+@pytest.mark.parametrize("closed", ["1", "1 2", "0 1", "0 1 2"])
+def test_closed_streams(closed):
+    """What cannot be printed is a failure, in one line where there is a stderr."""
+    command = " ".join([*map(shlex.quote, (*EP, "list")), *(f"{number}>&-" for number in closed.split())])
+    done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == ("" if "2" in closed else "ep: error: [Errno 9] Bad file descriptor\n")
+
+
+def test_closed_stderr_sends_no_errors_to_stdout():
+    command = " ".join([*map(shlex.quote, (*EP, "lst")), "2>&-"])
+    done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +78,21 @@ def test_version(ep):
         (["list", "--device", "cppu"], "'cppu' is no device type; did you mean 'cpu'"),
         (["list", "--device", "zzz"], "'zzz' is no device type; it is one of cpu, cuda"),
         (["list", "--format", "jsn"], "argument --format: 'jsn' is unknown; did you mean 'json'"),
+        (["list", "--op", "no_such"], "ep list: error: argument --op: 'no_such' is no op\n"),
+        (
+            ["run", "unary", "--op", "add"],
+            "argument --op: 'add' is no unary op; it is a binary op",
+        ),
+        (["run", "binary", "--op", "relu"], "argument --op: 'relu' is no binary op; it is a unary op"),
+        (
+            ["show", "nothing"],
+            "BatchGather, BroadcastElementwiseBinary, ElementwiseUnary, Expand, Gather; contracts",
+        ),
+        (["show", "nothing"], "contracts alone are Add, "),
+        (["show", "unary"], "did you mean 'BroadcastElementwiseUnary' or 'ElementwiseUnary'?"),
+        (["help", "lst"], "ep: error: there is no command 'lst'; did you mean 'list'?"),
+        (["cache", "warm", "--jobs", "1_0"], "argument --jobs: '1_0' must be a number of processes"),
+        (["cache", "warm", "--jobs", "\u0663"], "must be a number of processes from 1 to 1024, in digits alone"),
         (["show"], "ep show: error: the following arguments are required: primitive"),
         (["run"], "ep run: error: the following arguments are required: OPERATOR"),
         (["run", "gathr"], "ep run: error: argument OPERATOR: 'gathr' is unknown; did you mean 'gather'"),
@@ -62,7 +102,7 @@ def test_version(ep):
             "ep run expand: error: argument --size: '1,x' must be integers with commas",
         ),
         (["cache", "wram"], "ep cache: error: argument ACTION: 'wram' is unknown; did you mean 'warm'"),
-        (["cache", "warm", "--jobs", "0"], "argument --jobs: '0' must be a number of processes, at least 1"),
+        (["cache", "warm", "--jobs", "0"], "argument --jobs: '0' must be a number of processes from 1 to 1024"),
         (["bench", "--size", "huge"], "argument --size: 'huge' is unknown; it is one of small, medium, large"),
     ],
 )

@@ -1,12 +1,22 @@
-"""`ep show`: the contract, the attributes, and the matrix of data types."""
+"""`ep show`: the contract, the attributes, and the data types in words."""
 
 import inspect
+import math
 
 import pytest
 
 from ep.cli.names import INTERFACES, factory_of
+from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
-from ep.include.primitive import Key, Memcpy, MemcpyFactory, MemcpyKind, register_primitive_factory, registered
+from ep.include.primitive import (
+    GatherFactory,
+    Key,
+    Memcpy,
+    MemcpyFactory,
+    MemcpyKind,
+    register_primitive_factory,
+    registered,
+)
 from tests.include.conftest import toy as toy
 
 
@@ -21,6 +31,7 @@ def test_contract_of_every_interface(ep, name):
     implemented = any(entry.interface is interface for entry in registered())
     assert (f"No device implements {interface.__name__} yet" in done.out) is not implemented
     assert (f"{interface.__name__} on cpu" in done.out) is implemented
+    assert ("NewPrimitive returns None" in done.out) is not implemented
 
 
 def test_signatures(ep):
@@ -38,39 +49,55 @@ def test_attributes(ep):
     assert "kThreshold threshold = (required) value = (required)" in lines
 
 
-def matrix(out, title):
-    """The matrix under `title` as {row: {data type: mark}}."""
-    lines = out.partition(title)[2].partition("\n\n")[0].splitlines()[1:]
-    heading = lines[0]
-    groups = [group for group in heading.split("  ") if group.strip()]
-    starts = [heading.index(group) for group in groups]
-    return {
-        line[: starts[0]].strip(): {
-            data_type: line[start] for start, group in zip(starts, groups, strict=True) for data_type in group.split()
-        }
-        for line in lines[1:]
-    }
+GROUPS = {"all 16 types": 16, "8 integer types": 8, "4 floating types": 4, "2 complex types": 2, "bool": 1, "char": 1}
 
 
-@pytest.mark.parametrize("tag", ["cpu", "cuda"])
-def test_matrix(ep, tag):
-    marks = matrix(ep("show", "ElementwiseUnary").out, f"ElementwiseUnary on {tag}, by src_type")
-    assert marks["kRelu"]["i8"] == marks["kRelu"]["bf16"] == marks["kRelu"]["char"] == "x"
-    assert marks["kRelu"]["c64"] == "."
-    assert marks["kExp"]["f32"] == "x"
-    assert marks["kExp"]["i32"] == "."
-    assert marks["kIsNan -> kBool"]["f16"] == "x"
-    assert marks["kReal -> kFloat"]["c128"] == "x"
-    assert marks["kRealGrad -> kComplex64"]["f64"] == "x"
-    here = registered(DeviceType.FromTag(tag))
-    rows = [entry for entry in here if entry.interface is INTERFACES["ElementwiseUnary"]]
-    assert sum(mark == "x" for row in marks.values() for mark in row.values()) == len(rows)
+def support(out, title):
+    """The table under `title` as {op: data types}."""
+    heading, *lines = out.partition(f"\n{title}\n")[2].partition("\n\n")[0].splitlines()
+    start = heading.index("ops")
+    return {op: line[:start].strip() for line in lines for op in line[start:].split(", ")}
 
 
-def test_matrix_of_index_types(ep):
-    marks = matrix(ep("show", "Gather").out, "Gather on cpu, by params_type")
-    assert set(marks) == {f"indices_type k{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)}
-    assert all(set(row.values()) == {"x"} and len(row) == 16 for row in marks.values())
+def number_of_keys(types):
+    return math.prod(sum(GROUPS[name] for name in side.split(", ")) for side in types.split(" -> "))
+
+
+@pytest.mark.parametrize("name", ["ElementwiseUnary", "BroadcastElementwiseBinary"])
+def test_support(ep, name):
+    types = support(ep("show", name).out, f"{name} on cpu and cuda")
+    for op, words in types.items():
+        entries = [entry for entry in registered(DeviceType.kCPU) if entry.op and entry.op.name == op]
+        assert number_of_keys(words) == len(entries), op
+    ops = {entry.op.name for entry in registered(DeviceType.kCPU) if entry.interface is INTERFACES[name]}
+    assert set(types) == ops
+
+
+def test_support_in_words(ep):
+    out = ep("show", "ElementwiseUnary").out
+    types = support(out, "ElementwiseUnary on cpu and cuda")
+    assert types["kRelu"] == "bool, char, 8 integer types, 4 floating types"
+    assert types["kIsNan"] == "8 integer types, 4 floating types -> bool"
+    assert types["kReal"] == "2 complex types -> 4 floating types"
+    assert "\n4 floating types  kFloat16 kBFloat16 kFloat kDouble\n" in out
+
+
+def test_support_without_ops(ep):
+    out = ep("show", "Gather").out
+    assert "\nGather on cpu and cuda\nparams_type by indices_type\nall 16 types by 8 integer types\n" in out
+
+
+def test_devices_that_differ(ep, toy):
+    class ToyGatherFactory(GatherFactory):
+        keys = (Key(None, (DataType.kFloat, DataType.kInt32)), Key(None, (DataType.kDouble, DataType.kInt64)))
+
+        def Make(self, request):
+            raise AssertionError("never made")
+
+    register_primitive_factory(toy, GatherFactory)(ToyGatherFactory)
+    out = ep("show", "Gather").out
+    assert "\nGather on cpu and cuda\n" in out
+    assert "\nGather on toy\nparams_type by indices_type\nkFloat by kInt32, kDouble by kInt64\n" in out
 
 
 def test_keys_without_data_types(ep, toy: DeviceType):
@@ -81,6 +108,6 @@ def test_keys_without_data_types(ep, toy: DeviceType):
         def Make(self, request: object) -> Memcpy:
             raise NotImplementedError
 
-    assert "Memcpy on toy: kHtoD, kDtoH\n" in ep("show", "memcpy").out
+    assert "\nMemcpy on toy\nops\nkHtoD, kDtoH\n" in ep("show", "memcpy").out
     assert [row["dtypes"] for row in ep("list", "--device", "toy", "--format", "json").json()] == [[], []]
     assert "kDtoH" in ep("list", "--device", "toy").out

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ep.common.scalar import convert_scalar, is_scalar
 from ep.include import DataType
 from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
-from tests.references.convert import convert
+from ep.testing.references.convert import convert
 
 REAL = BOOL + CHAR + INTEGERS + FLOATS
 TYPES = pytest.mark.parametrize("data_type", ALL, ids=lambda t: t.name)

@@ -80,8 +80,8 @@ class WhereImpl(PlannedPrimitive, Where):
 
     def Launch(self, stream, cond_dims, cond, x_dims, x, y_dims, y, z):
         dims = cond_dims, x_dims, y_dims
-        plan = self._last[1] if dims == self._last[0] else self._find(dims)
-        if plan is None or self._entry(self._words, plan.words, cond, x, y, z):
+        plan = self._plans.get(dims)
+        if plan is None or self._entry(self._words, plan.words, dims, cond, x, y, z):
             names = "cond_dims", "x_dims", "y_dims"
             dims = tuple(as_dims(each, name, self.request.max_num_dims) for each, name in zip(dims, names, strict=True))
             sizes = [math.prod(each) for each in (*dims, broadcast_dims(*dims, names=names))]

@@ -87,6 +87,8 @@ def test_what_is_refused(stream):
         (np.float32(1), good, TypeError, "src must be a numpy.ndarray on the CPU, not float32"),
         (memoryview(good), good, TypeError, "src must be a numpy.ndarray on the CPU, not memoryview"),
         (good.astype(">f4"), good, TypeError, "src has dtype >f4"),
+        (np.ma.array(good), good, TypeError, "src has a mask, which would be lost; fill the masked elements first"),
+        (good, np.ma.array(good, mask=True), TypeError, "dst has a mask"),
         (good, good.view(np.int32), TypeError, "dst has dtype int32"),
         (FakeCudaArray(), good, TypeError, "which lies on a CUDA device"),
     ]:

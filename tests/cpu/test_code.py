@@ -28,7 +28,7 @@ from ep.include import DataType
 texts = {{}}
 for kind, op, src, dst in {keys}:
     op_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
-    library = compiler._keep[-1]._library
+    library = compiler._keep[-1]
     texts[f"{{op}} {{src}} {{dst}}"] = library.get_asm_str(), library.get_llvm_str()
 print(json.dumps(texts))
 """

@@ -1,6 +1,7 @@
 """Launches from many threads at once, in forked children, with few and many threads."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -245,7 +246,9 @@ assert len(during) > 5, (len(during), end - begin)
 
 def test_disabled_compilation_is_an_error():
     message = run(PRELUDE + "work(0)", NUMBA_DISABLE_JIT="1", fails=True)
-    assert "NUMBA_DISABLE_JIT is set" in message
+    assert "NUMBA_DISABLE_JIT is '1'; it must be 0 or not set" in message
+    message = run("import numba\nnumba.config.DISABLE_JIT = 1\n" + PRELUDE + "work(0)", fails=True)
+    assert "numba.config.DISABLE_JIT is set; it must be 0" in message
 
 
 def test_results_do_not_depend_on_the_number_of_threads(rng):
@@ -270,3 +273,67 @@ def test_results_do_not_depend_on_the_number_of_threads(rng):
         device.SetNumThreads(before)
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
     assert results[0][:257].tobytes() == one_by_one.tobytes()
+
+
+LAUNCH = """
+import os, signal, time
+def launch():
+    x = np.linspace(-1, 1, 1009, dtype=np.float32)
+    y = np.empty_like(x)
+    relu.Launch(stream, x, y, x.size)
+    assert (y == np.maximum(x, 0)).all()
+"""
+
+
+@pytest.mark.parametrize(("pause", "is_cold"), [(0.3, True), (0.001, False)])
+def test_interrupts_during_the_first_launch(pause, is_cold, tmp_path):
+    """While Numba is imported and kernels are compiled, or loaded: a few interrupts, and a storm of them."""
+    code = f"""
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
+stop = False
+def storm():
+    time.sleep(0.05)
+    while not stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep({pause})
+thread = threading.Thread(target=storm, daemon=True)
+raised = 0
+while not stop:
+    try:
+        if not thread.ident:
+            thread.start()
+        while raised < 5:
+            launch()
+        stop = True
+    except KeyboardInterrupt:
+        raised += 1
+while thread.is_alive():
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        pass
+launch()
+"""
+    run(PRELUDE + LAUNCH + code, **({"EP_CACHE_DIR": str(tmp_path)} if is_cold else {}))
+
+
+def test_a_time_out_during_the_first_launch(tmp_path):
+    """As that of a test, by a signal that is no interrupt; what was compiled is there afterwards."""
+    code = """
+class TimeOut(Exception): pass
+def late(number, frame):
+    assert frame is not None
+    raise TimeOut
+signal.signal(signal.SIGALRM, late)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    launch()
+except TimeOut:
+    from ep.cpu.primitive import cpu_primitive
+    assert relu._entry is not cpu_primitive._not_compiled
+else:
+    raise AssertionError
+launch()
+"""
+    if hasattr(signal, "setitimer"):
+        run(PRELUDE + LAUNCH + code, EP_CACHE_DIR=str(tmp_path))

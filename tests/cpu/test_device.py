@@ -1,10 +1,9 @@
-"""The CPU device: its manager, memory, streams, events, and the number of threads."""
+"""What the CPU device has of its own, beside the contracts that `ep.testing` tests: words, the number of threads."""
 
 import numpy as np
 import pytest
 
-from ep import ActiveDeviceGuard, AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
-from ep.include import Device, Event, Stream
+from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
 from tests.subprocesses import run
 
 
@@ -15,39 +14,22 @@ def cpu():
 
 def test_there_is_one_cpu(cpu):
     assert DeviceManagerRegistry.GetDeviceCount(DeviceType.kCPU) == 1
-    assert isinstance(cpu, Device)
-    assert cpu is DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
-    assert (cpu.device_type(), cpu.device_index()) == (DeviceType.kCPU, 0)
-    assert cpu.device_manager() is DeviceManagerRegistry.GetDeviceManager(DeviceType.kCPU)
     with pytest.raises(DeviceUnavailableError, match="device_index is 1; there is one CPU device"):
         DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 1)
     with pytest.raises(TypeError, match=r"device_index must be an integer, not 0\.0"):
         DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0.0)
 
 
-@pytest.mark.parametrize("size", [1, 511, 512, 100_003])
-def test_memory_is_aligned(cpu, size):
+def test_its_memory_is_an_array(cpu):
     options = AllocationOptions()
-    buffer = cpu.Alloc(options, size)
-    assert (buffer.dtype, buffer.shape, buffer.ctypes.data % 512) == (np.uint8, (size,), 0)
-    buffer[:] = 7
-    cpu.Free(options, buffer)
-    pinned = cpu.AllocPinned(options, size)
-    assert pinned.ctypes.data % 512 == 0
-    cpu.FreePinned(options, pinned)
-
-
-def test_no_memory_at_all(cpu):
-    assert cpu.Alloc(AllocationOptions(), 0).view(np.float32).shape == (0,)
+    for memory in (cpu.Alloc(options, 7), cpu.AllocPinned(options, 7), cpu.CreateStream().AllocAsync(7)):
+        assert isinstance(memory, np.ndarray)
+        assert memory.shape == (7,)
 
 
 def test_memory_that_cannot_be_had(cpu):
     with pytest.raises(ValueError, match="size is -1"):
         cpu.Alloc(AllocationOptions(), -1)
-    with pytest.raises(TypeError):
-        cpu.Alloc(AllocationOptions(), 1.5)
-    with pytest.raises(MemoryError):
-        cpu.Alloc(AllocationOptions(), 2**60)
     with pytest.raises(ValueError, match="numa_node_affinity is 0"):
         cpu.Alloc(AllocationOptions(numa_node_affinity=0), 8)
     with pytest.raises(DeviceUnavailableError):
@@ -57,36 +39,20 @@ def test_memory_that_cannot_be_had(cpu):
 
 
 def test_streams_and_events(cpu):
+    """What the contract leaves open: nothing is ever waited for, and the words of errors."""
     stream = cpu.CreateStream()
-    assert isinstance(stream, Stream)
-    assert (stream.device(), stream.device_type()) == (cpu, DeviceType.kCPU)
+    assert cpu.device_manager().IsStreamWaitEventSupported()
     begin, end = cpu.CreateEvents(2)
-    assert isinstance(begin, Event)
+    stream.RecordEvent(begin)
     assert begin.QueryDone()
     with pytest.raises(ValueError, match="must have been recorded"):
         begin.ElapsedTime(end)
-    stream.RecordEvent(begin)
-    stream.WaitEvent(begin)
     stream.RecordEvent(end)
-    end.Sync()
-    stream.Sync()
     assert begin.ElapsedTime(end) >= 0
-    assert stream.GetAsyncError() is None
-    buffer = stream.AllocAsync(64)
-    assert buffer.nbytes == 64
-    stream.FreeAsync(buffer)
     with pytest.raises(TypeError, match="event must be an event of the CPU"):
         stream.RecordEvent(None)
-    cpu.DestroyEvents([begin, end])
-    cpu.DestroyStream(stream)
     with pytest.raises(TypeError, match="stream must be a stream of the CPU"):
         cpu.DestroyStream(None)
-
-
-def test_the_active_device(cpu):
-    with ActiveDeviceGuard(cpu) as device:
-        assert device is cpu
-        assert cpu.device_manager().GetActiveDeviceIndex() == 0
 
 
 def test_the_number_of_threads(cpu):

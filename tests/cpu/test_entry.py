@@ -72,7 +72,7 @@ def test_both_checks_agree(name, entries, rng):
         plan.set_checks(sizes, in_place)
         others = (0,) * len(signature.others)
         for walks_agree, code in (
-            (in_place, planned(state.words, plan.words, *buffers)),
+            (in_place, planned(state.words, plan.words, (), *buffers)),
             (True, entry(state.words, *sizes, *others, *buffers)),
         ):
             try:
@@ -96,6 +96,25 @@ def test_sizes_whose_product_wraps_around_are_refused(entries):
     assert entry(words, "1", 4, 0, src, dst) == 1
 
 
+def test_dims_are_checked(entries):
+    """A plan is found by what is equal to its dims."""
+
+    class Dims(tuple):
+        pass
+
+    _, check = entries["in place"]
+    state, plan = LaunchState(STATE, (T.kFloat, T.kFloat)), Plan(NO_FIELDS, SIGNATURES["in place"])
+    plan.set_checks((4,), True)
+    buffers = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    good = [(), ((),), (None,), ((4,), None, (2, 2)), (Dims((1, 4)),), ((1, 4, 1), (2**62, -1), None, ())]
+    for dims in good:
+        assert check(state.words, plan.words, dims, *buffers) == 0, dims
+    wrong = [4.0, np.int64(4), True, None, (4,), 4 + 0j]
+    for dims in ([4],), (4,), (np.array([4]),), *(((4, number),) for number in wrong):
+        assert check(state.words, plan.words, dims, *buffers) == 1, dims
+        assert check(state.words, plan.words, ((4,), *dims), *buffers) == 1, dims
+
+
 def test_a_data_type_of_launch_comes_from_the_plan(entries):
     from ep.cpu.engine.entry import entry
     from ep.cpu.kernels.jit import jit
@@ -107,5 +126,5 @@ def test_a_data_type_of_launch_comes_from_the_plan(entries):
         plan = Plan(NO_FIELDS, signature)
         plan.set_checks((3,), True, (data_type, data_type))
         for other in T.kFloat, T.kInt8:
-            code = check(state.words, plan.words, np.zeros(3, other.dtype), np.zeros(3, other.dtype))
+            code = check(state.words, plan.words, (), np.zeros(3, other.dtype), np.zeros(3, other.dtype))
             assert code == (data_type is not other)

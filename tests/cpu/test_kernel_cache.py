@@ -1,10 +1,15 @@
 """The disk cache of compiled kernels: it hits across processes, and never runs stale code."""
 
+import os
 import shutil
+import time
 from pathlib import Path
 
+import pytest
+
 import ep
-from ep.cpu import kernel_cache
+from ep.common.kernel_cache import usage, user_cache_folder
+from ep.cpu.kernel_cache import CACHE
 from tests.subprocesses import run
 
 LAUNCH = """
@@ -20,6 +25,10 @@ relu.Launch(stream, np.array([-1, 0, 2], np.float32), out, 3)
 from ep.cpu.kernels.compiler import statistics
 print(out.tolist(), statistics.compiled, statistics.loaded)
 """
+
+
+TO_STDOUT = "import logging, sys\nlogging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
+"""What the package logs is printed with the rest."""
 
 
 def test_the_second_process_compiles_nothing(tmp_path):
@@ -51,23 +60,37 @@ def test_a_long_first_launch_logs_one_line(tmp_path):
 def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert not (tmp_path / "numba").exists()
-    assert kernel_cache.usage(tmp_path / "ep")[0] == 4
+    assert usage(tmp_path / "ep")[0] == 4
 
 
-def test_an_edited_functor_is_compiled_again(tmp_path):
-    """A copy of the package, whose relu then is changed in a file that no kernel lies in."""
-    sources = tmp_path / "sources"
-    shutil.copytree(Path(ep.__file__).parent, sources / "ep", ignore=shutil.ignore_patterns("__pycache__"))
+@pytest.fixture
+def sources(tmp_path):
+    """A folder with a copy of the package, compiled files included: what is as old is taken to be the same."""
+    shutil.copytree(Path(ep.__file__).parent, tmp_path / "sources" / "ep")
+    return tmp_path / "sources"
+
+
+def test_an_edited_functor_is_compiled_again(tmp_path, sources):
+    """relu is changed in a file that no kernel lies in. The other three kernels of a launch are not compiled again."""
     cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 4 0"
     functors = sources / "ep" / "common" / "functor" / "unary"
     (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
     text = changed.read_text()
-    edited = text.replace("return zero if x <= zero else x", "return x if x <= zero else zero")
+    edited = text.replace("return zero if x <= zero else x", "return x if x <= zero else (zero)")
     assert edited != text
     changed.write_text(edited)
-    assert run(LAUNCH, str(sources), **cache).strip() == "[-1.0, 0.0, 0.0] 4 0"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[-1.0, 0.0, 0.0] 1 3"
     changed.write_text(text)
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
+
+
+def test_sources_dated_in_the_future(tmp_path, sources):
+    future = time.time() + 10**6
+    for path in sources.rglob("*.py"):
+        os.utime(path, (future, future))
+    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 4 0"
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
@@ -91,37 +114,41 @@ for index_type in {types}:
         run(code.format(types=order), EP_CACHE_DIR=str(tmp_path))
 
 
-def test_sources_edited_under_a_running_process_are_not_cached(tmp_path):
-    sources = tmp_path / "sources"
-    shutil.copytree(Path(ep.__file__).parent, sources / "ep", ignore=shutil.ignore_patterns("__pycache__"))
+def test_kernels_of_sources_edited_under_a_running_process_are_not_cached(tmp_path, sources):
+    """Of relu's four, one is made of the module that is edited: it is compiled each time, and the others are kept."""
     touch = """
-import os, time
-import ep.common.checks
 import ep.cpu
-future = time.time() + 10
-os.utime(ep.common.checks.__file__, (future, future))
+from ep.common.functor.unary import piecewise
+open(piecewise.__file__, "a").write("# a word")
 """
-    assert run(touch + LAUNCH, str(sources), EP_CACHE_DIR=str(tmp_path / "cache")).strip() == "[0.0, 0.0, 2.0] 4 0"
-    assert not (tmp_path / "cache").exists()
+    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(touch + LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 4 0"
+    assert usage(tmp_path / "cache")[0] == 3
+    assert run(touch + LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 1 3"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 1 3"
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_a_damaged_file_is_compiled_again(tmp_path):
     run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
     (damaged,) = tmp_path.glob("*/elementwise_unary.kRelu.*")
-    for contents in (b"", b"not a pickle", damaged.read_bytes()[:1000]):
+    for contents in (b"", b"not a kernel", damaged.read_bytes()[:1000]):
         damaged.write_bytes(contents)
-        code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
-        assert run(code, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 1 3"
-        assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
+        assert run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(tmp_path)).splitlines() == [
+            f"{damaged} is damaged: the kernel is compiled again",
+            "[0.0, 0.0, 2.0] 1 3",
+        ]
+    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
-def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path):
-    """The launch works; the warning says what is lost."""
+def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
+    """The launch works, also where warnings are errors; the line says what is lost."""
     blocked = tmp_path / "file"
     blocked.write_text("")
-    code = LAUNCH.replace("import numpy", "import warnings; warnings.simplefilter('default')\nimport numpy", 1)
-    assert run(code, EP_CACHE_DIR=str(blocked)).strip() == "[0.0, 0.0, 2.0] 4 0"
-    assert "compiled kernels cannot be kept" in run(LAUNCH, EP_CACHE_DIR=str(blocked), fails=True)
+    lines = run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(blocked)).splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("compiled kernels cannot be kept for the next process: ")
+    assert lines[1] == "[0.0, 0.0, 2.0] 4 0"
 
 
 def test_processes_that_share_a_folder(tmp_path):
@@ -139,10 +166,10 @@ for command in commands:
 
 def test_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path))
-    assert kernel_cache.user_cache_folder() == tmp_path
+    assert user_cache_folder() == tmp_path
     monkeypatch.delenv("EP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert kernel_cache.user_cache_folder() == tmp_path / "xdg" / "ep"
+    assert user_cache_folder() == tmp_path / "xdg" / "ep"
 
 
 def test_clearing(monkeypatch, tmp_path):
@@ -151,8 +178,8 @@ def test_clearing(monkeypatch, tmp_path):
         (tmp_path / version).mkdir()
         (tmp_path / version / "x.kernel").write_bytes(b"12345")
     (tmp_path / "other").mkdir()
-    assert [folder.name for folder in kernel_cache.kernel_folders()] == ["cpu-0123", "cpu-4567"]
-    assert kernel_cache.clear() == 10
+    assert [folder.name for folder in CACHE.folders()] == ["cpu-0123", "cpu-4567"]
+    assert CACHE.clear() == 10
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
 
 
@@ -171,14 +198,14 @@ def test_every_kernel_has_a_name_of_its_own():
         RequirePrimitive(interface, DeviceType.kCPU, *arguments).Prepare()
     from ep.cpu.kernels import compiler
 
-    names = [kernel._cache._name for kernel in compiler._keep]
+    names = compiler.statistics.names
     assert len(names) == len(set(names))
 
 
 MOVES = """
 import numpy as np
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.cpu.kernels.compiler import _keep, statistics
+from ep.cpu.kernels.compiler import statistics
 from ep.include.primitive import BroadcastBinaryFactory, ExpandFactory, GatherFactory
 stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
 gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, "uint8", "int16")
@@ -201,7 +228,7 @@ def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(tm
     needed = """
 gather.Launch(stream, 1, 4, 6, zeros, 3, indices, out)
 expand.Launch(stream, (6, 1), zeros, (6, 2), out)
-names = [kernel._cache._name for kernel in _keep if "thread_pool" not in kernel._cache._name]
+names = [name for name in statistics.names if "thread_pool" not in name]
 assert sorted(names) == ["expand", "gather", "gather.kInt16.5", "gather.walk", "move.each.1.2", "move.walk"], names
 launch_all()
 """

@@ -42,7 +42,7 @@ indices = np.random.default_rng({seed}).integers(-1000, 1000, 331).astype(index_
 found = np.zeros(indices.size, real_type)
 ctypes.CFUNCTYPE(None, *(ctypes.c_int64,) * 3)(address)(indices.ctypes.data, found.ctypes.data, indices.size)
 expected = np.multiply(*values)[indices % values.shape[1]]
-print(json.dumps([int((found != expected).sum()), compiler._keep[-1]._library.get_asm_str()]))
+print(json.dumps([int((found != expected).sum()), compiler._keep[-1].get_asm_str()]))
 """
 
 

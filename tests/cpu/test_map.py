@@ -13,8 +13,8 @@ from ep.common.primitive.strides import extent
 from ep.cpu.engine.map.plan import MapPlan
 from ep.include import DataType
 from ep.include.number_kind import Kind
+from ep.testing.ulps import errors_in_ulps
 from tests.cpu.mapped import Mapped, stream, where
-from tests.ulps import errors_in_ulps
 
 T = DataType
 
@@ -107,8 +107,9 @@ def test_strides_on_both_sides(rng, count):
         for buffer, steps in zip((*buffers[:-1], expected), (*strides, dst_strides), strict=True)
     )
     at[...] = weighted(views)
-    primitive._link(plan)
-    primitive._run(plan.words, *buffers)
+    for move in plan.moves:
+        move.link()
+    primitive._run(plan.words, (), *buffers)
     assert (buffers[-1] == expected).all()
 
 

@@ -30,18 +30,18 @@ class PermuteImpl(PlannedPrimitive, Permute):
         return move_entry("permute", self.signature, self._state)
 
     def Launch(self, stream, data_type, num_dims, src_dims, src, permutation, dst):
-        key = data_type, src_dims, permutation
-        plan = self._find(key)
-        if plan is None or self._entry(self._words, plan.words, src, dst):
-            dims = tuple(src_dims[axis] for axis in permutation)
+        dims, types = (src_dims, permutation), (data_type, data_type)
+        plan = self._plans.get((dims, types))
+        if plan is None or self._entry(self._words, plan.words, dims, src, dst):
+            dst_dims = tuple(src_dims[axis] for axis in permutation)
             src_strides = tuple(contiguous_strides(src_dims)[axis] for axis in permutation)
-            types, counts = (data_type, data_type), (math.prod(dims),)
+            counts = (math.prod(dst_dims),)
 
             def make():
-                walk = StridedWalk(*simplify_walk(dims, src_strides, contiguous_strides(dims)))
+                walk = StridedWalk(*simplify_walk(dst_dims, src_strides, contiguous_strides(dst_dims)))
                 return move_plan(self.signature, walk, data_type, counts, types)
 
-            self._launch_planned(stream, key, counts, (src, dst), make, types)
+            self._launch_planned(stream, dims, counts, (src, dst), make, types)
 
 
 @pytest.mark.parametrize("data_type", [T.kInt8, T.kFloat16, T.kFloat, T.kComplex128], ids=lambda t: t.name)

@@ -1,31 +1,116 @@
-"""Gradients have the same bits wherever an element lies: in a vector, left over, next to a single operand."""
+"""An element has the same bits wherever it lies: in a vector, left over, alone, beside a single operand, in a tile."""
 
 import numpy as np
 import pytest
 
-from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.include.primitive import BroadcastElementwiseBinaryFactory
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu import caches
+from ep.cpu.device import available_threads
+from ep.include.number_kind import FLOATS
+from ep.include.primitive import (
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+    ElementwiseUnary,
+    ElementwiseUnaryFactory,
+    registered,
+)
+from ep.testing.samples import dense, finite
 
-BACKWARD = [op for op in BinaryOp if "Backward" in op.name]
-COUNT, PART = 331, 7
+COUNT = 16_411  # more than one grain, as set here, and no multiple of anything
+GRAIN = 4_001
+PARTS = [(0, 1), (0, 7), (1, 1), (5, 331), (16, 64), (333, 19), (4_000, 37), (COUNT - 41, 41), (COUNT - 1, 1)]
+ALONE = range(0, COUNT, 113)
+REQUIRED = {
+    UnaryOp.kThreshold: (0.25, -1.5),
+    BinaryOp.kThresholdBackwardWithDyX: (0.25,),
+    BinaryOp.kScalarBasePowerGrad: (2.7,),
+    BinaryOp.kScalarExpPowerGrad: (1.5,),
+}
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("op", BACKWARD, ids=lambda op: op.name)
-def test_same_bits(op, dtype, rng):
-    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
-    threshold = {"attr0": 0.3} if op is BinaryOp.kThresholdBackwardWithDyX else {}
-    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, op, dtype, dtype, 1, **threshold)
+def keys(interface):
+    entries = (entry for entry in registered(DeviceType.kCPU) if entry.interface is interface)
+    return [(entry.op, *entry.dtypes) for entry in entries if entry.dtypes[0] in FLOATS]
 
-    def launch(dy, x):
-        dx = np.empty(max(dy.size, x.size), dtype)
-        primitive.Launch(stream, dy.shape, dy, x.shape, x, dx)
-        return dx.view(f"u{dx.itemsize}")
 
-    dy, x = rng.standard_normal((2, COUNT)).astype(dtype)
-    whole = launch(dy, x)
-    for start in range(0, COUNT, PART):
-        part = slice(start, start + PART)
-        assert (launch(dy[part], x[part]) == whole[part]).all()
-        assert launch(dy[part], x[start : start + 1])[0] == whole[start]
-        assert launch(dy[start : start + 1], x[part])[0] == whole[start]
+def name(key):
+    return "-".join(part.name for part in key)
+
+
+@pytest.fixture
+def cpu():
+    """The device with three threads; its settings are put back."""
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    threads = device.GetNumThreads()
+    device.SetNumThreads(3)
+    yield device
+    device.set_streamed_from(caches.streamed_from(available_threads()))
+    device.SetNumThreads(threads)
+
+
+def numbers(rng, src_type):
+    """Half of them of every magnitude, beyond the limits of the vectorised functions as well."""
+    if src_type.itemsize == 2:
+        anywhere = np.arange(2**16, dtype=np.uint16).view(src_type.dtype)
+    else:
+        anywhere = dense(src_type.dtype.type, COUNT)
+    x = np.concatenate([rng.choice(anywhere, COUNT // 2), finite(rng, src_type, COUNT - COUNT // 2)])
+    # in stretches of each, lest all blocks of ordinary elements have one among them that is not
+    order = np.argsort(rng.random(COUNT // 1_500 + 1)[np.arange(COUNT) // 1_500], kind="stable")
+    return x[order]
+
+
+def bits(values):
+    """As integers; every NaN is the same."""
+    values = values.copy()
+    parts = values.view(values.real.dtype) if values.dtype.kind == "c" else values
+    with np.errstate(invalid="ignore"):
+        parts[parts != parts] = 0
+    return parts.view(f"u{parts.itemsize}").reshape(values.size, -1)
+
+
+def check(cpu, primitive, launch):
+    """launch(part): the elements of a part, computed by themselves."""
+    cpu.set_streamed_from(2**62)
+    whole = bits(launch(slice(None)))
+    for start, length in [*PARTS, *((place, 1) for place in ALONE)]:
+        assert (bits(launch(slice(start, start + length))) == whole[start : start + length]).all(), (start, length)
+    primitive._state.set_grain(GRAIN)
+    assert (bits(launch(slice(None))) == whole).all(), "shared by threads"
+    cpu.set_streamed_from(0)
+    assert (bits(launch(slice(None))) == whole).all(), "streamed"
+    return whole
+
+
+@pytest.mark.parametrize("key", keys(ElementwiseUnary), ids=name)
+def test_unary(cpu, key, rng):
+    op, src_type, dst_type = key
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, *key, *REQUIRED.get(op, ()))
+    stream, x = cpu.CreateStream(), numbers(rng, src_type)
+
+    def launch(part):
+        src = np.ascontiguousarray(x[part])
+        dst = np.empty(src.size, dst_type.dtype)
+        primitive.Launch(stream, src, dst, src.size)
+        return dst
+
+    check(cpu, primitive, launch)
+
+
+@pytest.mark.parametrize("key", keys(BroadcastElementwiseBinary), ids=name)
+def test_binary(cpu, key, rng):
+    op, src_type, dst_type = key
+    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, *key, 1, *REQUIRED.get(op, ()))
+    stream, (a, b) = cpu.CreateStream(), (numbers(rng, src_type), numbers(rng, src_type))
+
+    def launch(part, other=None):
+        src0, src1 = (np.ascontiguousarray(operand[where]) for operand, where in ((a, part), (b, other or part)))
+        dst = np.empty(max(src0.size, src1.size), dst_type.dtype)
+        primitive.Launch(stream, src0.shape, src0, src1.shape, src1, dst)
+        return dst
+
+    whole = check(cpu, primitive, launch)
+    for start in ALONE:
+        one, row = slice(start, start + 1), slice(start, start + 37)
+        assert (bits(launch(row, one))[0] == whole[start]).all()
+        assert (bits(launch(one, row))[0] == whole[start]).all()

@@ -12,7 +12,7 @@ from ep.cpu.engine.reduce.state import BLOCK, MAX_SEGMENTS, segment_length
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include import DataType
 from ep.include.primitive.primitive import Primitive, Request
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 T = DataType
 

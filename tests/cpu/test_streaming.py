@@ -158,7 +158,7 @@ from ep.cpu.engine.move import gather_rows, gather_walk
 from ep.cpu.kernels import compiler, streaming
 from ep.include import DataType
 {call}
-print(compiler._keep[-1]._library.get_asm_str())
+print(compiler._keep[-1].get_asm_str())
 """
 CALLS = [
     "streaming.stream()",

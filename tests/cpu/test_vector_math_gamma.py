@@ -6,7 +6,7 @@ import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.include.primitive import ElementwiseUnaryFactory
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 LGAMMA, DIGAMMA, TRIGAMMA = OPS = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
 ROOT = 1.4616321449683622  # of digamma

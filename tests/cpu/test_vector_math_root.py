@@ -6,7 +6,7 @@ import pytest
 
 from ep.cpu.kernels.jit import OUTER, interleaved
 from ep.cpu.kernels.vector_math.root import rsqrt
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 LARGEST_BITS = 0x7FEFFFFFFFFFFFFF
 

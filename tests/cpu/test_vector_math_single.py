@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import apply, both_forms, loop, nan_of_any_payload
-from tests.ulps import errors_in_ulps
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import WITHOUT_TABLES, apply, both_forms, loop
-from tests.ulps import errors_in_ulps
 
 LOGARITHMS = {name: getattr(np, name) for name in ("log", "log2", "log10", "log1p")}
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import apply, both_forms, loop, nan_of_any_payload
-from tests.ulps import errors_in_ulps
 
 # the reference, in long double, and the largest error in ulp over all float32 values, rounded up
 CASES: dict[str, tuple[Any, float]] = both_forms(

@@ -9,7 +9,7 @@ import pytest
 
 from ep.cpu.kernels.jit import OUTER, interleaved
 from ep.cpu.kernels.vector_math.single import power
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 SPECIAL = (
     *(0.0, 1e-45, 1e-40, 2.0**-126, 1e-30, 2.0**-24, 0.5, 0.9, 1 - 2**-24, 1.0, 1 + 2**-23, 1.1, 1.5, 2.0, 2.5, 3.0),

@@ -8,8 +8,8 @@ import pytest
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.kernels.vector_math.single.trigonometric import LIMIT
 from ep.include.primitive import ElementwiseUnaryFactory
+from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import apply, loop
-from tests.ulps import errors_in_ulps
 
 # the largest errors of all float32 arguments up to the limit, rounded up
 BOUNDS = {"sin": 0.89, "cos": 0.89, "tan": 1.0}

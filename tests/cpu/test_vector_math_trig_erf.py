@@ -14,7 +14,7 @@ from ep.cpu.kernels.memory import loader, storer
 from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
 from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS, TRIG_ERF, TRIG_ERF_GENERIC, TRIG_ERF_NARROW
 from ep.include.data_type import DataType
-from tests.ulps import errors_in_ulps
+from ep.testing.ulps import errors_in_ulps
 
 _REFERENCES: dict[str, Callable[..., np.ndarray]] = {
     **{name: getattr(np, name) for name in ("sin", "cos", "tan")},

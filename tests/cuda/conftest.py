@@ -1,4 +1,4 @@
-"""The CUDA device under test: a GPU or Numba's simulator. Tests that take `cuda` run with `--device cuda` alone."""
+"""The CUDA device under test: a GPU or Numba's simulator. Tests that take `cuda` run with `--ep-device cuda` alone."""
 
 import pytest
 

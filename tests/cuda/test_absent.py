@@ -1,5 +1,7 @@
 """Where CUDA packages, driver or GPU are missing: everything else works, and what is missing is named."""
 
+import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -63,9 +65,11 @@ def test_commands_work_without_it(command):
 
 
 def test_a_run_of_tests_for_it_ends_at_once():
-    options = ["--device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
+    options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
     said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True, **GPU)
-    assert said.startswith("ERROR: --device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1")
+    assert said.startswith(
+        "ERROR: --ep-device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1"
+    )
 
 
 class FakeCuda(SimpleNamespace):
@@ -102,6 +106,29 @@ def test_no_packages(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "version_of", lambda package: None if package in missing else "1")
     assert driver.device_count() == 0
     assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
+
+
+@pytest.mark.parametrize("version", ["0.4.0", "0.30.3"])
+def test_a_compiler_that_is_too_old(driver, monkeypatch, version):
+    """As another package may have pinned it."""
+    monkeypatch.setattr(packages, "version_of", lambda package: version)
+    assert driver.device_count() == 0
+    assert driver.why_unavailable() == f"numba-cuda {version} is too old: 0.30.4 is needed; pip install 'ep[cuda]'"
+
+
+def test_the_oldest_compiler_is_that_of_pyproject():
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    (compiler,) = extras["cuda"]
+    assert compiler.startswith(f"numba-cuda[cu13]>={'.'.join(map(str, packages._OLDEST_COMPILER))}")
+
+
+def test_numpy_is_left_as_it_was():
+    """numba-cuda asks for a name that NumPy 2.5 does not have."""
+    code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.kernels.numba_cuda\n"
+    for simulated in ("0", "1"):
+        run(code + "assert 'row_stack' not in set(vars(numpy)) ^ before", NUMBA_ENABLE_CUDASIM=simulated)
 
 
 def test_no_driver(driver, monkeypatch):

@@ -3,6 +3,8 @@
 PyTorch and CuPy need a GPU for arrays on one, so classes stand in for theirs that answer as theirs do.
 """
 
+import copy
+import pickle
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -101,7 +103,10 @@ class TestInterface:
         )
         assert interface_of(Interface(0, (0, 3), strides=(7, 7))) == (0, 0, np.dtype(np.float32), True, True, 0, None)
         assert interface_of(Interface(None, (0,)))[:2] == (0, 0)
-        assert interface_of(Interface(buffer.address, mask=object())) is None
+
+    def test_masks(self, stream, buffer):
+        with pytest.raises(TypeError, match="src has a mask, which would be lost"):
+            as_address(Interface(buffer.address, mask=object()), "src", F32, 8, stream)
 
     @pytest.mark.parametrize(
         ("shape", "strides", "contiguous"),
@@ -176,6 +181,13 @@ class TestPyTorch:
     def test_addresses(self, stream, buffer, name):
         assert as_address(self.tensor(buffer.address, name=name), "src", F32, 8, stream) == buffer.address
 
+    @pytest.mark.parametrize(("mark", "what"), [("is_conj", "conjugated"), ("is_neg", "negated")])
+    def test_lazy_tensors(self, stream, buffer, mark, what):
+        tensor = self.tensor(buffer.address)
+        setattr(tensor, mark, lambda: True)
+        with pytest.raises(ValueError, match=f"src is a tensor that is {what} lazily; call resolve_conj"):
+            as_address(tensor, "src", F32, 8, stream)
+
     def test_data_types(self, stream, buffer):
         for data_type in (BF16, DataType.kBool, DataType.kFloat16, DataType.kInt64, DataType.kComplex64):
             tensor = self.tensor(buffer.address, f"torch.{data_type.dtype.name}")
@@ -238,3 +250,68 @@ class TestNumba:
         part = cuda.Alloc(AllocationOptions(), 32).view(np.float32)
         cuda.driver.copy(0, part.address, address, 32, stream.handle)
         np.testing.assert_array_equal(part.copy_to_host(stream), values)
+
+
+class TestFreed:
+    """Memory that was freed, by any buffer in it, is refused by all of them."""
+
+    @pytest.fixture(params=["Free", "FreeAsync", "a slice", "AllocAsync"])
+    def freed(self, request, cuda, stream):
+        """What frees a buffer of eight float32, and the buffer."""
+        if request.param == "AllocAsync":
+            buffer = stream.AllocAsync(32).view(np.float32)
+            return lambda: stream.FreeAsync(buffer), buffer
+        buffer = cuda.Alloc(AllocationOptions(), 32).view(np.float32)
+        if request.param == "FreeAsync":
+            return lambda: stream.FreeAsync(buffer), buffer
+        return lambda: cuda.Free(AllocationOptions(), buffer[2:] if request.param == "a slice" else buffer), buffer
+
+    def test_it_is_refused_by_name(self, stream, freed):
+        free, buffer = freed
+        several = buffer, buffer[2:5], buffer.view(np.uint8), buffer.view(np.int32)[1:][1:]
+        for each in several:
+            as_address(each, "src", DataType[_NAMES[each.dtype.name]], 1, stream)
+        free()
+        for each in several:
+            with pytest.raises(ValueError, match=r"src is <CudaBuffer of .*>, which was freed"):
+                as_address(each, "src", F32, 1, stream)
+            for use in (
+                lambda each=each: each[1:],
+                lambda each=each: each.view(np.uint8),
+                lambda each=each: each.copy_to_host(stream),
+                lambda each=each: each.copy_from_host(np.zeros(each.size, each.dtype), stream),
+                lambda each=each: each.__cuda_array_interface__,
+            ):
+                with pytest.raises(ValueError, match="which was freed"):
+                    use()
+
+    def test_launches_and_operators(self, cuda, stream, freed):
+        import ep.ops
+        from ep import DeviceType, RequirePrimitive, UnaryOp
+        from ep.include.primitive import ElementwiseUnaryFactory
+
+        free, buffer = freed
+        relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCUDA, UnaryOp.kRelu, "float32", "float32")
+        other = cuda.Alloc(AllocationOptions(), 32).view(np.float32)
+        part = buffer[1:]
+        relu.Launch(stream, part, other, 7)
+        free()
+        with pytest.raises(ValueError, match=r"src is .* which was freed"):
+            relu.Launch(stream, part, other, 7)
+        with pytest.raises(ValueError, match=r"dst is .* which was freed"):
+            relu.Launch(stream, other, part, 7)
+        with pytest.raises(ValueError, match="which was freed"):
+            ep.ops.relu(part)
+
+    def test_views_that_are_gone_are_forgotten(self, buffer):
+        for _ in range(100):
+            buffer[1:].view(np.uint8)
+        assert len(buffer.allocation._buffers) <= 2  # the one that the fixture made the view of may be there
+
+    def test_they_are_not_copied(self, buffer):
+        for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="can be neither copied nor pickled"):
+                attempt(buffer)
+
+
+_NAMES = {"float32": "kFloat", "uint8": "kUInt8", "int32": "kInt32"}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ep.cuda.packages import why_no_packages
+from ep.cuda.packages import why_no_compiler
 from tests.subprocesses import SOURCES
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
@@ -21,7 +21,7 @@ COMPILER = shutil.which(os.environ.get("CC", "cc"))
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
     pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
-    pytest.mark.skipif(why_no_packages() is not None, reason=str(why_no_packages())),
+    pytest.mark.skipif(why_no_compiler() is not None, reason=str(why_no_compiler())),
 ]
 
 
@@ -69,7 +69,8 @@ driver = cuda.driver
 @pytest.mark.parametrize("environment", [{}, {"STUB_MISALIGN": "1"}], ids=["aligned", "misaligned"])
 def test_the_device_layer(python, environment):
     tests = [str(Path(__file__).with_name(name)) for name in ("test_device_layer.py", "test_buffers.py")]
-    lines = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "--device", "cuda", **environment)
+    tests.append(str(Path(SOURCES) / "ep" / "testing" / "device_layer"))
+    lines = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "--ep-device", "cuda", **environment)
     assert re.match(r"\d\d+ passed", lines[-1])
 
 

@@ -1,18 +1,16 @@
-"""The CUDA device: its manager, memory, streams, events and errors, on a GPU or in Numba's simulator."""
+"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests: on a GPU or simulated."""
 
 import gc
-import threading
 from types import SimpleNamespace
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from ep import ActiveDeviceGuard, AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
+from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
 from ep.cuda.driver import CudaError
 from ep.cuda.error_report import CLAIMED, INDEX_OUT_OF_RANGE
 from ep.cuda.stream import CudaStream
-from ep.include import Device, Event, Stream
 
 OPTIONS = AllocationOptions()
 
@@ -24,15 +22,8 @@ def on_device(cuda, stream, array):
 
 
 class TestDevice:
-    def test_it_comes_from_its_manager(self, cuda):
-        manager = DeviceManagerRegistry.GetDeviceManager(DeviceType.kCUDA)
+    def test_indices_of_no_device(self, cuda):
         count = DeviceManagerRegistry.GetDeviceCount(DeviceType.kCUDA)
-        assert count >= 1
-        assert manager.WhyUnavailable() is None
-        assert isinstance(cuda, Device)
-        assert cuda is DeviceManagerRegistry.GetDevice(DeviceType.kCUDA)
-        assert cuda.device_manager() is manager
-        assert (cuda.device_type(), cuda.device_index()) == (DeviceType.kCUDA, 0)
         with pytest.raises(
             DeviceUnavailableError, match=f"device_index is {count}; there (is|are) .* from number 0|0$"
         ):
@@ -50,36 +41,12 @@ class TestDevice:
         assert properties.max_threads_per_block >= 1024
         assert properties.total_memory > 2**28
 
-    def test_active_device(self, cuda):
-        with ActiveDeviceGuard(cuda) as device:
-            assert device is cuda
-            assert cuda.device_manager().GetActiveDeviceIndex() == 0
-
     def test_manager_supports_waiting_for_events(self, cuda):
         assert cuda.device_manager().IsStreamWaitEventSupported()
 
 
 class TestMemory:
-    @pytest.mark.parametrize("size", [1, 511, 512, 513, 100_003, 3 << 20])
-    def test_alignment_and_size(self, cuda, stream, size):
-        buffer = cuda.Alloc(OPTIONS, size)
-        assert (buffer.dtype, buffer.shape, buffer.nbytes, buffer.address % 512) == (np.uint8, (size,), size, 0)
-        values = np.arange(size).astype(np.uint8)
-        buffer.copy_from_host(values, stream)
-        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
-        cuda.Free(OPTIONS, buffer)
-
-    def test_none_at_all(self, cuda, stream):
-        empty = cuda.Alloc(OPTIONS, 0).view(np.float32)
-        assert (empty.shape, len(empty)) == ((0,), 0)
-        empty.copy_from_host(np.empty(0, np.float32), stream)
-        assert empty.copy_to_host(stream).size == 0
-        assert empty[0:0].size == 0
-
     def test_what_cannot_be_had(self, cuda):
-        for size, error in ((-1, ValueError), (1.5, TypeError), (2**60, MemoryError)):
-            with pytest.raises(error):
-                cuda.Alloc(OPTIONS, size)
         with pytest.raises(
             MemoryError, match=r"^1,152,921,504,606,846,976 bytes cannot be allocated on cuda:0: .* free"
         ):
@@ -121,36 +88,9 @@ class TestMemory:
         cuda.Reset()
         assert cuda.memory_figures()["cached"] == 0
 
-    def test_all_threads(self, cuda):
-        failures = []
-
-        def work():
-            try:
-                stream = cuda.CreateStream()
-                for turn in range(50):
-                    size = 512 << (turn % 5)
-                    buffer = cuda.Alloc(OPTIONS, size)
-                    values = np.full(size, threading.get_ident() % 251, np.uint8)
-                    buffer.copy_from_host(values, stream)
-                    np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
-                    if turn % 2:
-                        cuda.Free(OPTIONS, buffer)
-                cuda.DestroyStream(stream)
-            except BaseException as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures
-
     @pytest.mark.parametrize("size", [1, 4097])
     def test_pinned(self, cuda, stream, size):
         pinned = cuda.AllocPinned(OPTIONS, size)
-        assert isinstance(pinned, np.ndarray)
-        assert (pinned.dtype, pinned.shape, pinned.ctypes.data % 512) == (np.uint8, (size,), 0)
         pinned[...] = 7
         buffer = cuda.Alloc(OPTIONS, size)
         buffer.copy_from_host(pinned, stream, wait=False)
@@ -180,16 +120,8 @@ class TestMemory:
 
 class TestBuffer:
     def test_slices_and_views(self, cuda, stream):
-        values = np.arange(24, dtype=np.int32)
-        buffer = on_device(cuda, stream, values)
-        for key in (slice(3, 9), slice(None), slice(-5, None), slice(9, 3), slice(20, 99)):
-            part = buffer[key]
-            assert part.shape == values[key].shape
-            np.testing.assert_array_equal(part.copy_to_host(stream), values[key])
-        np.testing.assert_array_equal(buffer[2:6].view(np.int64).copy_to_host(stream), values[2:6].view(np.int64))
-        buffer[4:6].copy_from_host(np.array([-1, -2], np.int32), stream)
-        values[4:6] = -1, -2
-        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
+        buffer = on_device(cuda, stream, np.arange(24, dtype=np.int32))
+        assert (buffer[3:9].shape, len(buffer[3:9]), cuda.Alloc(OPTIONS, 0).shape) == ((6,), 6, (0,))
         with pytest.raises(ValueError, match="12 bytes are no whole number of int64"):
             buffer[:3].view(np.int64)
         with pytest.raises(ValueError, match="neighbouring elements"):
@@ -230,21 +162,13 @@ class TestBuffer:
 class TestStreams:
     def test_streams_and_events(self, cuda):
         stream = cuda.CreateStream()
-        assert isinstance(stream, Stream)
-        assert (stream.device(), stream.device_type()) == (cuda, DeviceType.kCUDA)
         begin, end = cuda.CreateEvents(2)
-        assert isinstance(begin, Event)
-        assert begin.QueryDone()
         with pytest.raises(ValueError, match="must have been recorded"):
             begin.ElapsedTime(end)
         stream.RecordEvent(begin)
-        stream.WaitEvent(begin)
         stream.RecordEvent(end)
         end.Sync()
-        assert end.QueryDone()
-        stream.Sync()
         assert begin.ElapsedTime(end) >= 0
-        assert stream.GetAsyncError() is None
         for wrong in (None, 7):
             with pytest.raises(TypeError, match="event must be an event of a CUDA device"):
                 stream.RecordEvent(wrong)
@@ -264,32 +188,15 @@ class TestStreams:
         with pytest.raises((CudaError, OverflowError)):
             stream.Sync()
 
-    def test_events_across_streams(self, cuda, stream):
-        other = cuda.CreateStream()
-        event = cuda.CreateEvent()
-        values = np.arange(1000.0)
-        buffer = on_device(cuda, stream, values)
-        other.RecordEvent(event)
-        stream.WaitEvent(event)
-        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
-        cuda.DestroyStream(other)
-
     def test_stream_ordered_memory(self, cuda, stream):
         assert cuda.IsStreamOrderedMemoryAllocationSupported()
         values = np.arange(100, dtype=np.int16)
         buffer = stream.AllocAsync(200).view(np.int16)
-        assert buffer.address % 512 == 0
-        buffer.copy_from_host(values, stream)
-        np.testing.assert_array_equal(buffer.copy_to_host(stream), values)
         stream.FreeAsync(buffer)
         with pytest.raises(ValueError, match="was freed already"):
             stream.FreeAsync(buffer)
         with pytest.raises(TypeError, match="buffer must be a buffer from AllocAsync"):
             stream.FreeAsync(values)
-        stream.FreeAsync(stream.AllocAsync(0))
-        for size, error in ((-1, ValueError), (1.5, TypeError), (2**60, MemoryError)):
-            with pytest.raises(error):
-                stream.AllocAsync(size)
 
     def test_stream_ordered_memory_that_nobody_frees(self, cuda, stream):
         stream.Sync()

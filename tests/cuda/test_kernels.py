@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceType, RequirePrimitive, UnaryOp
+from ep.cuda import map_plan
 from ep.cuda.access import Access, Variant
 from ep.cuda.launch_config import num_blocks
 from ep.cuda.plan import num_walk_words, walk_words
-from ep.cuda.primitive import broadcast_elementwise_binary, expand, gather
+from ep.cuda.primitive import expand, gather
 from ep.include import DataType
 from ep.include.primitive import (
     BatchGatherFactory,
@@ -17,7 +18,7 @@ from ep.include.primitive import (
     ElementwiseUnaryFactory,
     ExpandFactory,
 )
-from tests.device import DeviceUnderTest
+from ep.testing.device_under_test import DeviceUnderTest
 
 ADD = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
 
@@ -31,7 +32,7 @@ def gpu(cuda):
 @pytest.fixture
 def in_64_bits(monkeypatch):
     """Lets all launches compute indices in 64 bits."""
-    for module in (broadcast_elementwise_binary, expand, gather):
+    for module in (map_plan, expand, gather):
         monkeypatch.setattr(module, "fits_32_bit_offsets", lambda *counts: False)
 
 
@@ -138,31 +139,30 @@ SAME, NUMBER, SINGLE, PACK, SPREAD, EACH = Access
 @pytest.mark.parametrize(
     ("dims0", "dims1", "aligned", "variant"),
     [
-        ((5, 8), (5, 8), (True, True, True), Variant(4, SAME, SAME, 1, 32)),
-        ((5, 8), (8,), (True, True, True), Variant(4, SAME, PACK, 2, 32)),
-        ((5, 1), (5, 8), (True, True, True), Variant(4, SPREAD, SAME, 2, 32)),
-        ((5, 1), (1, 8), (True, True, True), Variant(4, SPREAD, PACK, 2, 32)),
-        ((5, 1), (1, 8), (False, True, True), Variant(4, SPREAD, PACK, 2, 32)),  # single elements may lie anywhere
-        ((5, 8), (8,), (True, False, True), Variant(4, SAME, EACH, 2, 32)),
-        ((5, 7), (7,), (True, True, True), Variant(4, SAME, EACH, 2, 32)),
-        ((5, 7), (), (True, None, True), Variant(4, SAME, NUMBER, 1, 32)),
-        ((5, 7), (1,), (True, True, True), Variant(4, SAME, SINGLE, 1, 32)),
-        ((5, 8), (5, 8), (True, False, True), Variant(1, SAME, SAME, 1, 32)),
-        ((5, 8), (8,), (True, True, False), Variant(1, SAME, EACH, 2, 32)),
-        ((5, 1), (5, 4), (True, True, True), Variant(4, SPREAD, SAME, 1, 32)),  # a row is one pack
-        ((2**16, 1, 2**15), (2**15, 1), (True, True, True), Variant(4, PACK, SPREAD, 3, 64)),
+        ((5, 8), (5, 8), (True, True, True), Variant(4, (SAME, SAME))),
+        ((5, 8), (8,), (True, True, True), Variant(4, (SAME, PACK), 2, 32)),
+        ((5, 1), (5, 8), (True, True, True), Variant(4, (SPREAD, SAME), 2, 32)),
+        ((5, 1), (1, 8), (True, True, True), Variant(4, (SPREAD, PACK), 2, 32)),
+        ((5, 1), (1, 8), (False, True, True), Variant(4, (SPREAD, PACK), 2, 32)),  # single elements may lie anywhere
+        ((5, 8), (8,), (True, False, True), Variant(4, (SAME, EACH), 2, 32)),
+        ((5, 7), (7,), (True, True, True), Variant(4, (SAME, EACH), 2, 32)),
+        ((5, 7), (), (True, None, True), Variant(4, (SAME, NUMBER))),
+        ((5, 7), (1,), (True, True, True), Variant(4, (SAME, SINGLE))),
+        ((5, 8), (5, 8), (True, False, True), Variant(1, (SAME, SAME))),
+        ((5, 8), (8,), (True, True, False), Variant(1, (SAME, EACH), 2, 32)),
+        ((5, 1), (5, 4), (True, True, True), Variant(4, (SPREAD, SAME))),  # a row is one pack
+        ((2**16, 1, 2**15), (2**15, 1), (True, True, True), Variant(4, (PACK, SPREAD), 3, 64)),
     ],
 )
 def test_variants_of_binary_launches(dims0, dims1, aligned, variant):
-    primitive = broadcast_elementwise_binary.BroadcastElementwiseBinaryFactoryImpl().New(*ADD, 3)
-    shape = primitive._shape(dims0, dims1)
-    assert broadcast_elementwise_binary._plan(shape, aligned, 4).variant == variant
+    shape = map_plan.map_shape((dims0, dims1), ("src0_dims", "src1_dims"))
+    assert map_plan.map_plan(shape, aligned[:2], aligned[2], 4).variant == variant
 
 
 def test_words_of_a_walk():
-    assert walk_words((3, 5), (5, 0), (0, 1), 32) == (0, 1, 5, 2576980378, 3, 5, 0)
+    assert walk_words((3, 5), ((5, 0), (0, 1)), 32) == (0, 1, 5, 2576980378, 3, 5, 0)
     for num_axes in range(1, 9):
-        assert len(walk_words((7,) * num_axes, (1,) * num_axes, (0,) * num_axes, 64)) == num_walk_words(num_axes)
+        assert len(walk_words((7,) * num_axes, [(1,) * num_axes] * 3, 64)) == num_walk_words(num_axes, 3)
 
 
 @pytest.mark.parametrize(("items", "resident", "blocks"), [(1, 100, 1), (10**9, 2, 2), (10**9, 10**6, None)])

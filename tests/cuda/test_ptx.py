@@ -16,21 +16,33 @@ COMPILE = """
 import json
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access, Variant
-from ep.cuda.kernels import broadcast_elementwise_binary, compiler, elementwise_unary, expand, gather
+from ep.common.functor.reduction import SUM
+from ep.cuda.engine import reduce
+from ep.cuda.engine.functor import functor_of
+from ep.cuda.engine.map import kernel
+from ep.cuda.kernels import compiler, expand, gather
+from ep.cuda.launch_config import pack_elements
 from ep.include import DataType
+from ep.include.number_kind import number_kind
 
 kernels = {{}}
 for op, src, dst in {unary}:
-    kernels[f"{{op}} {{src}} {{dst}}"] = elementwise_unary.kernel(UnaryOp[op], DataType[src], DataType[dst])
+    functor = functor_of(UnaryOp[op], DataType[src], DataType[dst])
+    elements = pack_elements(DataType[src], DataType[dst])
+    kernels[f"{{op}} {{src}} {{dst}}"] = kernel(functor, Variant(elements, (Access.SAME,)))
 for op, src, dst, elements, access0, access1, num_axes, bits in {binary}:
-    variant = Variant(elements, Access[access0], Access[access1], num_axes, bits)
-    kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = broadcast_elementwise_binary.kernel(
-        BinaryOp[op], DataType[src], DataType[dst], variant
-    )
+    variant = Variant(elements, (Access[access0], Access[access1]), num_axes, bits)
+    functor = functor_of(BinaryOp[op], DataType[src], DataType[dst])
+    kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = kernel(functor, variant)
 for indices, unit, bits in {gather}:
     kernels[f"gather {{indices}} {{unit}} {{bits}}"] = gather.kernel(DataType[indices], unit, bits, False, False)
 for num_axes, unit, pack_units, bits in {expand}:
     kernels[f"expand {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = expand.kernel(num_axes, unit, pack_units, bits)
+for name, aligned, row_threads in {sums}:
+    data_type, variant = DataType[name], reduce.Variant(bool(aligned), row_threads)
+    kernels[f"sum {{name}} {{aligned}} {{row_threads}}"] = reduce.row_kernel(
+        SUM[number_kind(data_type)], data_type, data_type, variant
+    )
 print(json.dumps({{name: compiler.ptx(kernel, {cc}) for name, kernel in kernels.items()}}))
 """
 
@@ -55,22 +67,23 @@ UNARY = [
     (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
 ]
 BINARY = [
-    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.PACK, 2, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SPREAD, A.SAME, 2, 32, 16, 16),
-    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 1, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 0, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.EACH, 3, 32, 4, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.SAME, 3, 64, 16, 16),
     (B.kSub, T.kBFloat16, T.kBFloat16, 8, A.SAME, A.PACK, 2, 32, 16, 16),
-    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 1, 32, 16, 16),
-    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 1, 32, 16, 4),
+    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 0, 32, 16, 16),
+    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 0, 32, 16, 4),
     (B.kMul, T.kComplex128, T.kComplex128, 1, A.PACK, A.NUMBER, 3, 64, 16, 16),
-    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 1, 32, 16, 16),
-    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 1, 32, 16, 16),
+    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 0, 32, 16, 16),
 ]
 GATHER = [("kInt64", 16, 32), ("kInt32", 4, 32), ("kUInt8", 1, 64), ("kInt64", 16, 64)]
+SUMS = [("kFloat", 1, 256), ("kFloat", 0, 32), ("kDouble", 1, 256), ("kBFloat16", 1, 64), ("kInt8", 1, 1)]
 EXPAND = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64), (3, 8, 0, 32)]
 
 WIDTHS = {
@@ -80,6 +93,10 @@ WIDTHS = {
         for op, src, dst, _, access0, access1, _, bits, *widths in BINARY
     },
     **{f"gather {indices} {unit} {bits}": [max(unit, T[indices].itemsize), unit] for indices, unit, bits in GATHER},
+    **{
+        f"sum {name} {aligned} {threads}": [16 if aligned else T[name].itemsize, T[name].itemsize]
+        for name, aligned, threads in SUMS
+    },
     **{f"expand {axes} {unit} {pack} {bits}": [unit, unit * (pack or 1)] for axes, unit, pack, bits in EXPAND},
 }
 
@@ -102,6 +119,7 @@ def texts(request):
         ],
         gather=GATHER,
         expand=EXPAND,
+        sums=SUMS,
         cc=request.param,
     )
     return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0")), request.param
@@ -122,6 +140,13 @@ def test_no_detours(texts, name):
     assert found.calls == 0
     if "kDouble" not in name and "kComplex128" not in name:
         assert found.float64 == 0
+
+
+@pytest.mark.parametrize("name", [name for name in WIDTHS if name.startswith("sum")])
+def test_threads_of_a_row_meet_by_shuffles_and_shared_memory(texts, name):
+    text, row_threads = texts[0][name], int(name.split()[-1])
+    assert ("shfl.sync.down" in text) == (row_threads > 1)
+    assert (".shared" in text and "bar.sync" in text) == (row_threads > 32)
 
 
 def test_what_the_assertions_look_for_would_be_found(texts):

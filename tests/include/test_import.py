@@ -10,7 +10,7 @@ import ep
 from tests.subprocesses import run
 
 LOADED = "import sys; print(*sorted(name for name in sys.modules))"
-NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich"}
+NOT_LOADED = {"numba", "llvmlite", "cuda", "cupy", "torch", "scipy", "rich", "pytest", "hypothesis", "mpmath"}
 
 
 def loaded(code: str) -> set[str]:
@@ -19,7 +19,7 @@ def loaded(code: str) -> set[str]:
 
 def test_ep_imports_no_device_and_no_compiler():
     names = loaded("import ep")
-    assert not names & {"ep.cpu", "ep.cuda", "ep.ops", "ep.cli"}
+    assert not names & {"ep.cpu", "ep.cuda", "ep.ops", "ep.cli", "ep.testing"}
     assert not {name.partition(".")[0] for name in names} & NOT_LOADED
 
 

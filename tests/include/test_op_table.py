@@ -8,7 +8,7 @@ from ep.common.functor import functor_maker
 from ep.include import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.op_table import OPS
-from tests.references import binary, unary
+from ep.testing.references import binary, unary
 
 BACKWARD = [op for op in BinaryOp if "Backward" in op.name]
 WITH_BACKWARD = [op for op in UnaryOp if set(OPS[op].gradient) & set(BACKWARD)]

@@ -159,19 +159,82 @@ def test_out(call, expected):
         call(out)
 
 
+def test_masks_are_refused():
+    x = np.arange(4, dtype=np.float32)
+    masked, nowhere = np.ma.array(x, mask=x > 2), np.ma.array(x)
+    calls = {
+        "x": [lambda: ep.ops.relu(masked), lambda: ep.ops.relu(nowhere), lambda: ep.ops.expand([masked, x], 1, 2, 4)],
+        "y": [lambda: ep.ops.add(x, masked), lambda: ep.ops.add(1, [[1, 2], (np.ma.masked, 4)])],
+        "out": [lambda: ep.ops.relu(x, out=masked)],
+        "params": [lambda: ep.ops.gather(masked, [0])],
+        "indices": [lambda: ep.ops.gather(x, np.ma.array([1, 2], mask=[0, 1]))],
+        "array": [lambda: ep.ops.copy_to_device(masked, "cpu")],
+    }
+    for argument, functions in calls.items():
+        for function in functions:
+            with pytest.raises(
+                TypeError, match=f"^{argument} has a mask, which would be lost; fill the masked elements"
+            ):
+                function()
+
+
+def test_tensors_that_are_conjugated_or_negated_lazily():
+    """Their memory does not hold the numbers; DLPack says nothing of it."""
+    for mark, message in (("is_conj", "x is a tensor that is conjugated lazily"), ("is_neg", "x is .* negated lazily")):
+        x = Exporter(np.ones(3, np.float32))
+        x.is_conj = x.is_neg = lambda: False
+        assert ep.ops.relu(x).tolist() == [1, 1, 1]
+        setattr(x, mark, lambda: True)
+        with pytest.raises(ValueError, match=rf"{message}; call resolve_conj\(\).resolve_neg\(\) first"):
+            ep.ops.relu(x)
+
+
+def test_lazy_tensors_of_torch():
+    torch = pytest.importorskip("torch")
+    z = torch.tensor([1 - 2j, 0 - 4j])
+    halves = torch.tensor([-1.0, 2.0]).bfloat16()
+    for x in (z.conj().imag, torch._neg_view(halves)):
+        with pytest.raises(ValueError, match="x is a tensor that is negated lazily"):
+            ep.ops.relu(x)
+    assert ep.ops.relu(z.conj().imag.resolve_neg()).tolist() == [2, 4]
+    assert ep.ops.relu(halves).tolist() == [0, 2]
+    with pytest.raises(ValueError, match="x is a tensor that is conjugated lazily"):
+        ep.ops.conj(z.conj())
+
+
 def test_in_place():
     x = np.array([[-1, 2], [3, -4]], np.float32)
     assert ep.ops.relu(x, out=x) is x
     assert ep.ops.sub(x, x[0].copy(), out=x).tolist() == [[0, 0], [3, -2]]
 
 
-def test_overlap():
+def test_errors_name_what_the_caller_wrote():
     x = np.arange(8, dtype=np.float32)
-    with pytest.raises(ValueError, match="overlaps"):
-        ep.ops.relu(x[:-1], out=x[1:])
-    with pytest.raises(ValueError, match="overlaps"):
-        ep.ops.sub(x, x[:1], out=x)
-    # what is copied anyway cannot overlap
+    calls = {
+        "out overlaps x": [
+            lambda: ep.ops.relu(x[:-1], out=x[1:]),
+            lambda: ep.ops.sub(x[:1], x, out=x),
+            lambda: ep.ops.gelu_backward_with_dy_x(x, x[:1], out=x),
+            lambda: ep.ops.scalar_base_power_grad(x[:1], x, 2, out=x),
+            lambda: ep.ops.expand(x[:1], 8, out=x),
+            lambda: ep.ops.repeat(x[:4], 2, out=x),
+        ],
+        "out overlaps y": [
+            lambda: ep.ops.sub(x, x[:1], out=x),
+            lambda: ep.ops.relu_backward_with_dy_y(x, x[:1], out=x),
+        ],
+        "out overlaps dy": [lambda: ep.ops.gelu_backward_with_dy_x(x[:1], x, out=x)],
+        "out overlaps params": [lambda: ep.ops.gather(x, [0, 1], out=x[1:3])],
+    }
+    for message, functions in calls.items():
+        for function in functions:
+            with pytest.raises(ValueError, match=f"^{message}$"):
+                function()
+    assert x.tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_overlap_of_what_is_copied():
+    x = np.arange(8, dtype=np.float32)
     ep.ops.relu(x[:-1:2], out=x[1::2])
     assert x.tolist() == [0, 0, 2, 2, 4, 4, 6, 6]
 

@@ -251,6 +251,17 @@ class TestOperands:
             with pytest.raises(TypeError, match=message):
                 ep.ops.relu(x)
 
+    def test_tensors_that_are_conjugated_or_negated_lazily(self, cuda):
+        x = Exporter(cuda(X))
+        x.is_conj, x.is_neg = lambda: False, lambda: True
+        with pytest.raises(ValueError, match="x is a tensor that is negated lazily"):
+            ep.ops.relu(x)
+
+    def test_errors_name_what_the_caller_wrote(self, cuda):
+        x = cuda(X)
+        with pytest.raises(ValueError, match=r"^out overlaps dy$"):
+            ep.ops.gelu_backward_with_dy_x(Interface(x, (1, 6)), x, out=x)
+
     def test_exporters_that_fail(self, cuda):
         class Gradient(Exporter):
             def __dlpack__(self, **options):

@@ -47,7 +47,8 @@ class Exporter:
 def test_round_trip(dtype):
     owner = Owner(np.arange(24).astype(dtype).reshape(2, 3, 4))
     tensor = dlpack.read(Exporter(owner.capsule((dlpack.CUDA, 3))))
-    assert (tensor.address, tensor.shape, tensor.strides) == (owner.array.ctypes.data, (2, 3, 4), (12, 4, 1))
+    assert (tensor.address, tensor.shape) == (owner.array.ctypes.data, (2, 3, 4))
+    assert tensor.strides in (None, (12, 4, 1))  # None says C-contiguous, too, and is what NumPy 2.1 writes
     assert (tensor.dtype, tensor.device_type, tensor.device_id, tensor.read_only) == (dtype, 2, 3, False)
 
 
@@ -92,7 +93,7 @@ def test_a_capsule_that_goes_while_an_exception_is_on_its_way():
             array = self.owner.array
             return dlpack.capsule(array.ctypes.data, (3,), array.dtype, (dlpack.CUDA, 0), self.owner)
 
-    with pytest.raises(RuntimeError, match="Unsupported device"):
+    with pytest.raises((BufferError, RuntimeError), match="Unsupported device"):  # RuntimeError before NumPy 2.5
         np.from_dlpack(OnGpu(owner))
     del owner
     gc.collect()

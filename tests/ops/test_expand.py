@@ -129,5 +129,5 @@ def test_repeat_is_one_launch(monkeypatch):
 
 def test_overlap():
     x = np.zeros((2, 3))
-    with pytest.raises(ValueError, match="dst overlaps src"):
+    with pytest.raises(ValueError, match="out overlaps x"):
         ep.ops.expand(x[:1], 2, 3, out=x)

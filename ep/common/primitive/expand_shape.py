@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from ep.common.checks import as_dims, as_strides
@@ -20,7 +19,7 @@ class ExpandShape(NamedTuple):
     src_strides: tuple[int, ...]
     dst_dims: Dims
     dst_strides: tuple[int, ...]
-    key: Hashable
+    key: tuple[Dims, Dims, Dims | None, Dims | None]
 
     def counts(self) -> tuple[int, int]:
         """How many elements src and dst must have; none where dst has no elements."""

@@ -15,17 +15,19 @@ from ep.cpu.kernels.compiler import compile_entry
 from ep.cpu.kernels.integers import multiply_sizes
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, stack_words, store_words
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
+from ep.cpu.kernels.ndarray import READABLE, WRITABLE, are_dims, array_data, index_integer, object_address, word, words
 
 
 @cache
 def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = None) -> Callable[..., int]:
-    """The entry (state, sizes and others, or plan, operands) of a primitive.
+    """The entry (state, sizes and others, operands) of a primitive, or with plans (state, plan, dims, operands).
 
     It returns 0 where the launch was done. Otherwise nothing has been written, and the checks in Python say why.
 
     name: of the primitive, for the cache.
     state, plan: the layouts; where there is no plan, sizes are arguments, and a launch with one of 0 is left to Python.
+        dims is the tuple of all dims and strides that the plan was found by: equal to those of the plan, but maybe not
+        dims themselves.
     launch: compiled (context, bytes read and written, whether dst is the storage of another operand, sizes and others):
         does the work and returns 0, or has done nothing and returns 1.
     """
@@ -35,7 +37,7 @@ def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = 
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
     source = _source(signature, state, fields, numbers)
     function = function_of(source, "entry", __name__, {**_NAMES, "launch": launch})
-    plans = () if plan is None else (words,)
+    plans = () if plan is None else (words, object_address)
     types = (words, *plans, *(index_integer for _ in numbers), *(object_address for _ in signature.operands))
     return compile_entry(name, function, types)
 
@@ -51,6 +53,7 @@ _NAMES = {
     "CONTEXT_WORDS": CONTEXT_WORDS,
     "READABLE": READABLE,
     "WRITABLE": WRITABLE,
+    "are_dims": are_dims,
     "array_data": array_data,
     "clash": _clash,
     "load_word": load_word,
@@ -65,9 +68,10 @@ def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str])
     """The compiled check; plan: the layout of the plan with the signature's fields, or None."""
     operands = signature.operands
     buffers = [operand.name for operand in operands]
-    arguments = ["state", *(["plan"] if plan else []), *numbers, *buffers]
+    arguments = ["state", *(["plan", "dims"] if plan else []), *numbers, *buffers]
     lines = [f"{argument} = word({argument}_)" for argument in arguments if argument not in buffers]
     if plan:
+        lines += ["if not are_dims(dims, state):", "    return 1"]
         lines += [f"{size} = load_word(plan, {plan.sizes + i})" for i, size in enumerate(signature.sizes)]
         lines += [f"in_place = load_word(plan, {plan.in_place}) != 0"]
     else:

@@ -26,6 +26,9 @@ STATE: Final = layout(
     share=1,  # the task that shares work among threads
     grain=1,  # how many elements a launch may have to stay on the calling thread
     task=1,
+    tuple_type=1,  # dims are None, or tuples of ints; what else is equal to such a tuple is not as expected
+    int_type=1,
+    none=1,
 )
 """What every state begins with. An engine adds fields; two words for each operand follow."""
 
@@ -48,7 +51,7 @@ class LaunchState:
             if data_type is not None:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
-        self.set(ndarray_type=id(np.ndarray), grain=grain)
+        self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""

@@ -3,7 +3,8 @@
 Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are words.
 An *entry* is called by Python. Both are ordinary Numba functions; what differs from `@njit(cache=True)` is that each
 kernel has a file of its own, named by what it computes: Numba's index would be one file per source function, shared
-by all keys of a primitive, and it never finds a closure again.
+by all keys of a primitive, and it never finds a closure again. A file holds machine code, and the name of the symbol
+to call; so what loads a kernel needs LLVM's linker, and nothing that compiles.
 """
 
 from __future__ import annotations
@@ -11,79 +12,41 @@ from __future__ import annotations
 import gc
 import hashlib
 import itertools
-import pickle
 import secrets
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from llvmlite.binding import ObjectFileRef
 from numba import njit
-from numba.core import types
+from numba.core import config, types
 from numba.core.bytecode import FunctionIdentity
-from numba.core.caching import NullCache
 from numba.core.ccallback import CFunc
-from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.serialize import dumps
+from numba.core.registry import cpu_target
 
-from ep.cpu import kernel_cache
+from ep.common import notice
+from ep.cpu.kernel_cache import CACHE
 from ep.cpu.kernels.jit import OPTIONS, OUTER
 from ep.cpu.kernels.lowering import Kernel
+from ep.cpu.kernels.python_function import python_function
 
 
 @dataclass(slots=True)
 class Statistics:
-    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
+    """What this process has done so far.
+
+    loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
+    names: of all of them.
+    """
 
     loaded: int = 0
     compiled: int = 0
+    names: list[str] = field(default_factory=list)
 
 
 statistics: Final = Statistics()
-
-
-class _KernelCache(NullCache):
-    """Numba's cache interface, for one kernel: one file."""
-
-    _unwritable = False
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def _file_name(self, signature: Any, codegen: Any) -> str:
-        digest = hashlib.sha256(repr((str(signature), codegen.magic_tuple())).encode()).hexdigest()[:12]
-        return f"{self._name}-{digest}.kernel"
-
-    def load_overload(self, signature: Any, target_context: Any) -> CompileResult | None:
-        """As Numba's, without `target_context.refresh()`, which imports all that may be needed to compile anything.
-
-        That is most of what a first launch would take. Kernels refer to functions of the C library, of Python, and to
-        those of Numba's that are there from the start.
-        """
-        contents = kernel_cache.read(self._file_name(signature, target_context.codegen()))
-        if contents is None:
-            return None
-        try:
-            result = CompileResult._rebuild(target_context, *pickle.loads(contents))
-        except Exception as error:  # a damaged file can fail in any way, and compiling again mends it
-            warnings.warn(
-                f"the cached kernel {self._name} cannot be read and is compiled again: {error!r}", stacklevel=2
-            )
-            return None
-        statistics.loaded += 1
-        return result
-
-    def save_overload(self, signature: Any, result: CompileResult) -> None:
-        statistics.compiled += 1
-        if _KernelCache._unwritable:
-            return
-        try:
-            kernel_cache.write(self._file_name(signature, result.codegen), dumps(result._reduce()))
-        except OSError as error:
-            _KernelCache._unwritable = True
-            warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
 
 
 @contextmanager
@@ -112,23 +75,55 @@ def compile_task(name: str, function: Callable[..., None], num_words: int = 3) -
 
     name: what the kernel computes, unique among all kernels and fit for a file name.
     """
-    with _compiling():
-        signature, options = ((types.int64,) * num_words, types.void), {"nopython": True, **OPTIONS}
-        task = CFunc(function, signature, {}, options, pipeline_class=Kernel)
-        task._cache = _KernelCache(name)
-        task.compile()
-    _keep.append(task)
-    return task.address  # type: ignore[no-any-return]
+    signature = types.void(*(types.int64,) * num_words)
+
+    def compiled() -> tuple[Any, str]:
+        options = {"nopython": True, **OPTIONS}
+        task = CFunc(function, (signature.args, types.void), {}, options, pipeline_class=Kernel)
+        result = task._compile_uncached()
+        return result.library, result.fndesc.llvm_cfunc_wrapper_name
+
+    return _address(name, function, signature, compiled)
 
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
-    with _compiling():
+    signature = types.int64(*argument_types)
+
+    def compiled() -> tuple[Any, str]:
         dispatcher = njit(**OUTER)(function)
-        dispatcher._cache = _KernelCache(name)
-        entry = dispatcher.compile(types.int64(*argument_types))
-    _keep.append(dispatcher)
-    return entry  # type: ignore[no-any-return]
+        dispatcher.compile(signature)
+        result = dispatcher.overloads[signature.args]
+        return result.library, result.fndesc.llvm_cpython_wrapper_name
+
+    return python_function(name, _address(name, function, signature, compiled))
+
+
+def _address(name: str, function: Callable[..., Any], signature: Any, compiled: Callable[[], tuple[Any, str]]) -> int:
+    """The address of a kernel, from the cache or from what `compiled` returns: the library and the symbol in it."""
+    with _compiling():
+        statistics.names.append(name)
+        codegen = cpu_target.target_context.codegen()
+        variant = hashlib.sha256(repr((str(signature), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
+        file_name = CACHE.file_name(name, variant, function)
+        if kept := CACHE.read(file_name):
+            symbol, _, machine_code = kept.partition(b"\0")
+            codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
+            statistics.loaded += 1
+            return int(codegen._engine.get_function_address(symbol.decode()))
+        notice.compiling()
+        library, symbol_name = compiled()
+        address = int(library.get_pointer_to_function(symbol_name))
+        _keep.append(library)
+        statistics.compiled += 1
+        CACHE.write(file_name, b"\0".join((symbol_name.encode(), library._get_compiled_object())))
+        return address
+
+
+def _settings() -> tuple[Any, ...]:
+    """The settings of Numba that change the code it makes: what was compiled to be debugged must not be found later."""
+    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+    return tuple(str(getattr(config, name, None)) for name in names)
 
 
 _keep: Final[list[object]] = []

@@ -20,7 +20,7 @@ def unary_entry(request: Request, signature: Signature, state: LaunchState) -> C
 
 
 def binary_entry(request: Request, signature: Signature, state: LaunchState) -> Callable[..., int]:
-    """The entry (state, plan, src0, src1, dst) of BroadcastElementwiseBinary."""
+    """The entry (state, plan, dims, src0, src1, dst) of BroadcastElementwiseBinary."""
     return walk_entry("broadcast_elementwise_binary", signature, state, _prepared(request, signature, state))
 
 

@@ -6,15 +6,16 @@ from typing import Any, Final
 import numba
 
 from ep.cpu.kernels.lowering import Interleaved, Kernel, Separate, WideVectors
+from ep.include.errors import EnvironmentVariableError
 
-if numba.config.DISABLE_JIT:
-    raise RuntimeError(
-        "NUMBA_DISABLE_JIT is set: the CPU kernels work on raw memory and cannot run uncompiled; unset it"
+if numba.config.DISABLE_JIT:  # by Numba's file of settings or by the program, for the variable has been checked
+    raise EnvironmentVariableError(
+        "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
     )
 
 OPTIONS: Final[dict[str, Any]] = {
     "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar
-    "fastmath": {"contract"},  # more would break NaN and infinity
+    "fastmath": False,  # `contraction.py` fuses products and sums; more would break NaN and infinity
     "_nrt": False,  # no reference counts
 }
 

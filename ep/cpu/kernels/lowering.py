@@ -5,9 +5,11 @@ from typing import Any, Final
 from llvmlite import ir as llvm
 from numba import _dynfunc
 from numba.core import compiler, ir, lowering
+from numba.core.callwrapper import PyCallWrapper
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+from ep.cpu.kernels.contraction import fuse
 from ep.cpu.kernels.libraries import InnerLibrary, KernelLibrary
 
 _INTERLEAVED: Final = 4  # vectors at a time
@@ -23,11 +25,18 @@ _NOT_NEEDED: Final = frozenset(
 
 
 class _WideVectors(lowering.Lower):
-    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's."""
+    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's.
+
+    Products and sums are fused here, where there is one copy of each.
+    """
 
     def pre_lower(self) -> None:
         super().pre_lower()
         set.add(self.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows no attributes with values
+
+    def post_lower(self) -> None:
+        super().post_lower()
+        fuse(self.function)
 
 
 class _Separate(_WideVectors):
@@ -54,8 +63,26 @@ def _interleave(module: Any) -> Any:
     return loop
 
 
+class _WithoutEnvironment(PyCallWrapper):
+    """What Python calls of a function of integers: no Python objects are made for it when it is loaded."""
+
+    def get_env(self, api: Any, builder: Any) -> None:
+        return None
+
+
 class _Kernel(_WideVectors):
-    """Makes the C function of a task without what hands exceptions to Python, which is as long as many a task."""
+    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry.
+
+    The C function is made without what hands exceptions to Python, which is as long as many a task.
+    """
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        context, descriptor = self.context, self.fndesc
+        module = context.create_module("wrapper")
+        function_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
+        function = llvm.Function(module, function_type, descriptor.llvm_func_name)
+        _WithoutEnvironment(context, module, function, descriptor, self.env, self.call_helper, release_gil).build()
+        self.library.add_ir_module(module)
 
     def create_cfunc_wrapper(self) -> None:
         context, descriptor = self.context, self.fndesc

@@ -1,32 +1,39 @@
 """NumPy arrays and Python integers as arguments of compiled entries, read without Numba's unboxing.
 
-An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, whose
-layout is part of NumPy's stable ABI. It only ever says "as expected" or "not as expected": what is not as expected
+An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, where
+`object_layout` has found them. It only ever says "as expected" or "not as expected": what is not as expected
 goes to the checks in Python, which explain what is wrong or put it right.
 """
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any, Final
 
-import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import NativeValue, intrinsic, register_model, unbox
 
+from ep.cpu.engine.state import STATE
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_int, load_word
+from ep.cpu.object_layout import (
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    NUM_DIMS,
+    TUPLE_ITEMS,
+    TUPLE_LENGTH,
+    TYPE,
+    WRITEABLE,
+)
 
 _WORD: Final = ir.IntType(64)
 _INVALID: Final = -(2**63)
-READABLE: Final = 0x0001  # NPY_ARRAY_C_CONTIGUOUS
-WRITABLE: Final = 0x0401  # and NPY_ARRAY_WRITEABLE
-
-# struct PyArrayObject_fields, after an object header whose size depends on how Python was built
-_HEADER: Final = object.__basicsize__
-_TYPE, _DATA, _NUM_DIMS, _DIMS, _DTYPE, _FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 40, 48))
+READABLE: Final = C_CONTIGUOUS
+WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 class ObjectAddress(types.Type):
@@ -72,7 +79,7 @@ def _unbox_object(numba_type: Any, value: Any, context: Any) -> NativeValue:
 @unbox(Words)
 def _unbox_words(numba_type: Any, value: Any, context: Any) -> NativeValue:
     builder = context.builder
-    data = builder.add(builder.ptrtoint(value, _WORD), ir.Constant(_WORD, _DATA))
+    data = builder.add(builder.ptrtoint(value, _WORD), ir.Constant(_WORD, DATA))
     return NativeValue(builder.load(builder.inttoptr(data, _WORD.as_pointer())))
 
 
@@ -110,29 +117,52 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):  # type: ignore
     num_elements: how many elements are needed at least.
     flags: READABLE or WRITABLE.
     """
-    if load_word(array + _TYPE, 0) != ndarray_type or load_word(array + _DTYPE, 0) != dtype:
+    if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != dtype:
         return 0
-    if load_int(array + _FLAGS) & flags != flags:
+    if load_int(array + FLAGS) & flags != flags:
         return 0
     size = 1
-    dims = load_word(array + _DIMS, 0)
-    for axis in range(load_int(array + _NUM_DIMS)):
+    dims = load_word(array + DIMS, 0)
+    for axis in range(load_int(array + NUM_DIMS)):
         size *= load_word(dims, axis)
-    return load_word(array + _DATA, 0) if size >= num_elements else 0
+    return load_word(array + DATA, 0) if size >= num_elements else 0
 
 
-def _check_layout() -> None:
-    """Read an array the way compiled code does, so that another ABI fails here and not in a kernel."""
-    array = np.zeros((2, 3), np.float32)
+@intrinsic
+def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
+    """Whether a type, given by address, derives from another; not 0 where it does."""
 
-    def word_at(offset: int, kind: Any = ctypes.c_int64) -> int:
-        return int(kind.from_address(id(array) + offset).value)
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = context.get_python_api(builder).pyobj
+        function_type = ir.FunctionType(ir.IntType(32), [pointer, pointer])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "PyType_IsSubtype")
+        return builder.call(function, [builder.inttoptr(address, pointer) for address in args])
 
-    found = (word_at(_TYPE), word_at(_DATA), word_at(_NUM_DIMS, ctypes.c_int), word_at(_DTYPE))
-    flags = word_at(_FLAGS, ctypes.c_int) & WRITABLE
-    dims = ctypes.c_int64.from_address(word_at(_DIMS) + 8).value
-    if (*found, flags, dims) != (id(np.ndarray), array.ctypes.data, 2, id(array.dtype), WRITABLE, 3):
-        raise RuntimeError("this build of Python or NumPy lays out arrays in a way that ep does not know")
+    return types.int32(types.int64, types.int64), generate
 
 
-_check_layout()
+@jit
+def _is_dims(dims, state):  # type: ignore[no-untyped-def]
+    """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
+
+    (2.0, 3) is equal to (2, 3), finds its plan, and is none.
+    """
+    if dims == load_word(state, STATE.none):
+        return True
+    kind = load_word(dims + TYPE, 0)
+    if kind != load_word(state, STATE.tuple_type) and _is_subtype(kind, load_word(state, STATE.tuple_type)) == 0:
+        return False
+    int_type = load_word(state, STATE.int_type)
+    for axis in range(load_word(dims + TUPLE_LENGTH, 0)):
+        if load_word(load_word(dims + TUPLE_ITEMS, axis) + TYPE, 0) != int_type:
+            return False
+    return True
+
+
+@jit
+def are_dims(several, state):  # type: ignore[no-untyped-def]
+    """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
+    for position in range(load_word(several + TUPLE_LENGTH, 0)):
+        if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):
+            return False
+    return True

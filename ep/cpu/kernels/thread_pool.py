@@ -19,6 +19,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ep.common.environment import MAX_THREADS  # the launching thread and its workers
 from ep.cpu.kernels.atomic import (
     acquire_lock,
     atomic_add,
@@ -34,8 +35,6 @@ from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, store_word
 from ep.cpu.kernels.parallel import call_task
 
-MAX_THREADS: Final = 1024
-"""The launching thread and its workers."""
 _NUM_SLOTS: Final = 8  # jobs under way at once; a launch that finds no slot works alone
 _LINE: Final = 8  # words of a cache line: what different threads write lies in different ones
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cpu.kernels import thread_pool
+from ep.include.process import Rank, new_lock, start_thread
 
 _LINE_BYTES: Final = 64
 
@@ -28,7 +29,11 @@ class Workers:
         self._pool = words[start : start + thread_pool.NUM_WORDS]
         self.address: int = self._pool.ctypes.data
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock(Rank.WORKERS)
+        # compiled here, before there is a lock that could be waited for meanwhile; as a function that releases the GIL
+        self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
+            thread_pool.work()
+        )
         self._reset()
         atexit.register(self.stop)
         if hasattr(os, "register_at_fork"):
@@ -37,13 +42,11 @@ class Workers:
     def start(self, num_threads: int) -> None:
         """See to it that there are workers for launches on `num_threads` threads, the launching one among them."""
         with self._lock:
-            work = _work()
             while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
                 number = len(self._threads) + 1
                 self._pool[thread_pool.worker_lock(number)] = _new_lock()
-                thread = threading.Thread(target=work, args=(self.address, number), name=f"ep-{number}", daemon=True)
                 try:
-                    thread.start()
+                    thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
                 except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
                     return
                 self._threads.append(thread)
@@ -52,7 +55,7 @@ class Workers:
         """End the threads. A launch that is under way goes on alone, and so do later ones."""
         with self._lock:
             if self._threads:
-                _work()(self.address, 0)
+                self._work(self.address, 0)
             for thread in self._threads:
                 thread.join()
             self._threads.clear()
@@ -65,15 +68,9 @@ class Workers:
     def _start_again(self) -> None:
         """In a forked child: forget the parent's threads and what they were doing."""
         num_threads = len(self._threads) + 1
-        self._threads, self._lock = [], threading.Lock()
+        self._threads = []
         self._reset()
         self.start(num_threads)
-
-
-def _work() -> Callable[[int, int], None]:
-    """The task of workers as a Python function that releases the GIL."""
-    function: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(thread_pool.work())
-    return function
 
 
 def _new_lock() -> int:

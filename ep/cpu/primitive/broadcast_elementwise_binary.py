@@ -53,10 +53,12 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
         last_dims, plan = self._last
         try:
             if dims != last_dims:
-                plan = self._find(dims)
+                plan = self._plans.get(dims)
+                if plan is not None:
+                    self._last = dims, plan
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src0, src1, dst):
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src0, src1, dst):
             self._launch_dims(stream, src0_dims, src0, src1_dims, src1, dst)
 
     def _launch_dims(self, stream: Stream, src0_dims: Any, src0: Any, src1_dims: Any, src1: Any, dst: Any) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import threading
-import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
 from ep.common.bounded_cache import BoundedCache
+from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
 from ep.cpu.buffers import check_stream, read_buffer
 from ep.cpu.engine.move.row_writer import RowWriter
@@ -21,14 +17,6 @@ from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
-
-_log: Final = logging.getLogger("ep")
-_LONG_SECONDS: Final = 0.5
-_preparing: Final = threading.RLock()
-if hasattr(os, "register_at_fork"):  # else a child could find this lock, the import's or the compiler's taken for ever
-    os.register_at_fork(
-        before=_preparing.acquire, after_in_parent=_preparing.release, after_in_child=_preparing.release
-    )
 
 
 def _not_compiled(*args: Any) -> int:
@@ -63,9 +51,11 @@ class CpuPrimitive(Primitive):
         self._set_streaming()
 
     def Prepare(self) -> None:
-        with self._compiling():
+        def prepare() -> None:
             self._set_entry()
             self._compile_variants()
+
+        self._compiling(prepare)
 
     def _set_entry(self) -> None:
         """Compile what every launch needs, where that has not been done."""
@@ -78,21 +68,14 @@ class CpuPrimitive(Primitive):
 
     def _set_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
-        with self._compiling():
-            from ep.cpu.kernels import runtime
+        from ep.cpu.kernels import runtime
 
-            device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-            runtime.start_streaming(device)
+        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+        runtime.start_streaming(device)
 
-    @contextmanager
-    def _compiling(self) -> Iterator[None]:
-        """Around all that compiles or imports Numba: one thread at a time, and no fork meanwhile."""
-        with _preparing:
-            begin = time.perf_counter()
-            yield
-            seconds = time.perf_counter() - begin
-            if seconds > _LONG_SECONDS:
-                _log.info("%s on cpu took %.1f s to compile; later processes load it", self.request, seconds)
+    def _compiling(self, work: Callable[[], None]) -> None:
+        """Do what compiles or imports Numba: see `compiling`."""
+        compiling(self.request, "cpu", work)
 
     def _launch_checked(self, stream: Any, sizes: Sequence[int], others: Sequence[int], buffers: Sequence[Any]) -> None:
         """Check a launch without a plan in Python, then do it; sizes, others: of the signature, checked."""
@@ -110,10 +93,9 @@ class CpuPrimitive(Primitive):
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
         if self._entry is _not_compiled:
-            with self._compiling():
-                self._set_entry()
+            self._compiling(self._set_entry)
         if self._entry(self._words, *args):
-            self._set_streaming()
+            self._compiling(self._set_streaming)
             if self._entry(self._words, *args) == 0:
                 return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
@@ -127,36 +109,32 @@ class PlannedPrimitive(CpuPrimitive):
         self._plans = BoundedCache()
         self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
 
-    def _find(self, dims: Hashable) -> Plan | None:
-        """The plan of an earlier launch with such dims, if there was one; TypeError for dims in a list or an array."""
-        plan = self._plans.get(dims)
-        if plan is not None:
-            self._last = dims, plan
-        return plan
-
     def _launch_planned(
         self,
         stream: Any,
-        dims: Hashable,
+        dims: tuple[Any, ...],
         sizes: Sequence[int],
         buffers: Sequence[Any],
         make: Callable[[], Plan],
-        types: Sequence[DataType] = (),
+        types: tuple[DataType, ...] = (),
     ) -> None:
         """Check a launch in Python, then do it.
 
-        dims: as Launch may take them, in tuples. sizes: of the signature. make: makes the plan of a launch that writes
-        something. types: of the operands, where Launch says any.
+        dims: all that Launch takes, each None or a tuple of ints; sizes: of the signature.
+        make: makes the plan of a launch that writes something.
+        types: of the operands, where Launch says any. Plans are then found by (dims, types), and else by dims.
         """
-        plan, counts, made = self._plans.get(dims), self.signature.counts(sizes), None
+        key = (dims, types) if types else dims
+        plan, counts, made = self._plans.get(key), self.signature.counts(sizes), None
         if plan is None and any(counts[operand] for operand, _ in self.signature.pairs):
             plan = made = make()
         buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
-            self._link(made)
-            self._plans.keep(dims, lambda: made)
+            for move in made.moves:
+                move.link()
+            self._plans.keep(key, lambda: made)
         if plan is not None:
-            self._run(plan.words, *buffers)
+            self._run(plan.words, dims, *buffers)
 
     def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
         """Compile ways to write rows that plans may name, and the walk that calls them."""
@@ -165,11 +143,3 @@ class PlannedPrimitive(CpuPrimitive):
         walk.task()
         for wanted in writers:
             row_writers.writer(wanted)
-
-    def _link(self, plan: Plan) -> None:
-        """Compile what a plan names."""
-        if plan.moves:
-            with self._compiling():
-                from ep.cpu.engine.move.row_writers import link
-
-                link(plan.moves)

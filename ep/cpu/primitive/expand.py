@@ -50,10 +50,12 @@ class ExpandImpl(PlannedPrimitive, Expand):
         last_dims, plan = self._last
         try:
             if dims != last_dims:
-                plan = self._find(dims)
+                plan = self._plans.get(dims)
+                if plan is not None:
+                    self._last = dims, plan
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, src, dst):
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
             self._launch_dims(stream, dims, src, dst)
 
     def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any, Any], src: Any, dst: Any) -> None:

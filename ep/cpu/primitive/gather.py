@@ -38,12 +38,13 @@ class CpuGather(CpuPrimitive):
             self._need_mover(of_class)
 
     def _need_mover(self, of_class: int) -> None:
-        place = GATHER_STATE.movers + of_class
-        if not self._words[place]:
-            with self._compiling():
-                from ep.cpu.engine.move.gather_rows import mover
+        if not self._words[GATHER_STATE.movers + of_class]:
+            self._compiling(lambda: self._set_mover(of_class))
 
-                self._words[place] = mover(self.indices_type, of_class)
+    def _set_mover(self, of_class: int) -> None:
+        from ep.cpu.engine.move.gather_rows import mover
+
+        self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
 
     def _launch_sizes(self, stream: Stream, sizes: Sequence[Any], params: Any, indices: Any, out: Any) -> None:
         """Check a launch in Python, then do it; sizes: as `as_gather_sizes` takes them."""

@@ -6,13 +6,12 @@ nvJitLink, which is of the same release, a cubin: so a driver may be older than 
 
 from __future__ import annotations
 
-import hashlib
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ep.common import notice
 from ep.cuda.kernel_cache import CACHE
 from ep.cuda.kernels import numba_cuda
 
@@ -59,34 +58,20 @@ statistics: Final = Statistics()
 
 def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
     """The machine code of a kernel, from the disk cache where it is there."""
-    name = f"{kernel.name}-sm_{cc[0]}{cc[1]}.cubin"
-    kept = CACHE.read(name) or b""
-    digest, contents = kept[:_DIGEST_BYTES], kept[_DIGEST_BYTES:]
-    if contents and hashlib.sha256(contents).digest() == digest:
+    file_name = CACHE.file_name(kernel.name, f"sm_{cc[0]}{cc[1]}", kernel.function)
+    if kept := CACHE.read(file_name):
         statistics.loaded += 1
-        return contents
+        return kept
     if cc < _OLDEST:
         raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
+    notice.compiling()
     contents = assemble(ptx(kernel, cc), cc)
     statistics.compiled += 1
-    _keep(name, hashlib.sha256(contents).digest() + contents)
+    CACHE.write(file_name, contents)
     return contents
 
 
-_DIGEST_BYTES: Final = 32
 _OLDEST: Final = (8, 0)  # the first that packs two 16-bit numbers at once, and that knows bfloat16
-_unwritable: Final[list[OSError]] = []
-
-
-def _keep(name: str, contents: bytes) -> None:
-    """Write a file of the disk cache; the first one that cannot be written costs a warning, the others nothing."""
-    if _unwritable:
-        return
-    try:
-        CACHE.write(name, contents)
-    except OSError as error:
-        _unwritable.append(error)
-        warnings.warn(f"compiled kernels cannot be kept for the next process: {error}", stacklevel=2)
 
 
 def assemble(text: str, cc: tuple[int, int]) -> bytes:
@@ -132,6 +117,6 @@ def _simulated_image(kernel: Kernel) -> Callable[..., None]:
 
     def launch(grid: Any, block: Any, shared_bytes: int, words: Any) -> None:
         packed = (tuple(words[first:last]),) if kernel.num_packed else ()
-        run[tuple(grid), tuple(block)](*words[:first], *packed)
+        run[tuple(grid), tuple(block), 0, shared_bytes](*words[:first], *packed)
 
     return launch

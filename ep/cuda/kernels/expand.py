@@ -43,14 +43,14 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
             store_one(dst, i, read_one(src, i, words))
             i = next_index(i, step)
 
-    return Kernel(f"expand.{num_axes}.{unit}.{pack_units}.{bits}", expand, 4, num_walk_words(num_axes))
+    return Kernel(f"expand.{num_axes}.{unit}.{pack_units}.{bits}", expand, 4, num_walk_words(num_axes, 2))
 
 
 @cache
 def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack."""
     if pack_units == 1:
-        load, offsets = loader(*unit_type(unit)), walk(num_axes, bits)
+        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
         def one(src, first, words):  # type: ignore[no-untyped-def]
             return load(src, offsets(first, words)[0])
@@ -68,7 +68,7 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
 @cache
 def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
     """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
-    load, store, offsets = loader(*unit_type(unit)), storer(*unit_type(unit)), walk(num_axes, bits)
+    load, store, offsets = loader(*unit_type(unit)), storer(*unit_type(unit)), walk(num_axes, 2, bits)
 
     def expand_strided(src, dst, count, words):  # type: ignore[no-untyped-def]
         i, step = thread_index(), num_threads()
@@ -83,4 +83,4 @@ def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
             place, to = offsets(i, words)
             store(dst, to, load(src, place))
 
-    return Kernel(f"expand_strided.{num_axes}.{unit}.{bits}", expand_strided, 3, num_walk_words(num_axes))
+    return Kernel(f"expand_strided.{num_axes}.{unit}.{bits}", expand_strided, 3, num_walk_words(num_axes, 2))

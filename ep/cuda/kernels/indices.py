@@ -6,7 +6,6 @@ What is out of range where it must not be is reported to the stream, as `error_r
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -34,6 +33,7 @@ from ep.cuda.kernels.numba_cuda import (
 )
 from ep.include.data_type import DataType
 from ep.include.number_kind import INTEGERS
+from ep.include.process import Rank, new_lock
 
 _WORD: Final = 8
 
@@ -147,7 +147,7 @@ def _reporter() -> Any:
 
 
 def _simulated_words() -> tuple[Any, Any, Any, Any]:
-    lock = threading.Lock()
+    lock = new_lock(Rank.TABLE)
 
     def load_word(address: int) -> int:
         return ctypes.c_int64.from_address(address).value

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import struct
-import threading
 from typing import Any, Final
 
 from ep.cuda.driver import Driver, ParameterBlock
 from ep.cuda.kernels import compiler
-from ep.cuda.launch_config import BLOCK_THREADS, num_blocks
+from ep.cuda.launch_config import BLOCK_THREADS, Grid, num_blocks
 from ep.cuda.stream import CudaStream
 
-_loading: Final = threading.Lock()
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
 
 
@@ -24,34 +22,32 @@ class LoadedKernel:
         code = compiler.image(kernel, properties.compute_capability)
         self._function = driver.load_function(device, code, compiler.ENTRY)
         active = driver.max_active_blocks(device, self._function, BLOCK_THREADS)
-        self._resident_blocks = properties.multiprocessors * active
+        self.resident_blocks: int = properties.multiprocessors * active
+        """The blocks that the device holds at a time."""
         self._driver, self._device = driver, device
         self._num_words = kernel.num_words + kernel.num_packed
         self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
         self._blocks: list[ParameterBlock] = []  # those that no launch is using
 
     def launch(self, stream: CudaStream, num_items: int, *words: int) -> None:
-        """Queue the kernel on `stream` with threads for `num_items` > 0 items."""
+        """Queue the kernel on `stream` with threads for `num_items` > 0 items, taken in a grid-stride loop."""
+        self.launch_grid(stream, Grid((num_blocks(num_items, self.resident_blocks), 1, 1)), *words)
+
+    def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
+        """Queue the kernel on `stream` with the blocks and threads of `grid`."""
         try:
             parameters = self._blocks.pop()
         except IndexError:
             parameters = ParameterBlock(self._num_words)
         self._pack_into(parameters.words, 0, *words)
-        grid = num_blocks(num_items, self._resident_blocks), 1, 1
-        self._driver.launch(self._device, self._function, grid, _BLOCK, 0, stream.handle, parameters)
+        blocks, threads, shared_bytes = grid
+        self._driver.launch(self._device, self._function, blocks, threads, shared_bytes, stream.handle, parameters)
         self._blocks.append(parameters)
 
 
-_BLOCK: Final = (BLOCK_THREADS, 1, 1)
-
-
 def load(driver: Driver, device: int, kernel: compiler.Kernel) -> Any:
-    """The kernel, loaded on the device once in a process."""
+    """The kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
     key = device, kernel.name
-    loaded = _loaded.get(key)
-    if loaded is None:
-        with _loading:
-            loaded = _loaded.get(key)
-            if loaded is None:
-                loaded = _loaded[key] = LoadedKernel(driver, device, kernel)
-    return loaded
+    if key not in _loaded:
+        _loaded[key] = LoadedKernel(driver, device, kernel)
+    return _loaded[key]

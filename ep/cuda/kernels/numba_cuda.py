@@ -5,26 +5,51 @@ In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions,
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import cuda
 
 from ep.cuda.driver import is_simulated
 
 SIMULATED: Final = is_simulated()
 
-if SIMULATED:
-    cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
-else:
-    from numba.cuda import cgutils, dispatcher, libdevice, types
-    from numba.cuda.core.compiler_lock import global_compiler_lock
-    from numba.cuda.extending import intrinsic
-    from numba.cuda.np.numpy_support import from_dtype
+
+@contextmanager
+def _older_numpy() -> Iterator[None]:
+    """Give NumPy what numba-cuda 0.30, imported inside, still expects of it, and NumPy 2.5 no longer has.
+
+    That is a name and a NaT without unit, both for functions that no kernel uses: the kernels come out the same.
+    """
+    removed = "row_stack" not in vars(np)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The 'generic' unit", DeprecationWarning)
+        if removed:
+            np.row_stack = np.vstack  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            if removed:
+                del np.row_stack  # type: ignore[attr-defined]
+
+
+with _older_numpy():
+    from numba import cuda
+
+    if SIMULATED:
+        cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
+    else:
+        from numba.cuda import cgutils, dispatcher, libdevice, types
+        from numba.cuda.core.compiler_lock import global_compiler_lock
+        from numba.cuda.extending import intrinsic
+        from numba.cuda.np.numpy_support import from_dtype
+
+        import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
 
 __all__ = ["SIMULATED", "cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
 
@@ -44,6 +69,63 @@ def thread_index():  # type: ignore[no-untyped-def]
 def num_threads():  # type: ignore[no-untyped-def]
     """The number of threads in the grid."""
     return cuda.gridsize(1)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def thread_of_block():  # type: ignore[no-untyped-def]
+    """The number of the calling thread in its block, along the first axis."""
+    return cuda.threadIdx.x
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def block_of_grid():  # type: ignore[no-untyped-def]
+    """The numbers of the calling thread's block, along the three axes of the grid."""
+    return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def blocks_of_grid():  # type: ignore[no-untyped-def]
+    """How many blocks the grid has along its three axes."""
+    return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def barrier():  # type: ignore[no-untyped-def]
+    """Wait for all threads of the block, each of which must come here."""
+    cuda.syncthreads()
+
+
+def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
+    """Return a function of no arguments: the block's array of `count` numbers in shared memory, the same at each call.
+
+    count: 0 for as many as the launch's `shared_bytes` hold.
+    """
+    dtype = np.dtype(scalar_type)
+    element = dtype if SIMULATED else from_dtype(dtype)
+
+    def array():  # type: ignore[no-untyped-def]
+        return cuda.shared.array(count, element)
+
+    # a function may not return an array, unless it is inlined before that is checked
+    return array if SIMULATED else cuda.jit(device=True, inline="always")(array)
+
+
+WARP_THREADS: Final = 1 if SIMULATED else 32
+"""Threads that run together and can shuffle; the simulator has no shuffles, so each thread is a warp of its own."""
+
+
+def _shuffle_down(value: Any, distance: int) -> Any:
+    raise RuntimeError("a warp of one thread has nobody to take a value from")
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def _shuffle_down_instruction(value, distance):  # type: ignore[no-untyped-def]
+    return cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
+
+
+shuffle_down: Any = _shuffle_down if SIMULATED else _shuffle_down_instruction
+"""shuffle_down(value, distance): the value of the thread that is `distance` further on in the warp, all of which calls
+this; the caller's own where there is none."""
 
 
 def _next_index(index: int, step: int) -> int:

@@ -1,4 +1,4 @@
-"""The walk over the axes of a launch: from the number of an element to the offsets of two operands."""
+"""The walk over the axes of a launch: from the number of an element to the offsets of the operands."""
 
 from __future__ import annotations
 
@@ -10,41 +10,54 @@ from ep.cuda.kernels.numba_cuda import device_function
 
 
 @cache
-def walk(num_axes: int, bits: int) -> Any:
-    """Return `offsets(n, words)`: the offsets of both operands, as words, at element `n`, a word.
+def walk(num_axes: int, num_operands: int, bits: int) -> Any:
+    """Return `offsets(n, words)`: the tuple of the operands' offsets, as words, at element `n`, a word.
 
     words: those of `plan.walk_words`. Unrolled over the axes: each but the outermost costs a multiplication for the
     quotient, one for the remainder and one for each offset that is used.
     """
     narrow, _, _, _, widen = index_math(bits)
-    steps = _steps(num_axes, bits)
-
-    def offsets(n, words):  # type: ignore[no-untyped-def]
-        zero = narrow(0)
-        offset0, offset1 = steps(narrow(n), zero, zero, words)
-        return widen(offset0), widen(offset1)
-
-    return device_function(offsets)
+    steps, zeros = _steps(num_axes, num_operands, bits), (0,) * num_operands
+    narrowed, widened = _each(narrow, num_operands), _each(widen, num_operands)
+    return device_function(lambda n, words: widened(steps(narrow(n), narrowed(zeros), words)))
 
 
 @cache
-def _steps(num_axes: int, bits: int) -> Any:
-    narrow, quotient, multiply_add, remainder, _ = index_math(bits)
+def _steps(num_axes: int, num_operands: int, bits: int) -> Any:
+    narrow, quotient, _, remainder, _ = index_math(bits)
+    advanced, of_axis = _advanced(num_operands, bits), num_operands + 3
 
     if num_axes == 1:
+        return device_function(lambda n, offsets, words: advanced(n, offsets, words))
 
-        def outermost(n, offset0, offset1, words):  # type: ignore[no-untyped-def]
-            return multiply_add(n, narrow(words[0]), offset0), multiply_add(n, narrow(words[1]), offset1)
+    outer = _steps(num_axes - 1, num_operands, bits)
 
-        return device_function(outermost)
-
-    outer = _steps(num_axes - 1, bits)
-
-    def axis(n, offset0, offset1, words):  # type: ignore[no-untyped-def]
-        row = quotient(n, narrow(words[3]), narrow(words[4]))
-        place = remainder(n, row, narrow(words[2]))
-        offset0 = multiply_add(place, narrow(words[0]), offset0)
-        offset1 = multiply_add(place, narrow(words[1]), offset1)
-        return outer(row, offset0, offset1, words[5:])
+    def axis(n, offsets, words):  # type: ignore[no-untyped-def]
+        size, multiplier, shift = words[num_operands], words[num_operands + 1], words[num_operands + 2]
+        row = quotient(n, narrow(multiplier), narrow(shift))
+        return outer(row, advanced(remainder(n, row, narrow(size)), offsets, words), words[of_axis:])
 
     return device_function(axis)
+
+
+@cache
+def _advanced(num_operands: int, bits: int) -> Any:
+    """(place, offsets, words) -> each offset plus place times the operand's stride, the first of the words."""
+    narrow, _, multiply_add, _, _ = index_math(bits)
+    one = device_function(lambda place, offsets, words: (multiply_add(place, narrow(words[0]), offsets[0]),))
+    if num_operands == 1:
+        return one
+    rest = _advanced(num_operands - 1, bits)
+    return device_function(
+        lambda place, offsets, words: one(place, offsets, words) + rest(place, offsets[1:], words[1:])
+    )
+
+
+@cache
+def _each(function: Any, count: int) -> Any:
+    """The function on each element of a tuple."""
+    one = device_function(lambda values: (function(values[0]),))
+    if count == 1:
+        return one
+    rest = _each(function, count - 1)
+    return device_function(lambda values: one(values) + rest(values[1:]))

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from abc import abstractmethod
 from collections.abc import Hashable
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-
-from ep.common.attributes import attribute_values
-from ep.cuda.arithmetic import attribute_type
+from ep.common.compiling import compiling
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
 from ep.include.primitive.primitive import Primitive, Request
-
-_log: Final = logging.getLogger("ep")
-_LONG_SECONDS: Final = 0.5
 
 
 class CudaPrimitive(Primitive):
@@ -46,24 +38,10 @@ class CudaPrimitive(Primitive):
         kernel.launch(stream, num_items, *words)
 
     def _load(self, device: int, variant: Hashable) -> Any:
-        begin = time.perf_counter()
-        from ep.cuda.kernels import loader  # here Numba is imported
+        def load() -> Any:
+            from ep.cuda.kernels import loader  # here Numba is imported
 
-        kernel = loader.load(driver(), device, self._kernel(variant))
-        self._kernels[device, variant] = kernel
-        seconds = time.perf_counter() - begin
-        if seconds > _LONG_SECONDS:
-            _log.info("%s on cuda took %.1f s to compile; later processes load it", self.request, seconds)
+            return loader.load(driver(), device, self._kernel(variant))
+
+        kernel = self._kernels[device, variant] = compiling(self.request, "cuda", load)
         return kernel
-
-
-def attribute_words(request: Request) -> tuple[int, int]:
-    """The attributes as kernels take them: two words with the bits of float32 or float64 values.
-
-    They have the type that the op is computed in, so that no kernel has to convert.
-    """
-    scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
-    with np.errstate(over="ignore"):  # beyond the range of float32 is infinity
-        values = np.array([*attribute_values(request), 0, 0][:2]).astype(scalar_type)
-    first, second = values.view(np.int32 if scalar_type is np.float32 else np.int64).tolist()
-    return first, second

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.buffer_checks import check_overlap
+from ep.common.checks import are_integers
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
@@ -67,7 +68,7 @@ class ExpandImpl(CudaPrimitive, Expand):
         stream = check_stream(stream)
         dims_and_strides = src_dims, dst_dims, src_strides, dst_strides
         try:
-            shape = self._shapes.get(dims_and_strides)
+            shape = self._shapes.get(dims_and_strides) if are_integers(*dims_and_strides) else None
         except TypeError:  # dims in a list
             shape = None
         if shape is None:
@@ -98,7 +99,7 @@ def _plan(shape: _Shape, itemsize: int, src_alignment: int, dst_alignment: int) 
     count = extent(walk.dims, contiguous_strides(walk.dims))
     units = itemsize * max(shape.src_count, shape.dst_count) // unit
     bits = 32 if fits_32_bit_offsets(units) else 64
-    words = walk_words(*walk, bits)
+    words = walk_words(walk.dims, walk[1:], bits)
     num_axes = len(walk.dims)
     if walk.dst_strides != contiguous_strides(walk.dims):
         return _Plan((num_axes, unit, 0, bits), count, (count, *words))

@@ -28,7 +28,14 @@ from ep.include.primitive.memset import Memset, MemsetFactory
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.permute import Permute, PermuteFactory
 from ep.include.primitive.primitive import Factory, Key, Primitive, Request, kMaxNumDims
-from ep.include.primitive.registry import Entry, NewPrimitive, RequirePrimitive, register_primitive_factory, registered
+from ep.include.primitive.registry import (
+    Entry,
+    NewPrimitive,
+    RequirePrimitive,
+    implemented,
+    register_primitive_factory,
+    registered,
+)
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
@@ -97,6 +104,7 @@ __all__ = [
     "UnaryOp",
     "Where",
     "WhereFactory",
+    "implemented",
     "kMaxNumDims",
     "register_primitive_factory",
     "registered",

@@ -34,8 +34,9 @@ class Gather(Primitive):
         params: buffer of `[outer_dim_size, gather_dim_size, inner_dim_size]` elements of params_type.
         indices: buffer of `[num_indices]` elements of indices_type.
         out: buffer of `[outer_dim_size, num_indices, inner_dim_size]` elements of params_type, overlapping neither.
-        offset: the index that names row 0. An index which, less `offset`, is outside `[0, gather_dim_size)` gives a
-            row of zeros; it is neither wrapped nor reported, which belongs to the operator.
+        offset: the index that names row 0, at most 2^62 in magnitude. An index which, less `offset`, is outside
+            `[0, gather_dim_size)` gives a row of zeros; it is neither wrapped nor reported, which belongs to the
+            operator.
 
         Sizes are in elements, >= 0; nothing happens where `out` has none. Raises TypeError or ValueError, naming the
         argument, before anything is written.

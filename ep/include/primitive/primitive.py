@@ -66,11 +66,23 @@ class Primitive(ABC):
 
     `Launch` of every primitive takes the stream first. On the CPU the work is done when it returns, elsewhere it is
     queued on the stream. A primitive may be launched from several threads at once.
+
+    A primitive is its request: a device's class takes a Request and nothing else, and all that it keeps besides follows
+    from that. So copy, deepcopy and pickle carry the request alone, and the copy is a new primitive, in another process
+    too. What a device makes otherwise, without a Request, can be neither copied nor pickled.
     """
+
+    request: Request
 
     def __init__(self, request: Request) -> None:
         """Keep what was asked for."""
         self.request = request
+
+    def __reduce__(self) -> tuple[type[Primitive], tuple[Request]]:
+        request = getattr(self, "request", None)
+        if request is None:
+            raise TypeError(f"{self!r} can be neither copied nor pickled: it was not made of a Request")
+        return type(self), (request,)
 
     def Prepare(self) -> None:
         """Compile, or load from the disk cache, what any Launch would otherwise compile or load."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,6 +14,7 @@ from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
+from ep.include.process import Rank, new_lock
 
 F = TypeVar("F", bound=type[Factory[Any]])
 
@@ -38,7 +38,7 @@ class _Registry:
     def __init__(self) -> None:
         self.factories: dict[tuple[type[Factory[Any]], DeviceType], list[Factory[Any]]] = {}
         self.entries: dict[Entry, Factory[Any]] = {}
-        self.lock = threading.Lock()
+        self.lock = new_lock(Rank.TABLE)
 
     def add(self, device_type: DeviceType, interface: type[Factory[Any]], factory: Factory[Any]) -> None:
         added: dict[Entry, Factory[Any]] = {}
@@ -101,6 +101,17 @@ def registered(device_type: DeviceType | None = None) -> list[Entry]:
         _check_device_type(device_type)
         load_provider(device_type.tag)
     return [entry for entry in tuple(_REGISTRY.entries) if device_type in (None, entry.device_type)]
+
+
+def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
+    """Return the contracts that a device type has a factory for, also one that lists no keys; sorted by name.
+
+    Nothing is compiled and no device is needed; the package that registers is imported.
+    """
+    _check_device_type(device_type)
+    load_provider(device_type.tag)
+    contracts = (interface for interface, owner in tuple(_REGISTRY.factories) if owner is device_type)
+    return sorted(contracts, key=lambda interface: interface.__name__)
 
 
 def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P | None:

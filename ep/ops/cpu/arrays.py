@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ep.common.buffer_checks import check_plain
+from ep.common.lazy import lazy
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
@@ -31,7 +33,7 @@ class CpuArrays(Arrays):
     device_type = DeviceType.kCPU
     place = "the host"
 
-    @cached_property
+    @lazy
     def stream(self) -> Stream:
         return default_stream()
 
@@ -55,8 +57,10 @@ class CpuArrays(Arrays):
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
             return np.empty(shape, dtype)
-        if not isinstance(out, np.ndarray):
-            raise TypeError(f"out must be a numpy.ndarray, not {type(out).__qualname__}")
+        if type(out) is not np.ndarray:
+            if not isinstance(out, np.ndarray):
+                raise TypeError(f"out must be a numpy.ndarray, not {type(out).__qualname__}")
+            check_plain(out, "out")
         check_result(out, shape, dtype, writable=out.flags.writeable)
         return out if out.flags.c_contiguous else np.empty(shape, dtype)
 
@@ -74,6 +78,7 @@ class CpuArrays(Arrays):
 
 
 def _imported(value: ArrayLike, argument: str) -> NDArray:
+    _check_plain(value, argument)
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
         return np.asarray(value)
     try:
@@ -82,3 +87,13 @@ def _imported(value: ArrayLike, argument: str) -> NDArray:
         with suppress(Exception):
             return bfloat16_from_dlpack(value)
         raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {error}") from error
+
+
+def _check_plain(value: ArrayLike, argument: str) -> None:
+    """As `check_plain`, also of the arrays in a list."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            if isinstance(one, list | tuple | np.ma.MaskedArray):
+                _check_plain(one, argument)
+    else:
+        check_plain(value, argument)

@@ -12,6 +12,7 @@ from ep.common.checks import as_integer
 from ep.cuda.buffer import Memory
 from ep.cuda.buffers import ADAPTERS
 from ep.cuda.driver import LEGACY_STREAM
+from ep.include.process import ProcessBound
 from ep.ops import dlpack
 from ep.ops.cuda.streams import let_wait
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _NO_SYNCHRONIZATION: Final = -1
 
 
-class CudaArray:
+class CudaArray(ProcessBound):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
     What operators return. Launch takes it as a buffer; PyTorch, CuPy and others take it through `from_dlpack`, Numba

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ep.common.buffer_checks import check_plain
 from ep.common.primitive.strides import contiguous_strides
 from ep.cuda.buffer import CudaBuffer
 from ep.cuda.driver import LEGACY_STREAM, driver
@@ -53,7 +54,7 @@ def imported(value: Any, argument: str, stream: CudaStream) -> Imported:
     """Return what an array on CUDA is; what is queued on `stream` from now on waits for whoever writes it.
 
     Raises TypeError for what is no array on the stream's device and for a dtype that is no DataType, ValueError for
-    strides that are negative or no whole numbers of elements.
+    strides that are negative or no whole numbers of elements, and what `check_plain` raises.
     """
     read = _reader_of(value)
     if read is None:
@@ -61,6 +62,7 @@ def imported(value: Any, argument: str, stream: CudaStream) -> Imported:
             f"{argument} must be an array on cuda:{stream.device_index}, not {type(value).__qualname__}"
             f"{f' on {value.device}' if hasattr(value, 'device') else ''}; ep.ops.copy_to_device brings one there"
         )
+    check_plain(value, argument)
     array = read(value, argument, stream)
     if native_dtype(array.dtype, argument) != array.dtype:
         raise TypeError(f"{argument} has dtype {array.dtype}, which is in the byte order of another machine")
@@ -94,7 +96,7 @@ def _from_array(value: CudaArray, argument: str, stream: CudaStream) -> Imported
 
 
 def _from_buffer(value: CudaBuffer, argument: str, stream: CudaStream) -> Imported:
-    address, _, dtype, writable, _, device, _ = value.memory
+    address, _, dtype, writable, _, device, _ = value.live_memory(argument)
     # any stream of ep may work on it; the legacy default stream waits for them all, and they for it
     return Imported(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
 
@@ -121,8 +123,6 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> Imported:
 
 def _from_interface(value: Any, argument: str, stream: CudaStream) -> Imported:
     interface = value.__cuda_array_interface__
-    if interface.get("mask") is not None:
-        raise TypeError(f"{argument} has a mask, which operators do not read")
     address, read_only = interface["data"]
     dtype = np.dtype(interface["typestr"])
     if dtype == _UNNAMED:  # the one data type that the interface cannot name

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ep.common.compiling import compiling
 from ep.cuda.driver import driver
-from ep.include.data_type import as_data_type
+from ep.include.data_type import DataType, as_data_type
 from ep.ops.cuda.array import CudaArray
 
 if TYPE_CHECKING:
@@ -19,9 +21,7 @@ _INT64: Final = np.dtype(np.int64)
 
 
 def _raise(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
-    from ep.cuda.kernels.indices import check_kernel  # here Numba is imported
-
-    kernel = check_kernel(as_data_type(indices.dtype))
+    kernel = "check_kernel", as_data_type(indices.dtype)
     _launch(arrays, kernel, indices, indices.address, indices.size, size, arrays.stream.report_address)
     return indices
 
@@ -29,12 +29,10 @@ def _raise(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
 def _wrap_negative(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
     if indices.dtype.kind == "u":
         return _raise(arrays, indices, size)
-    from ep.cuda.kernels.indices import wrap_kernel
-
     # size may be more than the type holds
     narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
     result = arrays.empty(indices.shape, _INT32 if narrow else _INT64)
-    kernel = wrap_kernel(as_data_type(indices.dtype), as_data_type(result.dtype))
+    kernel = "wrap_kernel", as_data_type(indices.dtype), as_data_type(result.dtype)
     addresses = indices.address, result.address
     _launch(arrays, kernel, indices, *addresses, indices.size, size, arrays.stream.report_address)
     return result
@@ -47,20 +45,27 @@ def _zero(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
 def _clip(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
     if size == 0:
         return _raise(arrays, indices, size)
-    from ep.cuda.kernels.indices import clip_kernel
-
     result = arrays.empty(indices.shape, indices.dtype)
     last = min(size - 1, int(np.iinfo(indices.dtype).max))
-    kernel = clip_kernel(as_data_type(indices.dtype))
+    kernel = "clip_kernel", as_data_type(indices.dtype)
     _launch(arrays, kernel, indices, indices.address, result.address, indices.size, last)
     return result
 
 
-def _launch(arrays: CudaArrays, kernel: Any, indices: CudaArray, *words: int) -> None:
-    from ep.cuda.kernels import loader
+def _launch(arrays: CudaArrays, kernel: tuple[Any, ...], indices: CudaArray, *words: int) -> None:
+    _loaded(arrays.stream.device_index, *kernel).launch(arrays.stream, indices.size, *words)
 
-    loaded = loader.load(driver(), arrays.stream.device_index, kernel)
-    loaded.launch(arrays.stream, indices.size, *words)
+
+@cache
+def _loaded(device: int, name: str, *data_types: DataType) -> Any:
+    """A kernel of `ep.cuda.kernels.indices`, by the name of the function that makes it, loaded on a device."""
+
+    def load() -> Any:
+        from ep.cuda.kernels import indices, loader  # here Numba is imported
+
+        return loader.load(driver(), device, getattr(indices, name)(*data_types))
+
+    return compiling(name, "cuda", load)
 
 
 RESOLVERS: Final[dict[str, Callable[[CudaArrays, CudaArray, int], CudaArray]]] = {

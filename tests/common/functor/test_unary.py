@@ -12,9 +12,9 @@ from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
-from tests import tolerances
-from tests.references.unary import exact, unary
-from tests.samples import dense
+from ep.testing import tolerances
+from ep.testing.references.unary import exact, unary
+from ep.testing.samples import dense
 
 SEED = 20240607
 REAL_TYPES = (np.float32, np.float64)

@@ -12,6 +12,7 @@ from ep.common.functor.binary.gradient import (
     clamped,
     exact_product,
     logistic_gate,
+    nearer,
     product,
     root_of_exp,
     square_product,
@@ -21,8 +22,8 @@ from ep.common.functor.table import functor
 from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE, SELU_ALPHA, SELU_SCALE
 from ep.include.primitive.binary_op import BinaryOp
 
-_VANISHED = (220, 1500)
-"""In float32 and in float64: x e^-|x| is less than the smallest number over the largest from here on."""
+_VANISHED = (250, 1600)
+"""In float32 and in float64: x e^-|x| is less than the smallest number over the largest from here on, and 0 here."""
 
 
 @functor(BinaryOp.kEluBackwardWithDyX)
@@ -150,11 +151,12 @@ def softsign_backward(m: MathLibrary) -> Function:
 def silu_backward(m: MathLibrary) -> Function:
     """dy s (1 + x (1 - s)) for s = sigmoid(x)."""
     zero, minus_half, limit = m.T(0), m.T(-0.5), by_precision(m, *_VANISHED)
-    exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
+    exp, clamp, gate, near = m.exp, m.use(clamped), m.use(logistic_gate), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
-        return gate(dy, exp(minus_half * abs(y)), y, y >= zero)
+        dy_near, a = near(dy, abs(y))
+        return gate(dy, dy_near, exp(minus_half * a), y, y >= zero)
 
     return f
 
@@ -162,16 +164,17 @@ def silu_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kQuickGeluBackwardWithDyX)
 def quick_gelu_backward(m: MathLibrary) -> Function:
     """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
-    zero, limit, slope = m.T(0), by_precision(m, 128, 900), m.T(QUICK_GELU_SLOPE)
+    zero, limit, slope = m.T(0), by_precision(m, 147, 941), m.T(QUICK_GELU_SLOPE)
     # The constant is what its decimal digits say, not the number next to it.
     slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
-    clamp, gate = m.use(clamped), m.use(logistic_gate)
+    clamp, gate, near = m.use(clamped), m.use(logistic_gate), m.use(nearer)
     multiply, root = m.use(exact_product), m.use(root_of_exp)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         p, r = multiply(slope, abs(y))
-        return gate(dy, root(p, r + slope_rest * abs(y)), slope * y, y >= zero)
+        dy_near, a = near(dy, p)
+        return gate(dy, dy_near, root(a, r + slope_rest * abs(y)), slope * y, y >= zero)
 
     return f
 
@@ -184,13 +187,13 @@ def fast_gelu_backward(m: MathLibrary) -> Function:
     """
     zero, minus_half, one, limit = m.T(0), m.T(-0.5), m.T(1), by_precision(m, 16, 30)
     two_a, b, three_b = m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.T(3 * FAST_GELU_B)
-    exp, clamp, gate = m.exp, m.use(clamped), m.use(logistic_gate)
+    exp, clamp, gate, near = m.exp, m.use(clamped), m.use(logistic_gate), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         square, slope = y * y, two_a * y
-        h = exp(minus_half * abs(slope * (one + b * square)))
-        return gate(dy, h, slope * (one + three_b * square), y >= zero)
+        dy_near, a = near(dy, abs(slope * (one + b * square)))
+        return gate(dy, dy_near, exp(minus_half * a), slope * (one + three_b * square), y >= zero)
 
     return f
 
@@ -202,19 +205,20 @@ def gelu_backward(m: MathLibrary) -> Function:
     Far on the left both terms have the factor e^(-x^2 / 2), which vanishes before dy times it does. There erfc is its
     asymptotic series in 1 / x^2, and the two roots of the factor meet dy one by one.
     """
-    half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 55)
+    half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 57)
     density, far = m.T(1 / math.sqrt(2 * math.pi)), by_precision(m, -9, -30)
     c1, c2, c3, c4, c5, c6 = (m.T(c) for c in (-1, 3, -15, 105, -945, 10395))
-    erfc, clamp, multiply, root = m.erfc, m.use(clamped), m.use(exact_product), m.use(root_of_exp)
+    erfc, clamp, multiply, root, near = m.erfc, m.use(clamped), m.use(exact_product), m.use(root_of_exp), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         p, r = multiply(y, y)
-        h = root(half * p, half * r)  # e^(-y^2 / 4)
+        dy_near, a = near(dy, half * p)
+        h = root(a, half * r)  # e^(-y^2 / 4), but for what is in dy_near
         left = y if y < far else far
         w = one / (left * left)
         tail = one + w * (c1 + w * (c2 + w * (c3 + w * (c4 + w * (c5 + w * c6)))))
-        beyond = ((dy * h) * (density * (left - tail / left))) * h
+        beyond = ((dy_near * h) * (density * (left - tail / left))) * h
         return beyond if y < far else dy * (half * erfc(minus_sqrt_half * y) + y * (density * (h * h)))
 
     return f
@@ -228,18 +232,19 @@ def mish_backward(m: MathLibrary) -> Function:
     these are fractions of polynomials in e on either side; on the left one factor e is taken out of both terms.
     """
     zero, minus_half, one, two, four = m.T(0), m.T(-0.5), m.T(1), m.T(2), m.T(4)
-    limit, exp, clamp = by_precision(m, *_VANISHED), m.exp, m.use(clamped)
+    limit, exp, clamp, near = by_precision(m, *_VANISHED), m.exp, m.use(clamped), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         right = y >= zero
-        h = exp(minus_half * abs(y))
+        dy_near, a = near(dy, abs(y))
+        h = exp(minus_half * a)
         e = h * h
         d = one + two * e + two * e * e if right else two + two * e + e * e
         t = one + two * e if right else two + e
         power = e if right else one
-        slope = four * y * (one + e) * power * power  # not by e e: shared with d, that would not be fused there
+        slope = four * y * (one + e) * power * power
         g = (t + slope / d) / d
-        return dy * g if right else ((dy * h) * g) * h
+        return dy * g if right else ((dy_near * h) * g) * h
 
     return f

@@ -1,5 +1,8 @@
 """Arithmetic on floating point numbers, complex numbers and bool; that on integers is in `integer`."""
 
+import numpy as np
+
+from ep.common.functor.binary.gradient import by_precision, exact_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.number_kind import Kind
@@ -56,11 +59,10 @@ def div(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kDiv, kinds=(Kind.COMPLEX,))
-def complex_div(m: MathLibrary) -> Function:
-    """a / b by Smith's method: b is scaled by its longer part, so that |b|^2 is never formed.
+def smith_div(m: MathLibrary) -> Function:
+    """a / b by Smith's method: b is scaled by its longer part. As NumPy has it: for zeros, infinities and NaN.
 
-    A zero divisor divides both parts of a by +0, as NumPy has it.
+    A zero divisor divides both parts of a by +0.
     """
     real_type = type(m.T(0).real)
     zero, one = real_type(0), real_type(1)
@@ -75,6 +77,50 @@ def complex_div(m: MathLibrary) -> Function:
         ratio = b.real / b.imag
         scale = one / (b.imag + b.real * ratio)
         return complex((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+
+    return f
+
+
+def middling(m: MathLibrary) -> Function:
+    """The power of two that brings a length to where products of two such neither overflow nor vanish."""
+    one, large, small = (by_precision(m, *c) for c in ((1, 1), (2.0**60, 2.0**500), (2.0**-50, 2.0**-480)))
+    up, down = by_precision(m, 2.0**100, 2.0**600), by_precision(m, 2.0**-100, 2.0**-600)
+
+    def f(z: Scalar) -> Scalar:
+        longest = abs(z.real) if abs(z.real) > abs(z.imag) else abs(z.imag)
+        return down if longest > large else (up if longest < small else one)
+
+    return f
+
+
+@functor(BinaryOp.kDiv, kinds=(Kind.COMPLEX,))
+def complex_div(m: MathLibrary) -> Function:
+    """a conj(b) / |b|^2 with both scaled by powers of two, so that nothing overflows before the result does.
+
+    Products are summed unrounded: either part is as good as it is in a quotient of real numbers, and z / z is 1.
+    """
+    real_type = type(m.T(0).real)
+    zero, one, infinity = real_type(0), real_type(1), real_type(np.inf)
+    smith, scale_of, multiply = m.use(smith_div), m.use(middling), m.use(exact_product)
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        finite = (abs(a.real) < infinity) & (abs(a.imag) < infinity)
+        finite = finite & (abs(b.real) < infinity) & (abs(b.imag) < infinity)
+        if not finite or (b.real == zero and b.imag == zero):
+            return smith(a, b)
+        s, t = scale_of(a), scale_of(b)
+        p, q, u, v = a.real * s, a.imag * s, b.real * t, b.imag * t
+        pu, pu_rest = multiply(p, u)
+        qv, qv_rest = multiply(q, v)
+        qu, qu_rest = multiply(q, u)
+        pv, pv_rest = multiply(v, p)  # in this order: what is lost of it is the same for z / z
+        uu, uu_rest = multiply(u, u)
+        vv, vv_rest = multiply(v, v)
+        length = (uu + vv) + (uu_rest + vv_rest)
+        real, imag = ((pu + qv) + (pu_rest + qv_rest)) / length, ((qu - pv) + (qu_rest - pv_rest)) / length
+        # the two scales are the same, or do not work against each other
+        first, second = (one, one) if s == t else (t, one / s)
+        return complex((real * first) * second, (imag * first) * second)
 
     return f
 

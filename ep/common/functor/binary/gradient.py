@@ -1,5 +1,6 @@
 """Functions that several gradients share."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,9 @@ from ep.common.functor.math_library import Function, MathLibrary, Scalar
 
 
 def by_precision(m: MathLibrary, single: float, double: float) -> Any:
-    """Return, in the type of the arithmetic, the constant for float32 or the one for float64."""
-    return m.T(single if m.T is np.float32 else double)
+    """Return, in the type of the arithmetic or of its parts, the constant for float32 or the one for float64."""
+    real_type = type(m.T(0).real)
+    return real_type(single if real_type is np.float32 else double)
 
 
 def unless_nan(m: MathLibrary) -> Function:
@@ -43,6 +45,22 @@ def product(m: MathLibrary) -> Function:
     return f
 
 
+def quotient(m: MathLibrary) -> Function:
+    """dy / p / q: p q could overflow, or vanish, where the result does not.
+
+    A subnormal dy is scaled first, unless p makes it a normal number: the rounding error of dy / p would be divided by
+    a small q.
+    """
+    one, tiny, small = m.T(1), m.T(np.finfo(m.T).tiny), by_precision(m, 2.0**-30, 2.0**-60)
+    up, down = by_precision(m, 2.0**32, 2.0**64), by_precision(m, 2.0**-32, 2.0**-64)
+
+    def f(dy: Scalar, p: Scalar, q: Scalar) -> Scalar:
+        subnormal = (abs(dy) < tiny) & (abs(p) > small)
+        return (dy * (up if subnormal else one)) / p / q * (down if subnormal else one)
+
+    return f
+
+
 def square_product(m: MathLibrary) -> Function:
     """dy c p^2 for p > 0, where p^2 or dy c may be beyond the range though the whole is not.
 
@@ -59,6 +77,45 @@ def square_product(m: MathLibrary) -> Function:
         second = first * (p if shrinks | grows else c * p)
         third = second * c if grows & (not shrinks) else second
         return third * down if subnormal else third
+
+    return f
+
+
+_FAR = (160, 1400)
+"""In float32 and in float64: e^(x / 2) neither overflows up to here, nor loses bits down to the negative of it."""
+
+_STEP = (32, 64)
+
+
+def nearer(m: MathLibrary) -> Function:
+    """(dy', x') with dy e^-x = dy' e^-x', for x >= 0: e^(-x' / 2) keeps all bits where dy x e^-x is a number.
+
+    Only a large dy makes a number of it there, so dy' is none of the smallest.
+    """
+    one, zero, far = m.T(1), m.T(0), by_precision(m, *_FAR)
+    step, factor = by_precision(m, *_STEP), by_precision(m, *map(math.exp, (-_STEP[0], -_STEP[1])))
+
+    def f(dy: Scalar, x: Scalar) -> Scalar:
+        beyond = x > far
+        return dy * (factor if beyond else one), x - (step if beyond else zero)
+
+    return f
+
+
+def exp_product(m: MathLibrary) -> Function:
+    """dy c e^x for |c| <= 1, right wherever it is a number; 0 for dy = 0 unless x is infinite.
+
+    e^(x / 2) overflows before the smallest dy times e^x does: there a constant is taken out of it. From the limit on
+    every dy but 0 gives infinity.
+    """
+    zero, half, one, infinity = m.T(0), m.T(0.5), m.T(1), m.T(np.inf)
+    far, limit, step = by_precision(m, *_FAR), by_precision(m, 196, 1480), by_precision(m, *_STEP)
+    factor, exp, multiply = by_precision(m, *map(math.exp, _STEP)), m.exp, m.use(square_product)
+
+    def f(dy: Scalar, c: Scalar, x: Scalar) -> Scalar:
+        beyond = x > far
+        y = limit if (x > limit) & (x < infinity) else x
+        return multiply(dy * (factor if beyond else one), c, exp(half * (y - (step if beyond else zero))))
 
     return f
 
@@ -106,17 +163,17 @@ def root_of_gaussian(m: MathLibrary) -> Function:
 
 
 def logistic_gate(m: MathLibrary) -> Function:
-    """dy s (1 + w (1 - s)) for s = sigmoid(v), given h = e^(-|v|/2) and whether v >= 0.
+    """dy s (1 + w (1 - s)) for s = sigmoid(v), given dy', h = e^(-|v'|/2) of `nearer`, and whether v >= 0.
 
     This is the derivative of x s(v(x)), with w = x v'(x). On the left s = h^2 / (1 + h^2), and the two factors h meet
-    dy one by one: the product can be a normal number where h^2 alone is not.
+    dy one by one: the product can be a normal number where h^2 alone is not. Where v' is not v, h^2 vanishes beside 1.
     """
     one = m.T(1)
 
-    def f(dy: Scalar, h: Scalar, w: Scalar, right: Scalar) -> Scalar:
+    def f(dy: Scalar, dy_near: Scalar, h: Scalar, w: Scalar, right: Scalar) -> Scalar:
         e = h * h
         r = one / (one + e)
         g = r * (one + w * (e * r if right else r))
-        return dy * g if right else ((dy * h) * g) * h
+        return dy * g if right else ((dy_near * h) * g) * h
 
     return f

@@ -5,7 +5,7 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 
 import math
 
-from ep.common.functor.binary.gradient import by_precision, root_of_gaussian, square_product
+from ep.common.functor.binary.gradient import by_precision, exp_product, root_of_gaussian, square_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.common.functor.unary.special import digamma, trigamma
@@ -118,23 +118,13 @@ def tan_backward(m: MathLibrary) -> Function:
     return f
 
 
-def half_of_exp_product(m: MathLibrary) -> Function:
-    """dy e^a / 2."""
-    half, exp, multiply = m.T(0.5), m.exp, m.use(square_product)
-
-    def f(dy: Scalar, a: Scalar) -> Scalar:
-        return multiply(dy, half, exp(half * a))
-
-    return f
-
-
 @functor(BinaryOp.kCoshBackwardWithDyX)
 def cosh_backward(m: MathLibrary) -> Function:
     """dy sinh x, which is dy +- e^|x| / 2 where sinh x overflows."""
-    zero, far, sinh, times_half_exp = m.T(0), by_precision(m, 80, 700), m.sinh, m.use(half_of_exp_product)
+    zero, half, far, sinh, multiply = m.T(0), m.T(0.5), by_precision(m, 80, 700), m.sinh, m.use(exp_product)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return dy * sinh(x) if abs(x) < far else times_half_exp(dy if x > zero else -dy, abs(x))
+        return dy * sinh(x) if abs(x) < far else multiply(dy if x > zero else -dy, half, abs(x))
 
     return f
 
@@ -142,10 +132,10 @@ def cosh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kSinhBackwardWithDyX)
 def sinh_backward(m: MathLibrary) -> Function:
     """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
-    far, cosh, times_half_exp = by_precision(m, 80, 700), m.cosh, m.use(half_of_exp_product)
+    half, far, cosh, multiply = m.T(0.5), by_precision(m, 80, 700), m.cosh, m.use(exp_product)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return dy * cosh(x) if abs(x) < far else times_half_exp(dy, abs(x))
+        return dy * cosh(x) if abs(x) < far else multiply(dy, half, abs(x))
 
     return f
 
@@ -175,21 +165,25 @@ def erfc_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kExpBackwardWithDyX, BinaryOp.kExpm1BackwardWithDyX)
 def exp_backward(m: MathLibrary) -> Function:
     """dy e^x."""
-    half, one, exp, multiply = m.T(0.5), m.T(1), m.exp, m.use(square_product)
+    one, multiply = m.T(1), m.use(exp_product)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return multiply(dy, one, exp(half * x))
+        return multiply(dy, one, x)
 
     return f
 
 
 @functor(BinaryOp.kExp2BackwardWithDyX)
 def exp2_backward(m: MathLibrary) -> Function:
-    """dy 2^x ln 2."""
-    half, ln2, exp2, multiply = m.T(0.5), m.T(math.log(2)), m.exp2, m.use(square_product)
+    """dy 2^x ln 2, as `exp_product` is made."""
+    zero, half, one, infinity, ln2 = m.T(0), m.T(0.5), m.T(1), m.T(math.inf), m.T(math.log(2))
+    far, limit, step, factor = (by_precision(m, *c) for c in ((230, 2020), (280, 2104), (64, 128), (2.0**64, 2.0**128)))
+    exp2, multiply = m.exp2, m.use(square_product)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return multiply(dy, ln2, exp2(half * x))
+        beyond = x > far
+        y = limit if (x > limit) & (x < infinity) else x
+        return multiply(dy * (factor if beyond else one), ln2, exp2(half * (y - (step if beyond else zero))))
 
     return f
 

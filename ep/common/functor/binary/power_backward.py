@@ -1,10 +1,7 @@
-"""The backward ops of x^2, 1 / x, sqrt(x) and 1 / sqrt(x).
-
-dy is divided by one factor after the other: their product could overflow, or vanish, where the result does not.
-"""
+"""The backward ops of x^2, 1 / x, sqrt(x) and 1 / sqrt(x)."""
 
 from ep.common.functor.binary.arithmetic import complex_div
-from ep.common.functor.binary.gradient import unless_nan
+from ep.common.functor.binary.gradient import quotient, unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.common.functor.unary.complex import sqrt as complex_sqrt
@@ -15,9 +12,10 @@ from ep.include.primitive.binary_op import BinaryOp
 @functor(BinaryOp.kReciprocalBackwardWithDyX)
 def reciprocal_backward(m: MathLibrary) -> Function:
     """-dy / x^2."""
+    divide = m.use(quotient)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return (-dy / x) / x
+        return divide(-dy, x, x)
 
     return f
 
@@ -25,10 +23,10 @@ def reciprocal_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kReciprocalNoNanBackwardWithDyX)
 def reciprocal_no_nan_backward(m: MathLibrary) -> Function:
     """-dy / x^2, 0 where x is 0."""
-    zero, result = m.T(0), m.use(unless_nan)
+    zero, divide, result = m.T(0), m.use(quotient), m.use(unless_nan)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return result(zero if x == zero else (-dy / x) / x, dy, x)
+        return result(zero if x == zero else divide(-dy, x, x), dy, x)
 
     return f
 
@@ -60,12 +58,12 @@ def complex_sqrt_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kRsqrtBackwardWithDyX)
 def rsqrt_backward(m: MathLibrary) -> Function:
     """-dy / (2 sqrt(x^3))."""
-    sqrt = m.sqrt
+    sqrt, divide = m.sqrt, m.use(quotient)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         s = sqrt(x)
         # |x|: sqrt is -0 for -0 already, and NaN for all other negative numbers.
-        return (-dy / (s + s)) / abs(x)
+        return divide(-dy, s + s, abs(x))
 
     return f
 

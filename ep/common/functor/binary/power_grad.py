@@ -18,6 +18,7 @@ def base_power_grad(m: MathLibrary) -> Function:
     |x|^c / |x| takes its place, or rather the roots of both.
     """
     zero, half, one, infinity, nan = m.T(0), m.T(0.5), m.T(1), m.T(np.inf), m.T(np.nan)
+    largest = m.T(np.finfo(m.T).max)
     power, sqrt, floor, copysign = m.pow, m.sqrt, m.floor, m.copysign
     multiply, result = m.use(square_product), m.use(unless_nan)
 
@@ -25,7 +26,10 @@ def base_power_grad(m: MathLibrary) -> Function:
         a = abs(x)
         divide = (c < half) & (a != zero) & (a < infinity)
         p = power(a, half * (c if divide else c - one))
-        g = multiply(dy, c, p / sqrt(a) if divide else p)
+        root = p / sqrt(a) if divide else p
+        # 0 times a power that overflows is 0 all the same, unless the power is infinite
+        root = largest if (dy == zero) & (root > largest) & (a != zero) & (a < infinity) else root
+        g = multiply(dy, c, root)
         # x < 0: an odd c - 1 turns the sign; one that is no integer has a meaning for -0 and -inf only.
         if floor(c) == c:
             g = copysign(one, x) * g if floor(half * c) == half * c else g
@@ -43,13 +47,16 @@ def exp_power_grad(m: MathLibrary) -> Function:
     c^x is taken as the square of c^(x / 2), whose factors meet dy one by one: the product can be a normal number
     where c^x alone is not.
     """
-    zero, half, power, log = m.T(0), m.T(0.5), m.pow, m.log
+    zero, half, infinity, largest = m.T(0), m.T(0.5), m.T(np.inf), m.T(np.finfo(m.T).max)
+    power, log = m.pow, m.log
     multiply, result = m.use(square_product), m.use(unless_nan)
 
     def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
         exponent = half * x
         # Half of the smallest number is 0, and 0^0 is not 0^x.
         p = power(c, x if exponent == zero else exponent)
+        # 0 times a power that overflows is 0 all the same, unless the power is infinite
+        p = largest if (dy == zero) & (p > largest) & (abs(x) < infinity) & (c > zero) & (c < infinity) else p
         return result(multiply(dy, log(c), p), x, dy)
 
     return f

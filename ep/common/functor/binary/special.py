@@ -21,7 +21,8 @@ def zeta_of_positive(m: MathLibrary) -> Function:
     """The sum of (q + n)^-x over n >= 0, for x > 1 and q > 0.
 
     With w = q + 9 the rest of the sum from n = 9 on is w^(1-x) / (x - 1) + w^-x (1/2 + x / (12 w) - ...). w^(1-x) is
-    not taken as w w^-x: it can be a normal number where w^-x is not.
+    not taken as w w^-x: it can be a normal number where w^-x is not. A power multiplies the rounding error of its base
+    by x, which is put right where it is summed.
     """
     zero, half, one, largest = m.T(0), m.T(0.5), m.T(1), m.T(np.finfo(m.T).max)
     terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
@@ -32,7 +33,11 @@ def zeta_of_positive(m: MathLibrary) -> Function:
         x = largest if infinite_x > largest else infinite_x
         n, total = zero, zero
         while n < terms:
-            total += power(q + n, -x)
+            base = q + n
+            of_n = base - q
+            error = (q - (base - of_n)) + (n - of_n)  # of the sum, exactly; NaN where q is infinite
+            term = power(base, -x)
+            total += term * (one - x * (error / base)) if error == error else term
             n += one
         w = q + terms
         integral = power(w, one - x)

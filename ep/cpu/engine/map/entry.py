@@ -22,7 +22,7 @@ def map_entry(name: str, signature: Signature, state: LaunchState, row_kernel: i
 
 
 def walk_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:
-    """The entry (state, plan, operands) of a primitive whose launches have a `MapPlan`."""
+    """The entry (state, plan, dims, operands) of a primitive whose launches have a `MapPlan`."""
     num_sources = len(signature.operands) - 1
     state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
     return entry(name, signature, MAP_STATE, walk.launch_walk, map_layout(num_sources))

@@ -16,7 +16,7 @@ from ep.cpu.engine.source import function_of
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit, separate
 from ep.cpu.kernels.memory import load_word, stack_words
-from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, WHICH, beyond_limit
+from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 
@@ -130,8 +130,8 @@ def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
         src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
         buffer = stack_words(BUFFER_WORDS)
         while begin < end:
-            stop = min(begin + BLOCK, end)
-            compute(which, src, begin, stop, buffer)
+            compute(which, src, begin, min(begin + BLOCK, end), buffer)
+            stop = load_word(buffer, STOP)
             apply_to(src, dst, begin, stop, ())
             if load_word(buffer, COUNT) != 0:
                 put_back(dst, buffer)

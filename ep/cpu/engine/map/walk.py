@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+import numpy as np
+
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
 from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
@@ -23,8 +25,10 @@ from ep.cpu.kernels.parallel import call_task
 from ep.cpu.kernels.streaming import run_writing
 from ep.include.primitive.primitive import kMaxNumDims
 
-_TILE: Final = 1024  # elements of an operand that are written out together
-_TILE_WORDS: Final = 2 * _TILE  # of 16 bytes at most
+_TILE: Final = 1024  # elements of an operand that are written out together, at most
+_TILE_BYTES: Final = 8192  # of the tiles of all operands: no more, for a thread may have little stack
+_LINE: Final = 64
+_TILE_WORDS: Final = (_TILE_BYTES + _LINE) // 8
 
 _SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every SOURCE_WORDS
 
@@ -61,14 +65,24 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
     first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
     dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
-    tile_words = (num_sources + 1) * _TILE_WORDS
-
     @jit
     def is_tiled(plan):  # type: ignore[no-untyped-def]
         found = load_word(plan, fields.spill)
         for source in range(num_sources):
             found |= load_word(plan, fields.fills + source)
         return found != 0
+
+    @jit
+    def tile_of(context, plan):  # type: ignore[no-untyped-def]
+        """The bytes of a tile, and the elements that go into each: there are as many tiles as the plan has moves."""
+        spilled = load_word(plan, fields.spill) != 0
+        tiles, size = np.int64(spilled), load_word(context, CONTEXT.dst_size) if spilled else 1
+        for source in range(num_sources):
+            if load_word(plan, fields.fills + source) != 0:
+                tiles += 1
+                size = max(size, load_word(context, _SIZE + SOURCE_WORDS * source))
+        room = _TILE_BYTES // tiles & -_LINE
+        return room, min(room // size, _TILE)
 
     @jit
     def move(plan, dst, src, begin, end, context):  # type: ignore[no-untyped-def]
@@ -82,15 +96,19 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst, dst_size = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
         row_kernel, spill = load_word(state, MAP_STATE.row_kernel), load_word(plan, fields.spill)
-        tiles = stack_words(tile_words)
+        free = stack_words(_TILE_WORDS)
+        free += -free & (_LINE - 1)
+        room, tile = tile_of(context, plan)
         row_context, move_context = stack_words(CONTEXT_WORDS), stack_words(CONTEXT_WORDS)
-        results = tiles + 8 * num_sources * _TILE_WORDS
+        results = free
+        if spill != 0:
+            free += room
         store_word(row_context, state_place, state)
         if num_sources == 2:
             store_word(row_context, ROWS.step, 1)
             store_word(row_context, ROWS.step + 1, 1)
         while begin < end:
-            stop = min(begin + _TILE, end)
+            stop, next_tile = min(begin + tile, end), free
             for source in range(num_sources):
                 src, size = (
                     load_word(context, CONTEXT.sources + SOURCE_WORDS * source),
@@ -98,7 +116,8 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
                 )
                 fill, place = load_word(plan, fields.fills + source), src + begin * size
                 if fill != 0:
-                    place = tiles + 8 * source * _TILE_WORDS
+                    place = next_tile
+                    next_tile += room
                     move(fill, place - begin * size, src, begin, stop, move_context)  # it adds each element's place
                 store_word(row_context, first + step * source, place)
             store_word(row_context, dst_place, dst + begin * dst_size if spill == 0 else results)

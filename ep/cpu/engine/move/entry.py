@@ -14,7 +14,7 @@ from ep.include.data_type import DataType
 
 
 def move_entry(name: str, signature: Signature, state: LaunchState) -> Callable[..., int]:
-    """The entry (state, plan, operands) of a primitive whose launches have a `MovePlan`."""
+    """The entry (state, plan, dims, operands) of a primitive whose launches have a `MovePlan`."""
     state.set(task=walk.task())
     return entry(name, signature, STATE, walk.launch, MOVE_PLAN)
 

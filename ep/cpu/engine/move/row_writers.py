@@ -6,12 +6,10 @@ of one; `num_rows` is 1 then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from ep.cpu.engine.move import walk
-from ep.cpu.engine.move.plan import MovePlan
 from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.memory import unit_functions
@@ -19,12 +17,6 @@ from ep.cpu.kernels.repetition import repeat_tiny_row, repeat_two_vectors, unit_
 from ep.cpu.kernels.rows import copy_row, copy_short_row, row_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int], None]
-
-
-def link(plans: Iterable[MovePlan]) -> None:
-    """Compile, or load, what plans name, and write the addresses to them."""
-    for plan in plans:
-        plan.set(writer=writer(plan.writer), walk=walk.task())
 
 
 @cache

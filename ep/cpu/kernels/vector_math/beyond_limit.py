@@ -21,10 +21,13 @@ WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
 BLOCK: Final = 1024
 """Elements that are looked at together for one beyond the limit of a vectorised function."""
 
-# words of a buffer: how many elements are beyond the limit, their values, their indices, and quarters of a turn
-COUNT: Final = 0
-_VALUES, _PLACES, _QUARTERS = 1, 1 + BLOCK, 1 + 2 * BLOCK
-BUFFER_WORDS: Final = 1 + 3 * BLOCK
+_MOST: Final = 256  # of these that are computed together: a thread may have little stack
+
+# words of a buffer: how many elements are beyond the limit, where the buffer's part of the block ends, and of each
+# element its value, its index, and quarters of a turn
+COUNT, STOP = 0, 1
+_VALUES, _PLACES, _QUARTERS = 2, 2 + _MOST, 2 + 2 * _MOST
+BUFFER_WORDS: Final = 2 + 3 * _MOST
 
 _R, _REST, _K = 0, 1, 2  # words
 
@@ -88,8 +91,8 @@ def _replace_double(which, buffer, count):  # type: ignore[no-untyped-def]
 def beyond_limit(data_type: DataType) -> Any:
     """The compiled functions (compute, put_back) for elements of `data_type` beyond the limit of their functions.
 
-    compute(which, src, begin, end, buffer): counts those of [begin, end), at most BLOCK, that are, and computes the
-    function `which` of WHICH of them; put_back(dst, buffer): writes the results where there are any.
+    compute(which, src, begin, end, buffer): counts those of [begin, STOP) that are, and computes the function `which`
+    of WHICH of them; STOP is `end` where there are none. put_back(dst, buffer): writes the results where there are any.
     """
     load, store = loader(data_type), storer(data_type)
     double = data_type is DataType.kDouble
@@ -100,14 +103,16 @@ def beyond_limit(data_type: DataType) -> Any:
         found, count = False, np.int64(0)  # no literal, for which `replace` would be compiled as well
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
+        stop = min(begin + _MOST, end) if found else end
         if found:
-            for i in range(begin, end):
+            for i in range(begin, stop):
                 x = np.float64(load(src, i))
                 store_word(buffer, _VALUES + count, to_bits(x))
                 store_word(buffer, _PLACES + count, i)
                 count += np.int64(fabs(x) > limit)
             replace(which, buffer, count)
         store_word(buffer, COUNT, count)
+        store_word(buffer, STOP, stop)
 
     def put_back(dst, buffer):  # type: ignore[no-untyped-def]
         for i in range(load_word(buffer, COUNT)):

@@ -3,8 +3,8 @@
 Each serves float64 and int64, and float32 and int32. One float32 argument makes the others float32, constants as well;
 a constant in plain arithmetic has to be an np.float32 there, and a sum of int32 be taken back to int32.
 
-Numba gives every floating-point instruction the flag `contract`, so LLVM may turn any a * b + c into a fused one.
-Where an error term depends on what is rounded, write the product with `fma`; sums alone are never changed.
+A product that is only used in one sum is fused with it (`contraction.py`). Where an error term depends on what is
+rounded, write the product with `fma`; sums alone are never changed.
 """
 
 from typing import Any

@@ -1,10 +1,9 @@
-"""How the vector functions are compiled, and whether the processor can run them."""
+"""How the vector functions are compiled."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core.registry import cpu_target
 from numba.extending import is_jitted
 
 from ep.cpu.kernels.jit import INNER
@@ -16,9 +15,3 @@ def inlined(function: Callable[..., Any]) -> Any:
     return (
         function if is_jitted(function) else numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
     )
-
-
-def has_fused_multiply_add() -> bool:
-    """Whether a fused multiply-add is one instruction; otherwise it is a call of libm, and these functions are slow."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return not triple.startswith("x86") or "+fma" in features.replace("+fma4", "")

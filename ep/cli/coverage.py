@@ -1,0 +1,89 @@
+"""What of some cases a device has primitives for. A device that has only a few is as good as any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ep.bench.case import Case
+from ep.bench.trial import Trial, set_up
+from ep.cli import names, output, present, text
+from ep.include.device import Device
+from ep.include.errors import EnvironmentVariableError, UnsupportedPrimitiveError
+from ep.include.primitive import registered
+
+T = TypeVar("T")
+
+
+class Coverage:
+    """Cases on a device: those that ran, those that failed, and what is left over on either side."""
+
+    def __init__(self, device: Device, cases: Sequence[Case], *, chosen: bool = False) -> None:
+        """cases: what is to be run, as far as the device has it; chosen: whether these are not all that there are."""
+        self.device, self.cases, self.label = device, cases, present.label(device)
+        self._chosen = chosen
+        self.ran: list[Case] = []
+        self.left_out: list[Case] = []
+        self.failures: list[str] = []
+
+    def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False) -> list[T]:
+        """What `do` makes of each case once it is set up; one that raises is among the failures, in one line.
+
+        one_of_each: run the first case of each primitive that the device has.
+        """
+        made = []
+        for case in self.cases:
+            if one_of_each and any(case.primitive is other.primitive for other in self.ran):
+                continue
+            with output.status(f"{self.label}: {case.name}"):
+                try:
+                    trial = set_up(case, self.device, names.factory_of(case.primitive))
+                except UnsupportedPrimitiveError:  # also where no primitive brings the data to the device
+                    self.left_out.append(case)
+                    continue
+                except EnvironmentVariableError:
+                    raise
+                except Exception as error:  # whatever is broken here must not hide what else there is
+                    self._failed(case, error)
+                    continue
+                self.ran.append(case)
+                made.append(do(case, trial))
+        return made
+
+    def _failed(self, case: Case, error: Exception) -> None:
+        self.ran.append(case)
+        self.failures.append(f"{case.primitive.__name__} ({case.name}): {present.one_line(error)}")
+
+    def in_words(self) -> str:
+        """What was not run, once all of it ran; nothing where the cases and the device cover each other."""
+        implemented = list(dict.fromkeys(entry.interface for entry in registered(self.device.device_type())))
+        covered = {case.primitive for case in self.cases}
+        if not self.ran:
+            if not implemented:
+                return f"{self.label} has no primitives"
+            verb = "fits" if covered & set(implemented) else "covers"
+            it = "it" if len(implemented) == 1 else "them"
+            return f"{self.label} has {_listed(implemented)}; no case here {verb} {it}"
+        said = [f"no primitives for {_in_words(self.left_out)}"] if self.left_out else []
+        if rest := [interface for interface in implemented if interface not in covered and not self._chosen]:
+            said.append(f"{_listed(rest)}, which no case here covers")
+        return f"{self.label} has {'; and '.join(said)}" if said else ""
+
+
+def _listed(interfaces: Sequence[type]) -> str:
+    return text.listed([interface.__name__ for interface in interfaces])
+
+
+def _in_words(cases: Sequence[Case]) -> str:
+    """`Gather (rows of 64, single elements), Expand (attention mask)`."""
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        found.setdefault(names.short_name(case.primitive), []).append(case.name)
+    return ", ".join(f"{primitive} ({', '.join(of_it)})" for primitive, of_it in found.items())
+
+
+def why_nothing_ran(coverages: Sequence[Coverage]) -> str:
+    """Why no device ran anything; empty where one did."""
+    if any(coverage.ran for coverage in coverages):
+        return ""
+    return "nothing was run: " + "; ".join(coverage.in_words() for coverage in coverages)

@@ -1,0 +1,74 @@
+"""The data types of registered keys in words: `8 integer types, 4 floating types -> bool`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
+from math import prod
+from typing import Any, Final
+
+from ep.cli import names
+from ep.include.data_type import DataType
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
+
+GROUPS: Final = {
+    "all 16 types": ALL,
+    "bool": BOOL,
+    "char": CHAR,
+    "8 integer types": INTEGERS,
+    "4 floating types": FLOATS,
+    "2 complex types": COMPLEXES,
+}
+"""What sets of data types are called."""
+
+
+def in_words(
+    interface: type[Any], keys: Sequence[tuple[DataType, ...]], words: Callable[[Iterable[DataType]], str]
+) -> str:
+    """The data types of several keys of an interface in one line; `words` says what a set of them is called.
+
+    `A, B` where each goes to itself, `A, B -> C` where each of the first goes with each of the second (`by` where the
+    second is not what comes out), else every key by itself.
+    """
+    keys = list(dict.fromkeys(keys))
+    if all(len(set(key)) == 1 for key in keys):
+        return words([key[0] for key in keys])
+    positions = [dict.fromkeys(column) for column in zip(*keys, strict=True)]
+    separator = _separator(interface)
+    if prod(map(len, positions)) == len(keys):
+        return separator.join(map(words, positions))
+    return ", ".join(separator.join(data_type.name for data_type in key) for key in keys)
+
+
+def parameters(interface: type[Any]) -> str:
+    """What the data types of an interface's keys are of: `params_type by indices_type`, `src_type -> dst_type`."""
+    return _separator(interface).join(_type_parameters(interface))
+
+
+def by_name(data_types: Iterable[DataType]) -> str:
+    """`kFloat16 kFloat`: each by its name."""
+    return " ".join(data_type.name for data_type in sorted(data_types, key=names.kind_order))
+
+
+def in_groups(data_types: Iterable[DataType]) -> str:
+    """`bool, 8 integer types, kFloat`: by the groups that are there as a whole, and what is left over by name."""
+    remaining, found = set(data_types), []
+    for name, group in GROUPS.items():
+        if remaining.issuperset(group):
+            found.append(name)
+            remaining -= set(group)
+    return ", ".join([*found, *(data_type.name for data_type in sorted(remaining, key=names.kind_order))])
+
+
+def legend(used: Iterable[str]) -> dict[str, str]:
+    """The data types of those groups of several that are named in a text of `used`."""
+    found = "\n".join(used)
+    return {name: by_name(group) for name, group in GROUPS.items() if len(group) > 1 and name in found}
+
+
+def _type_parameters(interface: type[Any]) -> list[str]:
+    return [name for name in signature(names.factory_of(interface).New).parameters if "type" in name]
+
+
+def _separator(interface: type[Any]) -> str:
+    return " -> " if {"dst_type", "out_type"} & set(_type_parameters(interface)) else " by "

@@ -1,0 +1,25 @@
+"""Compilation, and what the log says of it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from ep.include.process import exclusively
+
+T = TypeVar("T")
+
+_log: Final = logging.getLogger("ep")
+_LONG_SECONDS: Final = 0.5
+
+
+def compiling(what: object, tag: str, work: Callable[[], T]) -> T:
+    """Return what `work` returns, which imports a compiler, compiles or loads `what` for the device type `tag`."""
+    begin = time.perf_counter()
+    result = exclusively(work)
+    seconds = time.perf_counter() - begin
+    if seconds > _LONG_SECONDS:
+        _log.info("%s on %s took %.1f s to compile; later processes load it", what, tag, seconds)
+    return result

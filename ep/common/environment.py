@@ -1,0 +1,176 @@
+"""The environment variables that the package reads: each is declared, read and checked here, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from ep.include.errors import EnvironmentVariableError
+
+T = TypeVar("T")
+
+MAX_THREADS: Final = 1024
+"""The largest number of threads that the CPU device can be given."""
+
+
+@dataclass(frozen=True)
+class Variable(Generic[T]):
+    """An environment variable.
+
+    name: as it is set.
+    meaning: what it does, for people.
+    valid: what it may be, as it ends the sentence "it must be ...".
+    parse: its value from a text; raises ValueError where that is not valid.
+    default: its value where it is not set.
+    may_be_empty: whether it means something where it is set to nothing; else it counts as not set then.
+    """
+
+    name: str
+    meaning: str
+    valid: str
+    parse: Callable[[str], T]
+    default: T
+    may_be_empty: bool = False
+
+    def text(self) -> str | None:
+        """What it is set to; None where it is not set."""
+        text = os.environ.get(self.name)
+        return text if text or self.may_be_empty else None
+
+    def value(self) -> T:
+        """Its value now; raises EnvironmentVariableError, naming it, where it is set to what is not valid."""
+        text = self.text()
+        if text is None:
+            return self.default
+        try:
+            return self.parse(text)
+        except ValueError:
+            raise EnvironmentVariableError(f"{self.name} is {text!r}; it must be {self.valid}") from None
+
+
+def _matching(pattern: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    return parse
+
+
+def _number(text: str) -> int:
+    """Digits alone: int() would take spaces, underscores, signs and the digits of other scripts as well."""
+    return int(_matching("[0-9]{1,9}")(text))
+
+
+def _threads(text: str) -> int:
+    number = _number(text)
+    if not 1 <= number <= MAX_THREADS:
+        raise ValueError
+    return number
+
+
+def _folder(text: str) -> Path:
+    """A path that means the same in every folder; `~` is the shell's, and would be a folder of that name."""
+    if not os.path.isabs(text):
+        raise ValueError
+    return Path(text)
+
+
+def _off(text: str) -> bool:
+    if _number(text) != 0:
+        raise ValueError
+    return False
+
+
+CPU_NUM_THREADS: Final[Variable[int | None]] = Variable(
+    "EP_CPU_NUM_THREADS",
+    "threads that a launch on the CPU uses; without it, as many as there are processors for the process",
+    f"a number of threads from 1 to {MAX_THREADS}, in digits alone",
+    _threads,
+    None,
+)
+CACHE_DIR: Final[Variable[Path | None]] = Variable(
+    "EP_CACHE_DIR",
+    "folder of the compiled kernels; without it, 'ep' in the user's cache folder",
+    "an absolute path",
+    _folder,
+    None,
+)
+XDG_CACHE_HOME: Final[Variable[Path | None]] = Variable(
+    "XDG_CACHE_HOME",
+    "the user's cache folder on Linux; without it, ~/.cache",
+    "an absolute path",
+    _folder,
+    None,
+)
+LOCALAPPDATA: Final[Variable[Path | None]] = Variable(
+    "LOCALAPPDATA",
+    "the user's cache folder on Windows; without it, AppData\\Local of the user",
+    "an absolute path",
+    _folder,
+    None,
+)
+CUDA_VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(
+    "CUDA_VISIBLE_DEVICES",
+    "the GPUs that the CUDA driver shows; none where it is set to nothing",
+    "what the CUDA driver takes",
+    str,
+    None,
+    may_be_empty=True,
+)
+NUMBA_ENABLE_CUDASIM: Final[Variable[bool]] = Variable(
+    "NUMBA_ENABLE_CUDASIM",
+    "1 has Numba simulate a GPU, slowly; the CUDA device is the simulated one then",
+    "0 or another number, in digits alone",
+    lambda text: _number(text) != 0,
+    False,
+)
+NUMBA_DISABLE_JIT: Final[Variable[bool]] = Variable(
+    "NUMBA_DISABLE_JIT",
+    "1 turns Numba's compiler off, without which nothing runs on the CPU",
+    "0 or not set: kernels work on raw memory and cannot run uncompiled",
+    _off,
+    False,
+)
+NUMBA_CPU_NAME: Final[Variable[str | None]] = Variable(
+    "NUMBA_CPU_NAME",
+    "the processor that kernels on the CPU are compiled for; without it, the one that is there",
+    "the name of a processor as LLVM has it, such as x86-64-v3",
+    _matching("[A-Za-z0-9._-]+"),
+    None,
+)
+NUMBA_CPU_FEATURES: Final[Variable[str | None]] = Variable(
+    "NUMBA_CPU_FEATURES",
+    "the instructions that these kernels may use; without it, all that the processor has",
+    "features as LLVM has them, each with + or - in front and commas between, such as +avx2,-avx512f",
+    _matching("[+-][^,\\s]+(,[+-][^,\\s]+)*"),
+    None,
+)
+
+VARIABLES: Final[tuple[Variable[Any], ...]] = (
+    CPU_NUM_THREADS,
+    CACHE_DIR,
+    LOCALAPPDATA if os.name == "nt" else XDG_CACHE_HOME,
+    CUDA_VISIBLE_DEVICES,
+    NUMBA_ENABLE_CUDASIM,
+    NUMBA_DISABLE_JIT,
+    NUMBA_CPU_NAME,
+    NUMBA_CPU_FEATURES,
+)
+"""All of them, in the order in which people look for them."""
+
+
+def check_all() -> None:
+    """Raise EnvironmentVariableError for the first variable that is set to what is not valid."""
+    for variable in VARIABLES:
+        variable.value()
+
+
+def check_compiler() -> None:
+    """Raise EnvironmentVariableError where a variable has a value with which Numba would crash or compile nothing."""
+    for variable in (NUMBA_DISABLE_JIT, NUMBA_CPU_NAME, NUMBA_CPU_FEATURES):
+        variable.value()

@@ -1,0 +1,18 @@
+"""Which builds of Python cannot run the kernels."""
+
+from __future__ import annotations
+
+import platform
+import sysconfig
+from functools import cache
+
+
+@cache
+def why_unsupported() -> str | None:
+    """Why no device works in the running build of Python; None where they do."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return (
+            f"this is a free-threaded build of Python {platform.python_version()}, in which ep has never been tested; "
+            "it needs a build with the GIL"
+        )
+    return None

@@ -1,0 +1,193 @@
+"""The kernels of a device type on disk: one file each, named by what it computes and by the sources it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from ep.common import environment
+from ep.common.kernel_cache.container import pack, unpack
+from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
+from ep.common.kernel_cache.reach import reach
+from ep.common.kernel_cache.sources import PACKAGE
+
+_log: Final = logging.getLogger("ep")
+_KEPT: Final = 4  # files of one kernel: of as many states of its sources
+
+
+def user_cache_folder() -> Path:
+    """The folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
+    if override := environment.CACHE_DIR.value():
+        return override
+    if sys.platform == "win32":
+        return (environment.LOCALAPPDATA.value() or Path.home() / "AppData" / "Local") / "ep"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "ep"
+    return (environment.XDG_CACHE_HOME.value() or Path.home() / ".cache") / "ep"
+
+
+def usage(folder: Path) -> tuple[int, int]:
+    """Return the number of files in `folder` and below, and their bytes, as far as they can be seen."""
+    sizes = []
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            try:
+                sizes.append(os.lstat(os.path.join(inside, name)).st_size)
+            except OSError:  # removed meanwhile, or not to be looked at
+                continue
+    return len(sizes), sum(sizes)
+
+
+class KernelCache:
+    """The kernels of one device type on disk."""
+
+    def __init__(self, tag: str, tools: Sequence[str], compiler: str) -> None:
+        """tag: of the device type; tools: the packages that take part in compiling.
+
+        compiler: the module that makes machine code of kernels, which all kernels are made by.
+        """
+        self._tag, self._tools, self._compiler = tag, tuple(tools), compiler
+        self._said: set[str] = set()
+        self._keeps = True
+
+    def folder(self) -> Path:
+        """The folder of the kernels that these versions of the tools compile."""
+        return user_cache_folder() / self._folder_name
+
+    @cached_property
+    def _folder_name(self) -> str:
+        versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in self._tools])
+        return f"{self._tag}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
+
+    def file_name(self, kernel: str, variant: str, function: Callable[..., Any]) -> str | None:
+        """Return the name of a kernel's file; None where this process cannot know what the kernel is made of.
+
+        kernel: what it computes; variant: what it is compiled for; both fit for a file name.
+        function: what is compiled. The last part of the name is the digest of all the sources that it reaches.
+        """
+        made_of = reach(function)
+        sources = PACKAGE.digest(made_of.modules | {self._compiler})
+        if sources is None:
+            self._say_once(
+                "unknown", logging.INFO, "a module was edited under this process: kernels of it are not kept"
+            )
+            return None
+        digest = hashlib.sha256(f"{made_of.digest} {sources}".encode()).hexdigest()[:16]
+        return f"{kernel}-{variant}-{digest}.kernel"
+
+    def read(self, name: str | None) -> bytes | None:
+        """Return the contents of the file `name`, or None where there is none that can be read and trusted."""
+        if name is None:
+            return None
+        try:
+            with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
+                packed = folder.read(name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except UntrustedError as error:
+            self._say_once("folder", logging.WARNING, "a compiled kernel on disk is not trusted: %s", error)
+            return None
+        except OSError as error:
+            self._say_once("folder", logging.WARNING, "compiled kernels cannot be read: %s", error)
+            return None
+        contents = unpack(self._full_name(name), packed)
+        if contents is None:
+            path = self.folder() / name
+            self._say_once("damaged", logging.WARNING, "%s is damaged: the kernel is compiled again", path)
+        return contents
+
+    def write(self, name: str | None, contents: bytes) -> None:
+        """Keep `contents` as the file `name`, and the latest few of the same kernel from other sources.
+
+        The first file that cannot be written costs a warning, the others nothing.
+        """
+        if name is None or not self._keeps:
+            return
+        kernel = re.escape(name.rpartition("-")[0])
+        try:
+            with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
+                folder.write(name, pack(self._full_name(name), contents))
+                for other in folder.newest_first(re.compile(kernel + r"-[0-9a-f]{16}\.kernel"))[_KEPT:]:
+                    folder.remove(other)
+        except (UntrustedError, OSError) as error:
+            self._keeps = False
+            message = "compiled kernels cannot be kept for the next process: %s"
+            self._say_once("folder", logging.WARNING, message, error)
+
+    def _full_name(self, name: str) -> str:
+        return f"{self._folder_name}/{name}"
+
+    def _say_once(self, what: str, level: int, message: str, *args: object) -> None:
+        if what not in self._said:
+            self._said.add(what)
+            _log.log(level, message, *args)
+
+    def folders(self) -> list[Path]:
+        """Every kernel folder of the device type in the user's cache, that of other versions too; none unseen."""
+        try:
+            with os.scandir(user_cache_folder()) as entries:
+                names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
+        return sorted(user_cache_folder() / name for name in names if name.startswith(f"{self._tag}-"))
+
+    def clear(self) -> int:
+        """Remove every kernel folder, also those that other versions left; return how many bytes that freed.
+
+        Raises OSError where one cannot be removed.
+        """
+        freed = 0
+        for folder in self.folders():
+            freed += usage(folder)[1]
+            shutil.rmtree(folder)
+        return freed
+
+    def why_untrusted(self) -> str | None:
+        """Who else can have written the cache, and what to do; None where nobody, or where there is none so far."""
+        try:
+            with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
+                for name in folder.newest_first(re.compile(r".*\.kernel")):
+                    folder.check(name)
+        except UntrustedError as error:
+            return str(error)
+        except OSError:
+            return None
+        return None
+
+    def why_unreadable(self) -> str | None:
+        """Why the cache cannot be looked at; None where it can, and where there is none so far."""
+        for folder in (user_cache_folder(), self.folder()):
+            try:
+                os.listdir(folder)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                return f"{folder} cannot be read: {error.strerror}"
+        return None
+
+    def why_unwritable(self) -> str | None:
+        """Why kernels cannot be kept between processes; None where they can. Writes a small file, and removes it."""
+        name = f"trial.{os.getpid()}"
+        try:
+            with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:
+                folder.write(name, b"")
+                folder.remove(name)
+        except (UntrustedError, OSError) as error:
+            return str(error)
+        return None
+
+
+def _version(tool: str) -> str | None:
+    try:
+        return metadata.version(tool)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,219 @@
+"""Whose files are read: a folder of private files, each opened in a way that what was checked is what is read.
+
+Cached files are code. They are read where nobody but this user and root can have put them: folder and file belong to
+one of the two, nobody else may write them, and nobody else may put another folder in their place. What is made here is
+for this user alone, whatever the umask. Windows keeps users apart by other means, which are not looked at.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Final
+
+CHECKED: Final = hasattr(os, "geteuid")
+"""Whether owners and modes say who can write a file, as they do but for Windows."""
+
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS: Final = 40
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_READ_FOLDER: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_DIRECTORY", 0)
+_READ: Final = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # nor wait for a pipe
+_MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_BINARY", 0)
+_KERNELS: Final = re.compile(r"[a-z]+-[0-9a-f]+")
+_ELSEWHERE: Final = "or set EP_CACHE_DIR to a folder of your own"
+
+
+class UntrustedError(Exception):
+    """Somebody else can have written what was to be read. Says what it is, and what to do."""
+
+
+class PrivateFolder:
+    """The folder `root`/`name`, open. A context manager.
+
+    Raises UntrustedError where it is not to be trusted, another OSError where it cannot be opened.
+    """
+
+    def __init__(self, root: Path, name: str, make: bool = False) -> None:
+        """make: make what is missing of the folder."""
+        self._path = os.path.join(root, name)
+        self._fd: int | None = None
+        if not CHECKED:
+            if make:
+                os.makedirs(self._path, exist_ok=True)
+            return
+        real = real_folder(root, make)
+        root_fd = _open_folder(real, None, real, of_kernels=False)
+        try:
+            self._path = os.path.join(real, name)
+            if make:
+                _make_folder(name, root_fd)
+            self._fd = _open_folder(name, root_fd, self._path, of_kernels=True)
+        finally:
+            os.close(root_fd)
+
+    def __enter__(self) -> PrivateFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+
+    def _at(self, name: str) -> str:
+        """What the functions of `os` take beside the folder's descriptor."""
+        return name if self._fd is not None else os.path.join(self._path, name)
+
+    def read(self, name: str) -> bytes:
+        """Return the contents of a file."""
+        with open(self._open(name), "rb") as file:
+            return file.read()
+
+    def check(self, name: str) -> None:
+        """Raise what reading a file would."""
+        os.close(self._open(name))
+
+    def _open(self, name: str) -> int:
+        path = os.path.join(self._path, name)
+        try:
+            fd = os.open(self._at(name), _READ, dir_fd=self._fd)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EMLINK):
+                raise UntrustedError(f"{path} is a link; remove it") from None
+            raise
+        try:
+            if CHECKED:
+                status = os.fstat(fd)
+                if not stat.S_ISREG(status.st_mode):
+                    raise UntrustedError(f"{path} is no file; remove it")
+                _check_owner(path, status, "remove it")
+                if status.st_mode & _OTHERS_WRITE:
+                    raise UntrustedError(f"{path} may be written by others ({_mode(status)}); remove it")
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def write(self, name: str, contents: bytes) -> None:
+        """Make a file, or replace it: it appears whole or not at all, so that any number of processes may write."""
+        partial = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.partial"
+        fd = os.open(self._at(partial), _MAKE, 0o600, dir_fd=self._fd)
+        try:
+            with open(fd, "wb") as file:
+                if CHECKED:
+                    os.fchmod(fd, 0o600)
+                file.write(contents)
+            os.replace(self._at(partial), self._at(name), src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except BaseException:
+            self.remove(partial)
+            raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file, where it is there and can be removed."""
+        with suppress(OSError):  # another process was faster, or reads it, on Windows
+            os.unlink(self._at(name), dir_fd=self._fd)
+
+    def newest_first(self, pattern: re.Pattern[str]) -> list[str]:
+        """The names that match `pattern` as a whole, of the file last written first."""
+        names = os.listdir(self._path if self._fd is None else self._fd)
+        times = {name: self._written_at(name) for name in names if pattern.fullmatch(name)}
+        return sorted(times, key=times.__getitem__, reverse=True)
+
+    def _written_at(self, name: str) -> int:
+        try:
+            return os.stat(self._at(name), dir_fd=self._fd, follow_symlinks=False).st_mtime_ns
+        except OSError:
+            return 0
+
+
+def real_folder(path: Path, make: bool = False) -> str:
+    """Return `path` without links, all of whose parents are such that nobody can put another folder in its place.
+
+    make: make what is missing, for this user alone.
+    """
+    current, parts, links = os.sep, list(reversed(_parts(os.path.join(os.getcwd(), path)))), 0
+    while parts:
+        status = os.stat(current)
+        if status.st_mode & _OTHERS_WRITE and not status.st_mode & stat.S_ISVTX:
+            do = f"run 'chmod go-w {current}', {_ELSEWHERE}"
+            raise UntrustedError(f"{current}, above {path}, may be written by others ({_mode(status)}); {do}")
+        part = parts.pop()
+        if part == os.pardir:
+            current = os.path.dirname(current)
+            continue
+        below = os.path.join(current, part)
+        try:
+            status = os.lstat(below)
+        except FileNotFoundError:
+            if not make:
+                raise
+            _make_folder(below, None)
+            status = os.lstat(below)
+        if not stat.S_ISLNK(status.st_mode):
+            current = below
+            continue
+        _check_owner(below, status, f"remove that link, {_ELSEWHERE}")
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = os.readlink(below)
+        if os.path.isabs(target):
+            current = os.sep
+        parts += reversed(_parts(target))
+    return current
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in PurePath(path).parts if part != os.sep]
+
+
+def _make_folder(path: str, dir_fd: int | None) -> None:
+    try:
+        os.mkdir(path, 0o700, dir_fd=dir_fd)
+    except FileExistsError:
+        return
+    os.chmod(path, 0o700, dir_fd=dir_fd)  # a umask can take away the owner's rights
+
+
+def _open_folder(name: str, dir_fd: int | None, path: str, of_kernels: bool) -> int:
+    """Open a folder that nobody else can write.
+
+    Our own that others may write is closed to them, where it holds nothing but kernels: it may be a folder of many
+    other things, which EP_CACHE_DIR names by mistake.
+    """
+    try:
+        fd = os.open(name, _READ_FOLDER, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR) and os.path.islink(path):
+            raise UntrustedError(f"{path} is a link; remove it") from None
+        raise
+    try:
+        status = os.fstat(fd)
+        _check_owner(path, status, f"remove it, {_ELSEWHERE}")
+        if status.st_mode & _OTHERS_WRITE:
+            ours = status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
+            if not ours or not (of_kernels or all(map(_KERNELS.fullmatch, os.listdir(fd)))):
+                do = f"run 'chmod go-w {path}', {_ELSEWHERE}"
+                raise UntrustedError(f"{path} may be written by others ({_mode(status)}); {do}")
+            os.fchmod(fd, 0o700)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _check_owner(path: str, status: os.stat_result, do: str) -> None:
+    user = os.geteuid()
+    if status.st_uid not in (user, 0):
+        ours = f"to user {user} or root" if user else "to root"
+        raise UntrustedError(f"{path} belongs to user {status.st_uid}, not {ours}; {do}")
+
+
+def _mode(status: os.stat_result) -> str:
+    return f"mode {stat.S_IMODE(status.st_mode):04o}"

@@ -1,0 +1,152 @@
+"""What a kernel's function is made of: the modules that its functions come from, and the constants they take along.
+
+Compiled code takes in what Python's functions refer to: by closure, as defaults, and as globals. Some of it comes from
+modules that the function's own module does not import: a functor from a table that others fill, a constant that a
+caller passes to the maker of a closure. So all of it is walked here, and becomes part of the kernel's key.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Final, NamedTuple
+
+_TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
+"""Packages whose versions are part of every key, as Python's is, whose own modules come with it."""
+
+_PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
+
+
+class Reach(NamedTuple):
+    """What a function is made of.
+
+    modules: in which it is defined, by name, without those of Python and of the tools.
+    digest: of its structure and its constants, as far as modules do not tell.
+    """
+
+    modules: frozenset[str]
+    digest: str
+
+
+def reach(function: Callable[..., Any]) -> Reach:
+    """Walk `function` and all that it refers to."""
+    walk = _Walk()
+    walk.add(function)
+    return Reach(frozenset(walk.modules), walk.digest.hexdigest())
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.modules: set[str] = set()
+        self.digest = hashlib.sha256()
+        self._numbers: dict[int, int] = {}
+        self._kept: list[object] = []  # so that no id is used again
+        self._todo: list[object] = []
+
+    def add(self, root: object) -> None:
+        self._todo.append(root)
+        while self._todo:
+            value = self._todo.pop()
+            if isinstance(value, _PLAIN):
+                self._say(repr((type(value).__name__, value)))
+                continue
+            number = self._numbers.get(id(value))
+            if number is not None:
+                self._say(f"again {number}")
+                continue
+            self._numbers[id(value)] = len(self._numbers)
+            self._kept.append(value)
+            # last in, first out: what a value refers to follows on it
+            self._todo.extend(reversed(list(self._look_at(value))))
+
+    def _say(self, text: str) -> None:
+        self.digest.update(f"{len(text)} {text}\n".encode(errors="backslashreplace"))
+
+    def _from(self, module: str | None, *what: object) -> bool:
+        """Note that something comes from `module`; return whether that is not one of Python's or the tools'."""
+        self._say(repr((module, *what)))
+        top = (module or "builtins").partition(".")[0]
+        if top in _TOOLS or top in sys.stdlib_module_names:
+            return False
+        self.modules.add(module or "builtins")
+        return True
+
+    def _look_at(self, value: Any) -> Iterator[object]:
+        """Say what `value` is, and give what it refers to."""
+        if isinstance(value, FunctionType):
+            yield from self._look_at_function(value)
+        elif isinstance(inner := _inner(value), FunctionType):
+            self._from(type(value).__module__, type(value).__qualname__)
+            yield inner
+            yield getattr(value, "targetoptions", None)
+        elif isinstance(value, functools.partial):
+            yield from ("partial", value.func, value.args, value.keywords)
+        elif isinstance(value, MethodType):
+            yield from ("method", value.__func__, value.__self__)
+        elif isinstance(value, ModuleType):
+            self._from(value.__name__, "module")
+        elif isinstance(value, Enum):
+            self._from(type(value).__module__, type(value).__qualname__, value.name)
+        elif isinstance(value, (type, BuiltinFunctionType)):
+            self._from(value.__module__, value.__qualname__)
+        elif isinstance(value, (tuple, list)):
+            self._say(f"{type(value).__qualname__} of {len(value)}")
+            yield from value
+        elif isinstance(value, (set, frozenset)):
+            self._say(f"set of {len(value)}")
+            yield from sorted(value, key=repr)
+        elif isinstance(value, Mapping):
+            self._say(f"mapping of {len(value)}")
+            for key, item in value.items():
+                yield key
+                yield item
+        else:
+            yield from self._look_at_object(value)
+
+    def _look_at_function(self, function: FunctionType) -> Iterator[object]:
+        code = function.__code__
+        if not self._from(function.__globals__.get("__name__"), function.__qualname__, code.co_firstlineno):
+            return
+        yield function.__defaults__
+        yield function.__kwdefaults__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self._say(name)
+            try:
+                yield cell.cell_contents
+            except ValueError:  # nothing has been assigned to it so far
+                self._say("empty")
+        for name in sorted(_names(code)):
+            if name in function.__globals__:
+                self._say(name)
+                yield function.__globals__[name]
+
+    def _look_at_object(self, value: Any) -> Iterator[object]:
+        """An instance of some class. Scalars and arrays of NumPy say what they hold, and so do types of the tools."""
+        ours = self._from(type(value).__module__, type(value).__qualname__)
+        if hasattr(value, "dtype") and hasattr(value, "tobytes"):
+            self._say(repr((str(value.dtype), value.shape, value.tobytes())))
+        elif ours:
+            yield getattr(value, "__dict__", None)
+            for name in (name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())):
+                yield getattr(value, name, None)
+        elif (text := str(value)) != object.__repr__(value):  # which is an address
+            self._say(text)
+
+
+def _inner(value: Any) -> object:
+    """The function in what a decorator made: a compiled function, an intrinsic, a cached function."""
+    for name in ("py_func", "_defn", "__wrapped__"):
+        if (inner := getattr(value, name, None)) is not None:
+            return inner
+    return None
+
+
+@functools.cache
+def _names(code: CodeType) -> frozenset[str]:
+    """Every name of `code`, and of the functions in it."""
+    inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
+    return frozenset(code.co_names).union(*inner)

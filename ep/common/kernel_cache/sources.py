@@ -1,0 +1,213 @@
+"""What a process knows of the sources it runs: the digest of modules, and of all that they import.
+
+A module reaches what it imports, at its top and in functions, and so on. It does not reach what the `__init__` of a
+package imports besides: `from package import name` reaches the module that defines `name`. Of the packages on the way,
+the contents of the `__init__` alone count.
+
+A file that is as it was when the package was imported (`ep/source_files.py`) holds the code that was imported from it.
+That is looked at when its digest is first taken. From then on the digest is that of the code which the process runs,
+whatever becomes of the file; until the module is imported, it is looked at again. Where the file has changed, or the
+module was imported anew, nobody knows what the process runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from ep import source_files
+from ep.source_files import FileState
+
+
+class Import(NamedTuple):
+    """One name that a module imports.
+
+    module: where from; absolute.
+    name: what `from module import name` takes; None for `import module`.
+    bound: the name that it has afterwards.
+    """
+
+    module: str
+    name: str | None
+    bound: str
+
+
+class _Source(NamedTuple):
+    text: str
+    digest: bytes
+    imports: tuple[Import, ...]
+
+
+class _Known(NamedTuple):
+    source: _Source | None
+    spec: object  # another one takes its place when the module is imported anew
+
+
+class Sources:
+    """The sources of one package, as this process runs them."""
+
+    def __init__(self, folder: str, states: Mapping[str, FileState]) -> None:
+        """folder: that of the package, of its name; states: its files when it was imported, by path in the folder."""
+        self._folder, self._package = folder, os.path.basename(folder)
+        self._states = states
+        self._paths = {self._module_of(path): path for path in states}
+        self._known: dict[str, _Known] = {}
+        self._next: dict[str, frozenset[str]] = {}
+        self._digests: dict[frozenset[str], tuple[str, frozenset[str]]] = {}
+
+    def _module_of(self, path: str) -> str:
+        parts = path.removesuffix(".py").split("/")
+        return ".".join((self._package, *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+    def has(self, module: str) -> bool:
+        """Whether `module` is one of the package's."""
+        return module.partition(".")[0] == self._package
+
+    def digest(self, modules: Iterable[str]) -> str | None:
+        """Return the digest of `modules` and of all that they reach; None where nobody knows what this process runs."""
+        roots = frozenset(modules)
+        if found := self._digests.get(roots):
+            digest, names = found
+            return digest if all(self._source(name) for name in names) else None
+        reached = self.reached(roots)
+        if reached is None:
+            return None
+        taken = hashlib.sha256()
+        for name in sorted(reached):
+            source = self._source(name)
+            if source is None:
+                return None
+            taken.update(f"{name}\0".encode())
+            taken.update(source.digest)
+        digest = taken.hexdigest()
+        if reached <= self._known.keys():
+            self._digests[roots] = digest, frozenset(reached)
+        return digest
+
+    def reached(self, roots: Iterable[str]) -> set[str] | None:
+        """Return the modules that `roots` reach, and their packages; None where one of the files is not known."""
+        followed: set[str] = set()
+        todo = set(roots)
+        while todo:
+            module = todo.pop()
+            source = self._source(module)
+            if source is None:
+                return None
+            followed.add(module)
+            todo |= self._reached_from(module, source) - followed
+        packages = {module[:end] for module in followed for end in range(len(module)) if module[end] == "."}
+        return followed | packages
+
+    def _reached_from(self, module: str, source: _Source) -> frozenset[str]:
+        """The modules that `source` imports from."""
+        if (found := self._next.get(module)) is None:
+            found = frozenset(defining for each in source.imports for defining in self._defining(each))
+            if module in self._known:
+                self._next[module] = found
+        return found
+
+    def _defining(self, imported: Import, above: frozenset[Import] = frozenset()) -> Iterator[str]:
+        """The modules in which what is imported may be defined; none where the package is not the one."""
+        module, name, _ = imported
+        if not self.has(module):
+            return
+        if not self._paths.get(module, "").endswith("__init__.py"):
+            yield module
+            return
+        submodule, source = f"{module}.{name}", self._source(module)
+        found = submodule in self._paths
+        if found:
+            yield submodule
+        if name and source and not _assigned(name, source.text):
+            # a circle of names is nothing that Python could import: what is left is the package itself
+            for other in (other for other in source.imports if other.bound == name and other not in above):
+                found = True
+                yield from self._defining(other, above | {imported})
+        if not found or name is None or (source and _assigned(name, source.text)):
+            yield module
+
+    def _source(self, module: str) -> _Source | None:
+        if known := self._known.get(module):
+            return known.source if known.spec is _spec(module) else None
+        path = self._paths.get(module)
+        if path is None:  # it appeared after the package was imported, or there are no files
+            return None
+        spec, source = _spec(module), self._read(module, path)
+        if spec is not None:
+            self._known[module] = _Known(source, spec)
+        return source
+
+    def _read(self, module: str, path: str) -> _Source | None:
+        try:
+            with open(os.path.join(self._folder, path), "rb", buffering=0) as file:
+                contents, state = file.read(), FileState.of(os.fstat(file.fileno()))
+        except OSError:
+            return None
+        if state != self._states[path]:
+            return None
+        package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
+        text = contents.decode(errors="replace")
+        return _Source(text, hashlib.sha256(contents).digest(), tuple(imports_of(text, package, self._paths)))
+
+
+def _spec(module: str) -> object:
+    return getattr(sys.modules.get(module), "__spec__", None)
+
+
+_FOR_CHECKERS: Final = re.compile(r"(?m)^([ \t]*)if (?:typing\.)?TYPE_CHECKING:[ \t]*\n(?:(?:\1[ \t]+[^\n]*)?\n)*")
+_IMPORT: Final = re.compile(r"import\b\s*(\([^)]*\)|[^\n;]*)")
+_BEFORE: Final = re.compile(r"(?:.*[;:])?[ \t]*(?:from[ \t]+([.\w]+)[ \t]+)?")
+_COMMENT: Final = re.compile(r"#[^\n]*")
+
+
+def imports_of(text: str, package: str, modules: Iterable[str] = ()) -> Iterator[Import]:
+    """Every import in `text`, the source of a module in `package`, but those for type checkers alone.
+
+    Finds more than there is where a string looks like an import. Where modules are imported by name, a string that is
+    the name of one of `modules` counts as an import. The grammar's own parser would take ten times as long, and make
+    up half of a first launch.
+    """
+    if "\\\n" in text:
+        text = text.replace("\\\n", " ")
+    if "TYPE_CHECKING:" in text:
+        text = _FOR_CHECKERS.sub("", text + "\n")
+    for found in _IMPORT.finditer(text):
+        before = _BEFORE.fullmatch(text, text.rfind("\n", 0, found.start()) + 1, found.start())
+        if before is None:
+            continue
+        origin, names = before[1] and _absolute(before[1], package), found[1]
+        if "#" in names:
+            names = _COMMENT.sub("", names)
+        for part in names.strip("() \t\n").split(","):
+            words = part.split()
+            if len(words) == 1 or (len(words) == 3 and words[1] == "as"):
+                name, bound = words[0], words[-1]
+                if origin:
+                    yield Import(origin, name, bound)
+                else:
+                    yield Import(name, None, bound if len(words) == 3 else name.partition(".")[0])
+    if "import_module" in text or "__import__" in text:
+        for quoted in set(re.findall(r"[\"']([\w.]+)[\"']", text)).intersection(modules):
+            yield Import(quoted, None, "")
+
+
+def _absolute(origin: str, package: str) -> str:
+    name = origin.lstrip(".")
+    level = len(origin) - len(name)
+    if not level:
+        return name
+    base = package.rsplit(".", level - 1)[0] if level > 1 else package
+    return f"{base}.{name}" if name else base
+
+
+def _assigned(name: str, text: str) -> bool:
+    """Whether `text` may define `name` otherwise than by an import."""
+    return name == "*" or bool(re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*(?::[^=\n]*)?=[^=]", text))
+
+
+PACKAGE: Final = Sources(source_files.FOLDER, source_files.STATES)
+"""The sources of ep itself."""

@@ -1,0 +1,25 @@
+"""What is said to who waits: once in a process, and on a terminal only."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+_log = logging.getLogger("ep")
+_said = False
+
+
+def compiling() -> None:
+    """Say that kernels are being compiled, before the first one is; `logging.getLogger("ep")` at ERROR is silent."""
+    global _said
+    if _said or not _log.isEnabledFor(logging.WARNING) or not _is_terminal():
+        return
+    _said = True
+    print("ep: compiling kernels, which takes a second or more; later processes load them", file=sys.stderr, flush=True)
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError, OSError):  # there is no stderr, it is closed, or it is the program's own
+        return False

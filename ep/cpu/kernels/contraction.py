@@ -1,0 +1,70 @@
+"""Which products and sums are fused: decided once, on the scalar function, before LLVM sees it.
+
+With the flag `contract` LLVM decides late, in each copy that it made of a function by itself: in the vector loop, in
+the loop of the elements that are left over, beside an operand that does not change. The copies then differ in their
+last bits. So no instruction has the flag, and what is to be fused is one instruction already.
+"""
+
+from collections import Counter
+from typing import Any
+
+from llvmlite import ir
+from numba.core.registry import cpu_target
+
+_TYPES = (ir.FloatType, ir.DoubleType)
+
+
+def has_fused_multiply_add() -> bool:
+    """Whether a fused multiply-add is one instruction; otherwise it is a call of libm, and these functions are slow."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return not triple.startswith("x86") or "+fma" in features.replace("+fma4", "")
+
+
+def fuse(function: Any) -> None:
+    """Make one instruction of each product in `function` that is only used once, in a sum or difference.
+
+    Of two products in one sum it is the first. Where the processor has no such instruction, nothing is fused.
+    """
+    if not has_fused_multiply_add():
+        return
+    uses = Counter(id(value) for block in function.blocks for one in block.instructions for value in _operands(one))
+    for block in function.blocks:
+        for instruction in list(block.instructions):
+            if instruction.opname in ("fadd", "fsub") and isinstance(instruction.type, _TYPES):
+                _fuse(block, instruction, uses)
+
+
+def _fuse(block: Any, instruction: Any, uses: Counter[int]) -> None:
+    left, right = instruction.operands
+    subtracted = instruction.opname == "fsub"
+    if _is_product(left) and uses[id(left)] == 1:
+        (a, b), c, product = left.operands, right, left
+        negated = c if subtracted else None
+    elif _is_product(right) and uses[id(right)] == 1 and not _is_zero(left):  # 0 - x is how Numba negates
+        (a, b), c, product = right.operands, left, right
+        negated = a if subtracted else None
+    else:
+        return
+    real, module = instruction.type, block.module
+    fma = module.declare_intrinsic("llvm.fma", [real], ir.FunctionType(real, [real] * 3))
+    place = block.instructions.index(instruction)
+    if negated is not None:
+        minus = ir.Instruction(block, real, "fneg", [negated])
+        block.instructions.insert(place, minus)
+        a, c = (a, minus) if negated is c else (minus, c)
+    block.replace(instruction, ir.CallInstr(block, fma, [a, b, c]))
+    product.parent.instructions.remove(product)
+
+
+def _operands(instruction: Any) -> Any:
+    if isinstance(instruction, ir.PhiInstr):
+        return [value for value, _ in instruction.incomings]
+    return instruction.operands
+
+
+def _is_product(value: Any) -> bool:
+    return isinstance(value, ir.Instruction) and value.opname == "fmul"
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, ir.Constant) and value.constant == 0

@@ -1,0 +1,89 @@
+"""Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
+
+An entry reads type, data, dims, dtype and flags straight from the array's structure, and the items of tuples from
+theirs (`kernels/ndarray.py`); integers arrive through a function of Python's. The structures are part of NumPy's and
+Python's ABI, which may change with a release. So no kernel runs before some objects were read like that and found to be
+what they are. Imports no Numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+# struct PyArrayObject_fields, after the header, of which the last word is the type
+_HEADER: Final = object.__basicsize__
+TYPE, DATA, NUM_DIMS, DIMS, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 40, 48))
+
+# struct PyTupleObject
+TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
+
+C_CONTIGUOUS: Final = 0x0001
+WRITEABLE: Final = 0x0400
+
+
+@cache
+def why_unknown() -> str | None:
+    """How this Python or NumPy lays out objects otherwise than compiled code reads them; None where it does not."""
+    square = np.arange(15, dtype=np.float32).reshape(3, 5)
+    read_only = np.arange(8).reshape(1, 2, 4)
+    read_only.flags.writeable = False
+    kinds = {
+        "arrays": [_difference(array) for array in (square, square.T, read_only, read_only.T)],
+        "tuples": [_difference_of_tuple(numbers) for numbers in ((2.5,), (0.5, 1.5, 2.5))],
+    }
+    for kind, differences in kinds.items():
+        for found in filter(None, differences):
+            return (
+                f"Python {platform.python_version()} ({sys.implementation.name}) and NumPy {np.__version__} lay out "
+                f"{kind} in a way that ep does not know: {found}"
+            )
+    return None
+
+
+def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
+    """What is not found in a tuple where it is expected."""
+    places = [("type", TYPE, id(tuple)), ("length", TUPLE_LENGTH, len(numbers))]
+    places += [(f"item {i}", TUPLE_ITEMS + 8 * i, id(number)) for i, number in enumerate(numbers)]
+    for what, offset, value in places:
+        if not 0 <= offset <= tuple.__basicsize__ + 8 * (len(numbers) - 1):
+            return f"{what} cannot be at byte {offset}"
+        if (found := ctypes.c_int64.from_address(id(numbers) + offset).value) != value:
+            return f"{what} at byte {offset} should be {value}, and is {found}"
+    return None
+
+
+def _difference(array: np.ndarray[Any, Any]) -> str | None:
+    """What is not found in `array` where it is expected."""
+    flags = C_CONTIGUOUS * array.flags.c_contiguous + WRITEABLE * array.flags.writeable
+    expected: tuple[tuple[str, int, type[Any], int, int], ...] = (
+        ("type", TYPE, ctypes.c_int64, -1, id(np.ndarray)),
+        ("data", DATA, ctypes.c_int64, -1, array.ctypes.data),
+        ("number of dims", NUM_DIMS, ctypes.c_int32, -1, array.ndim),
+        ("dtype", DTYPE, ctypes.c_int64, -1, id(array.dtype)),
+        ("flags", FLAGS, ctypes.c_int32, C_CONTIGUOUS | WRITEABLE, flags),
+    )
+    for what, offset, kind, mask, value in expected:
+        found = _read(array, offset, kind)
+        if found is None or found & mask != value:
+            return f"{what} at byte {offset} should be {value}, and is {found}"
+    dims = _read(array, DIMS, ctypes.c_int64)
+    if dims is None or dims < _LOWEST_ADDRESS or dims % 8:  # such an address is not looked at
+        return f"the address of the dims at byte {DIMS} cannot be {dims}"
+    sizes = tuple((ctypes.c_int64 * array.ndim).from_address(dims))
+    return None if sizes == array.shape else f"dims behind byte {DIMS} should be {array.shape}, and are {sizes}"
+
+
+_LOWEST_ADDRESS: Final = 4096
+
+
+def _read(array: np.ndarray[Any, Any], offset: int, kind: type[Any]) -> int | None:
+    """The number at `offset` in the array's structure; None where that is beyond its end."""
+    if not 0 <= offset <= np.ndarray.__basicsize__ - ctypes.sizeof(kind):
+        return None
+    return int(kind.from_address(id(array) + offset).value)

@@ -1,0 +1,127 @@
+"""What a mapped kernel computes: a functor of any number of operands, compiled over packs of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ep.common.functor import functor_maker
+from ep.common.functor.math_library import Maker
+from ep.cuda.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
+from ep.cuda.kernels.math_library import cuda_math_library
+from ep.cuda.kernels.memory import value_reader
+from ep.cuda.kernels.numba_cuda import device_function
+from ep.include.data_type import DataType
+from ep.include.number_kind import number_kind
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import attributes_of
+from ep.include.primitive.unary_op import UnaryOp
+
+
+class Functor(NamedTuple):
+    """A function of one element of each operand, and the types around it.
+
+    name: what it computes, unique among functors of the same types and fit for a file name.
+    maker: (MathLibrary) -> f(a, b, ..., *attributes), in the arithmetic of `scalar_type`.
+    takes_packs: whether a thread computes a pack at a time; else, with much to compute, one element.
+    """
+
+    name: str
+    maker: Maker
+    src_types: tuple[DataType, ...]
+    dst_type: DataType
+    scalar_type: type[np.generic]
+    num_attributes: int = 0
+    attribute_type: type[np.generic] = np.float64
+    takes_packs: bool = True
+
+
+def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Functor:
+    """The functor of an op on operands of `src_type`."""
+    src_type, dst_type = storage_type(op, src_type), storage_type(op, dst_type)
+    return Functor(
+        op.name,
+        functor_maker(op, number_kind(src_type)),
+        (src_type,) * (1 if isinstance(op, UnaryOp) else 2),
+        dst_type,
+        arithmetic_type(op, src_type),
+        len(attributes_of(op)),
+        attribute_type(op, src_type),
+        op not in COMPUTE_BOUND,
+    )
+
+
+def storage_type(op: UnaryOp | BinaryOp, data_type: DataType) -> DataType:
+    """The data type whose kernels serve `op` on `data_type`.
+
+    kChar is stored and computed as kInt8; a 16-bit number that is only moved is not converted.
+    """
+    if op is UnaryOp.kIdentity and data_type in (DataType.kFloat16, DataType.kBFloat16):
+        return DataType.kUInt16
+    return DataType.kInt8 if data_type is DataType.kChar else data_type
+
+
+def over_packs(functor: Functor, count: int) -> Any:
+    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand.
+
+    Unrolled: a loop over a tuple would put it in local memory.
+    """
+    function = cuda_math_library(functor.scalar_type).use(functor.maker)
+    converted = _converted(tuple(map(storage_arithmetic, functor.src_types)), functor.scalar_type)
+    return _unrolled(
+        device_function(lambda packs, attributes: (function(*(converted(packs) + attributes)),)),
+        len(functor.src_types),
+        count,
+    )
+
+
+def _unrolled(one: Any, num_operands: int, count: int) -> Any:
+    if count == 1:
+        return one
+    half, rest = count // 2, _unrolled(one, num_operands, count // 2)
+    lower, upper = _halves(num_operands, half)
+    return device_function(lambda packs, attributes: rest(lower(packs), attributes) + rest(upper(packs), attributes))
+
+
+@cache
+def _halves(num_operands: int, half: int) -> tuple[Any, Any]:
+    """The lower and the upper halves of the operands' packs."""
+    lower, upper = device_function(lambda packs: (packs[0][:half],)), device_function(lambda packs: (packs[0][half:],))
+    if num_operands == 1:
+        return lower, upper
+    lower_rest, upper_rest = _halves(num_operands - 1, half)
+    return (
+        device_function(lambda packs: lower(packs) + lower_rest(packs[1:])),
+        device_function(lambda packs: upper(packs) + upper_rest(packs[1:])),
+    )
+
+
+def _converted(loaded: tuple[type[np.generic], ...], scalar_type: type[np.generic]) -> Any:
+    """The first elements of the operands' packs, as `scalar_type` where floating types differ from it."""
+    if loaded[0] is scalar_type or not issubclass(loaded[0], np.floating):
+        first = device_function(lambda packs: (packs[0][0],))
+    else:
+        first = device_function(lambda packs: (scalar_type(packs[0][0]),))
+    if len(loaded) == 1:
+        return first
+    rest = _converted(loaded[1:], scalar_type)
+    return device_function(lambda packs: first(packs) + rest(packs[1:]))
+
+
+@cache
+def attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
+    """(word, word) -> the tuple of `count` attributes."""
+    read = value_reader(scalar_type)
+
+    def none(word0, word1):  # type: ignore[no-untyped-def]
+        return ()
+
+    def one(word0, word1):  # type: ignore[no-untyped-def]
+        return (read(word0, 0),)
+
+    def two(word0, word1):  # type: ignore[no-untyped-def]
+        return read(word0, 0), read(word1, 0)
+
+    return device_function((none, one, two)[count])

@@ -1,0 +1,96 @@
+"""The engine that applies a functor to each element: any number of operands, each read in a way of its own.
+
+A thread writes packs of dst in order, a grid apart. What is not read in the order of dst is found by the walk over the
+simplified axes of the launch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cuda.access import Access, Variant
+from ep.cuda.engine.functor import Functor, attribute_reader, over_packs
+from ep.cuda.engine.operand import Operand, operand
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.kernels.memory import storer
+from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.plan import num_walk_words
+
+
+@cache
+def kernel(functor: Functor, variant: Variant) -> Kernel:
+    """The kernel dst[n] = functor(operands at n) for n < count, the first `packs` packs of them whole.
+
+    Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); dst, packs, count;
+    those of two attributes; those of the walk. `packs` is 0 where dst, or an operand read as dst is, is not aligned to
+    packs, and for functors that take none.
+    """
+    elements, accesses, num_axes, bits = variant
+    num_operands = len(accesses)
+    operands = [
+        operand(access, src_type, elements, position, num_operands, num_axes, bits)
+        for position, (access, src_type) in enumerate(zip(accesses, functor.src_types, strict=True))
+    ]
+    prepare, read, read_one = _prepared(operands), _packs(operands), _elements(operands)
+    store, store_one = storer(functor.dst_type, elements), storer(functor.dst_type, 1, aligned=False)
+    apply, apply_one = over_packs(functor, elements), over_packs(functor, 1)
+    read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
+    takes_packs = functor.takes_packs
+    in_pairs = elements == 1 or Access.EACH not in accesses  # a pack of single loads is enough by itself
+    place, first_of_walk = 2 * num_operands, 2 * num_operands + 5
+
+    def map_elements(words):  # type: ignore[no-untyped-def]
+        attributes = read_attributes(words[place + 3], words[place + 4])
+        sources, walk_words = prepare(words), words[first_of_walk:]
+        dst, packs, count = words[place], words[place + 1], words[place + 2]
+        first, step = thread_index(), num_threads()
+        if takes_packs:
+            i = first
+            while in_pairs and i + step < packs:  # the loads of two packs under way at a time
+                a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
+                store(dst, i, apply(a, attributes))
+                store(dst, i + step, apply(b, attributes))
+                i = next_index(i, 2 * step)
+            while i < packs:
+                store(dst, i, apply(read(sources, i, walk_words), attributes))
+                i = next_index(i, step)
+        i = packs * elements + first
+        while i < count:
+            store_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes))
+            i = next_index(i, step)
+
+    types = ".".join(data_type.name for data_type in (*functor.src_types, functor.dst_type))
+    ways = ".".join(access.name for access in accesses)
+    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}"
+    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_operands))
+
+
+def _prepared(operands: list[Operand]) -> Any:
+    """(words) -> what each operand prepares of its two words."""
+    prepare = operands[0].prepare
+    one = device_function(lambda words: (prepare(words[0], words[1]),))
+    if len(operands) == 1:
+        return one
+    rest = _prepared(operands[1:])
+    return device_function(lambda words: one(words) + rest(words[2:]))
+
+
+def _packs(operands: list[Operand]) -> Any:
+    """(sources, i, walk words) -> pack i of each operand."""
+    pack = operands[0].pack
+    one = device_function(lambda sources, i, words: (pack(sources[0], i, words),))
+    if len(operands) == 1:
+        return one
+    rest = _packs(operands[1:])
+    return device_function(lambda sources, i, words: one(sources, i, words) + rest(sources[1:], i, words))
+
+
+def _elements(operands: list[Operand]) -> Any:
+    """(sources, n, walk words) -> element n of each operand, as packs of one."""
+    element = operands[0].element
+    one = device_function(lambda sources, n, words: (element(sources[0], n, words),))
+    if len(operands) == 1:
+        return one
+    rest = _elements(operands[1:])
+    return device_function(lambda sources, n, words: one(sources, n, words) + rest(sources[1:], n, words))

@@ -1,0 +1,8 @@
+"""What may happen to a process at any moment: signals, forks, and launches from threads with little stack."""
+
+from ep.include.process.bound import ProcessBound
+from ep.include.process.locks import Rank, new_lock
+from ep.include.process.section import exclusively
+from ep.include.process.stacks import start_thread
+
+__all__ = ["ProcessBound", "Rank", "exclusively", "new_lock", "start_thread"]

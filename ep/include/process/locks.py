@@ -1,0 +1,101 @@
+"""Every lock of the package, and what happens to them where the process forks.
+
+A child has the forking thread alone. A lock that another thread held would stay taken in the child for ever, and what
+it guards might be half done. So a fork takes all locks first, in the order of their ranks, and gives them back on both
+sides.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from enum import IntEnum, auto
+from typing import Any, Final
+
+from ep.include.process.signals import HeldSignals
+
+
+class Rank(IntEnum):
+    """What a lock guards, the outermost first: who holds a lock may take those of later ranks, and no others."""
+
+    SECTION = auto()  # imports, compilation, loading: `exclusively`
+    MEMORY = auto()  # an allocator
+    STREAMS = auto()  # the streams of a device
+    REPORTS = auto()  # the errors that they report
+    LAUNCH = auto()  # launches, where there can be one at a time
+    DRIVER = auto()  # what a driver keeps
+    WORKERS = auto()  # the threads of a pool
+    THREADS = auto()  # the start of one
+    TABLE = auto()  # a table; nothing is called meanwhile
+
+
+_locks: Final[dict[weakref.ref[Any], Rank]] = {}
+
+
+def new_lock(rank: Rank) -> threading.RLock:
+    """Return a new lock, which its thread may take again, and which no child of a fork finds taken.
+
+    The locks of objects that come and go are known as long as they last.
+    """
+    lock = threading.RLock()
+    _locks[weakref.ref(lock, _forget)] = rank
+    return lock
+
+
+def _forget(reference: weakref.ref[Any]) -> None:
+    _locks.pop(reference, None)
+
+
+section_lock: Final = new_lock(Rank.SECTION)
+"""The one lock of its rank; `exclusively` takes it. Who forks has it from the first step to the last."""
+
+
+class _Fork:
+    """What the thread that is forking has taken."""
+
+    signals: HeldSignals | None = None
+    locks: tuple[Any, ...] = ()
+
+
+_fork: Final = _Fork()
+
+
+def _before_fork() -> None:
+    if sys.is_finalizing():  # a thread that is gone may hold a lock, and nobody needs what it guards any more
+        return
+    signals = HeldSignals()
+    signals.hold()  # an interrupt would leave locks that nobody gives back
+    section_lock.acquire()
+    _fork.signals, taken = signals, [section_lock]
+    # sorted() makes a list of what is there, then asks for ranks: a lock may come or go at any moment
+    for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE)):
+        lock = reference()
+        if lock is not None and lock is not section_lock:
+            lock.acquire()
+            taken.append(lock)
+    _fork.locks = tuple(taken)
+
+
+def _after_fork() -> HeldSignals | None:
+    signals, taken = _fork.signals, _fork.locks
+    _fork.signals, _fork.locks = None, ()
+    for lock in reversed(taken):
+        lock.release()
+    return signals
+
+
+def _after_fork_in_parent() -> None:
+    if signals := _after_fork():
+        signals.release()
+
+
+def _after_fork_in_child() -> None:
+    if signals := _after_fork():
+        signals.forget()  # they were the parent's
+        signals.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,41 @@
+"""The one way to do what must not be disturbed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from ep.include.process.locks import section_lock
+from ep.include.process.signals import HeldSignals
+from ep.include.process.stacks import has_enough_stack, with_enough_stack
+
+T = TypeVar("T")
+
+_inside: int | None = None  # the thread that is
+
+
+def exclusively(work: Callable[[], T]) -> T:
+    """Return what `work` returns: an import of a provider or of a compiler, a compilation, the load of a kernel.
+
+    One thread at a time is inside, which may come in again. Meanwhile no handler of a signal runs, the process does not
+    fork, and there is enough stack. Handlers of signals that arrived are called at the end, and may raise.
+    """
+    if _inside == threading.get_ident():
+        return work()
+    signals = HeldSignals()
+    try:
+        signals.hold()
+        return _locked(work) if has_enough_stack() else with_enough_stack(lambda: _locked(work))
+    finally:
+        signals.release()
+
+
+def _locked(work: Callable[[], T]) -> T:
+    global _inside
+    with section_lock:
+        _inside = threading.get_ident()
+        try:
+            return work()
+        finally:
+            _inside = None

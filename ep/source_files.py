@@ -1,0 +1,48 @@
+"""The package's source files as they were when it was imported. `ep/__init__.py` imports this before all else.
+
+So what this notes of a file is older than the import of any module but the package's own: a file that has not changed
+since holds the code that the process runs (`ep/common/kernel_cache/sources.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+
+class FileState(NamedTuple):
+    """What changes when a file is written or replaced. Only compared with what it was, never with a clock."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        """The state in what the operating system says of a file."""
+        return cls(status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+FOLDER: Final = os.path.dirname(os.path.abspath(__file__))
+
+
+def _states(folder: str, prefix: str) -> Iterator[tuple[str, FileState]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                # not the entry's own stat, which has no inode on Windows
+                yield prefix + entry.name, FileState.of(os.stat(entry.path))
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _states(entry.path, f"{prefix}{entry.name}/")
+
+
+def _all_states() -> dict[str, FileState]:
+    try:
+        return dict(_states(FOLDER, ""))
+    except OSError:  # an archive, or a file that is being replaced: nothing is known of the sources
+        return {}
+
+
+STATES: Final = _all_states()
+"""By path below FOLDER."""

@@ -1,0 +1,53 @@
+"""Whether results agree with the references: to the bit, or within the tolerances."""
+
+import numpy as np
+
+from ep.testing import tolerances
+from ep.testing.references import binary, unary
+from ep.testing.references.convert import convert
+from ep.testing.ulps import errors_in_ulps
+
+
+def check_unary(op, src_type, got, src, attributes):
+    """Raise AssertionError where `got` is not op(src); attributes: all of the op, those left to their defaults too."""
+    want = unary.exact(op, src, *attributes)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, convert(want, got.dtype))
+        return
+    bound = tolerances.launch_ulps(tolerances.unary_ulps(op, src.dtype.type), src_type, got.dtype)
+    if got.dtype.kind == "c":
+        want = convert(want, np.clongdouble) if want.dtype.kind == "c" else want.astype(np.clongdouble)
+        bound = tolerances.COMPLEX_ULPS.get(op, bound)
+        parts = [(got.real, want.real), (got.imag, want.imag)]
+    else:
+        parts = [(got, want)]
+    for got_part, want_part in parts:
+        with np.errstate(invalid="ignore"):
+            floor = np.where(src < 0, tolerances.TERM_BELOW_ZERO[op], 0) if op in tolerances.TERM_BELOW_ZERO else 0
+        errors = errors_in_ulps(got_part, want_part.astype(np.longdouble), floor)
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= bound, (
+            f"op({src[worst]!r}) = {got_part[worst]!r}, exactly {want_part[worst]!r}: "
+            f"{errors[worst]:.3g} ulp of {bound:.3g}"
+        )
+
+
+def check_binary(op, src_type, got, a, b, attributes):
+    """Raise AssertionError where `got` is not op(a, b); attributes: as above."""
+    want = binary.exact(op, a, b, *attributes)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, convert(want, got.dtype))
+    elif got.dtype.kind == "c":
+        size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)
+        error = np.maximum(np.abs(got.real - want.real), np.abs(got.imag - want.imag)) / size
+        assert error.max() <= tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(got.dtype).eps
+    elif op in tolerances.EXACT_BINARY:
+        np.testing.assert_array_equal(got.astype(np.float64), convert(want, got.dtype).astype(np.float64))
+    else:
+        bound = tolerances.launch_ulps(tolerances.binary_ulps(op), src_type, got.dtype)
+        errors = errors_in_ulps(got, want.astype(np.longdouble), binary.largest_term(op, a, b, *attributes))
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= bound, (
+            f"op({a[worst]!r}, {b[worst]!r}) = {got[worst]!r}, exactly {want[worst]!r}: "
+            f"{errors[worst]:.3g} ulp of {bound:.3g}"
+        )

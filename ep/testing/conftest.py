@@ -1,0 +1,5 @@
+"""The fixtures of the suite, for its own modules alone: another package may have a `device` of its own."""
+
+from ep.testing.fixtures import device, pytest_generate_tests, refuses, rng
+
+__all__ = ["device", "pytest_generate_tests", "refuses", "rng"]

@@ -1,0 +1,49 @@
+"""What the suite tests of a device, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ep.include import DeviceType
+from ep.include import primitive as contracts
+from ep.include.primitive import Factory, implemented
+from ep.testing.keys import registered_keys
+
+TESTED: Final = (
+    contracts.FillFactory,
+    contracts.GatherFactory,
+    contracts.BatchGatherFactory,
+    contracts.ExpandFactory,
+    contracts.ElementwiseUnaryFactory,
+    contracts.BroadcastElementwiseBinaryFactory,
+)
+"""The contracts of primitives that have a test module in `ep.testing.primitive`."""
+
+ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
+    sorted(
+        {getattr(contracts, name) for name in contracts.__all__ if name.endswith("Factory")} - {Factory},
+        key=lambda factory: str(factory.primitive.__name__),
+    )
+)
+"""The contracts of all primitives, by name."""
+
+
+def describe(device_type: DeviceType) -> Iterator[str]:
+    """Say what of a device type is tested and what is not, one line for each."""
+    there = implemented(device_type)
+    keys = {factory: len(registered_keys(device_type, factory)) for factory in ALL}
+    tested = [f"{_name(factory)} ({keys[factory]} keys)" for factory in TESTED if keys[factory]]
+    yield f"tested: device, memory, streams, events{''.join(f', {text}' for text in tested)}"
+    lines = {
+        "registered, and NOT tested: the suite has no tests of it": [f for f in ALL if keys[f] and f not in TESTED],
+        "registered without a table of keys, and so NOT tested": [f for f in ALL if f in there and not keys[f]],
+        "not registered": [f for f in ALL if f not in there],
+    }
+    for what, factories in lines.items():
+        if factories:
+            yield f"{what}: {', '.join(map(_name, factories))}"
+
+
+def _name(factory: type[Factory[Any]]) -> str:
+    return factory.primitive.__name__

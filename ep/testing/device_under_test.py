@@ -1,0 +1,65 @@
+"""What a test needs of a device: buffers of it, and arrays back.
+
+This is all that the suite asks of buffers: `docs/adding-a-device.md` has it in words.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.include import DataType
+
+
+class DeviceUnderTest:
+    """A device of one type and a stream on it."""
+
+    def __init__(self, device_type: DeviceType) -> None:
+        self.type = device_type
+        self.device = DeviceManagerRegistry.GetDevice(device_type, 0)
+        self.stream = self.device.CreateStream()
+        self.simulated: bool = getattr(self.device, "simulated", False)
+        """Whether a simulator stands in for the device, thousands of times slower: the samples are smaller then."""
+        self.on_host = isinstance(self.empty(0, DataType.kUInt8), np.ndarray)
+        """Whether buffers are NumPy's arrays."""
+
+    def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
+        """The primitive for a key."""
+        return RequirePrimitive(interface, self.type, *args, **kwargs)
+
+    def buffer(self, array: Any) -> Any:
+        """A buffer on the device with a copy of `array`."""
+        array = np.asarray(array)
+        buffer = self.device.Alloc(AllocationOptions(), array.nbytes).view(array.dtype)
+        self.write(buffer, array)
+        return buffer
+
+    def empty(self, count: int, data_type: DataType) -> Any:
+        """A buffer of `count` elements of unknown contents."""
+        return self.device.Alloc(AllocationOptions(), count * data_type.itemsize).view(data_type.dtype)
+
+    def write(self, buffer: Any, array: np.ndarray[Any, Any], stream: Any = None) -> None:
+        """Copy `array` to a buffer, or part of one, on `stream`, else on the device's own."""
+        if isinstance(buffer, np.ndarray):
+            buffer[...] = array.reshape(-1)
+        else:
+            buffer.copy_from_host(array.reshape(-1), stream or self.stream)
+
+    def filled(self, count: int, data_type: DataType, byte: int = 0xA5) -> Any:
+        """A buffer of `count` elements whose bytes all are `byte`: what a launch does not write stays recognisable."""
+        return self.buffer(np.full(count * data_type.itemsize, byte, np.uint8).view(data_type.dtype))
+
+    def array(self, buffer: Any, shape: Any = -1, stream: Any = None) -> np.ndarray[Any, Any]:
+        """A copy of a buffer on the host, once `stream`, else the device's own, is done."""
+        stream = stream or self.stream
+        stream.Sync()
+        array = np.array(buffer) if isinstance(buffer, np.ndarray) else buffer.copy_to_host(stream)
+        return array.reshape(shape)
+
+    def __str__(self) -> str:
+        return self.type.tag
+
+
+def address(buffer: Any) -> int:
+    """Where a buffer begins."""
+    return int(buffer.ctypes.data if isinstance(buffer, np.ndarray) else buffer.address)

@@ -1,0 +1,66 @@
+"""What the tests of the suite take: a device, seeded random numbers, and a way to check refusals."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Final
+
+import hypothesis
+import numpy as np
+import pytest
+
+from ep.include import DeviceType
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import chosen, key_name
+from ep.testing.refusals import Refusals
+
+# no deadline: the first example of a kernel compiles it
+hypothesis.settings.register_profile("ep", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("ep")
+
+BASE_SEED: Final = int(os.environ.get("EP_TEST_SEED", "20260101"))
+
+NO_DEVICE: Final = "none"
+"""Stands for the device in tests that are collected when none is named; the plugin ends such a run."""
+
+
+def device_tags(config: pytest.Config) -> list[str]:
+    """Return the tags of the device types under test."""
+    given: list[str] | None = config.getoption("ep_device", None)
+    return given or list(config.getini("ep_devices"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let a test that takes `device` run on each device under test, and one that takes `key` with each key of its."""
+    if "device" not in metafunc.fixturenames:
+        return
+    if not metafunc.config.pluginmanager.has_plugin("ep.testing.plugin"):
+        raise pytest.UsageError("the tests of ep.testing need its plugin: pytest -p ep.testing.plugin")
+    tags = device_tags(metafunc.config)
+    metafunc.parametrize("device", tags or [NO_DEVICE], indirect=True, scope="session")
+    mark = metafunc.definition.get_closest_marker("ep_keys")
+    if mark is not None:
+        keys = [key for tag in tags for key in chosen(DeviceType.FromTag(tag), *mark.args)]
+        # a test is left out, by the plugin, where its device does not have its key
+        metafunc.parametrize("key", list(dict.fromkeys(keys)) or [None], ids=key_name)
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> DeviceUnderTest:
+    """The device under test; a test that launches takes it, and never names a device itself."""
+    return DeviceUnderTest(DeviceType.FromTag(request.param))
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """Random numbers that differ from test to test and are the same in every run with one EP_TEST_SEED."""
+    test = f"{request.module.__name__}::{request.node.nodeid.partition('::')[2]}"  # wherever the package is installed
+    digest = hashlib.sha256(f"{BASE_SEED} {test}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+@pytest.fixture
+def refuses(device: DeviceUnderTest, request: pytest.FixtureRequest) -> Refusals:
+    """What checks that launches are refused."""
+    return Refusals(device, same_words=request.config.getini("ep_same_words"))

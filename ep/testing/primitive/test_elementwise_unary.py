@@ -1,0 +1,220 @@
+"""ElementwiseUnary: every key against the references, in place, across the grain, and what Launch refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep import UnaryOp
+from ep.include import DataType
+from ep.include.number_kind import FLOATS
+from ep.include.primitive import ElementwiseUnaryFactory
+from ep.include.primitive.op_table import attributes_of
+from ep.testing.agreement import check_unary
+from ep.testing.keys import every_key, needs, needs_one_of, registered_keys, some_key, those_keys
+from ep.testing.references.convert import convert
+from ep.testing.samples import other_types, samples, sized
+
+REQUIRED = {UnaryOp.kThreshold: (0.25, -3.0)}
+RELU_FLOAT, RELU_HALF, RELU_INT8 = (
+    (UnaryOp.kRelu, data_type, data_type) for data_type in (DataType.kFloat, DataType.kFloat16, DataType.kInt8)
+)
+
+
+def default_attributes(op):
+    return REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
+
+
+def launch(device, key, src, *attributes):
+    op, src_type, dst_type = key
+    dst = device.filled(src.size + 3, dst_type)
+    primitive = device.require(ElementwiseUnaryFactory, op, src_type, dst_type, *attributes)
+    primitive.Launch(device.stream, device.buffer(src), dst, src.size)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+@every_key(ElementwiseUnaryFactory)
+def test_every_key(device, rng, key):
+    op, src_type, _ = key
+    src = samples(rng, src_type, sized(device, 1013, 257))
+    check_unary(op, src_type, launch(device, key, src, *REQUIRED.get(op, ())), src, default_attributes(op))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
+@some_key(ElementwiseUnaryFactory, RELU_FLOAT, RELU_HALF, RELU_INT8)
+def test_every_length(device, rng, key, count):
+    """Tails, one grain, and several of them; the same value gives the same bits wherever it lies."""
+    op, src_type, _ = key
+    count = sized(device, count, min(count, 4099))
+    src = samples(rng, src_type, count)
+    got = launch(device, key, src, *REQUIRED.get(op, ()))
+    if op is UnaryOp.kRelu:
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(got, np.where(src <= 0, np.zeros_like(src), src))
+    elif count:
+        check_unary(op, src_type, got, src, default_attributes(op))
+
+
+@pytest.mark.parametrize("count", [1, 33, 100_003])
+@some_key(
+    ElementwiseUnaryFactory,
+    (UnaryOp.kAbs, DataType.kFloat, DataType.kFloat),
+    (UnaryOp.kLogicalNot, DataType.kUInt8, DataType.kBool),
+    suits=lambda key: key[1].itemsize == key[2].itemsize,
+)
+def test_in_place(device, rng, key, count):
+    op, src_type, dst_type = key
+    src = samples(rng, src_type, count)
+    memory = device.buffer(src)
+    primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(op, ()))
+    primitive.Launch(device.stream, memory, memory.view(dst_type.dtype), count)
+    check_unary(op, src_type, device.array(memory).view(dst_type.dtype), src, default_attributes(op))
+
+
+@needs(ElementwiseUnaryFactory, UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble)
+@pytest.mark.parametrize("alpha", [0.1, 1 / 3, 1e-300])
+def test_attributes_are_not_cut_to_float32(device, alpha):
+    src = np.array([-1.0, -3.0])
+    got = launch(device, (UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble), src, alpha)
+    np.testing.assert_array_equal(got, alpha * src)
+
+
+@those_keys(
+    ElementwiseUnaryFactory,
+    (UnaryOp.kReal, DataType.kComplex128, DataType.kFloat16),
+    (UnaryOp.kReal, DataType.kComplex128, DataType.kBFloat16),
+)
+def test_narrowing_rounds_once(device, key):
+    """From complex128 to a 16-bit type: rounding to float32 on the way would show at these values."""
+    destination = key[2]
+    digits = 11 if destination is DataType.kFloat16 else 8
+    ties = 1 + np.arange(1, 200, 2) * 2.0**-digits
+    reals = np.concatenate(
+        [ties, ties + 2.0**-50, ties - 2.0**-50, [65519.999999999, 65520, 1e300, 2.0**-25, 0, np.inf]]
+    )
+    src = np.concatenate([reals, -reals]).astype(np.complex128)
+    got = launch(device, key, src)
+    assert got.tobytes() == convert(src.real, destination.dtype).tobytes()
+
+
+@those_keys(
+    ElementwiseUnaryFactory,
+    (UnaryOp.kCeil, DataType.kFloat16, DataType.kFloat16),
+    (UnaryOp.kCeil, DataType.kBFloat16, DataType.kBFloat16),
+)
+def test_all_16_bit_values_survive(device, key):
+    """Every bit pattern converts to float32 and back unchanged, NaNs staying NaN."""
+    data_type = key[1]
+    src = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(data_type.dtype)
+    got = launch(device, key, src)
+    with np.errstate(invalid="ignore"):
+        want = np.ceil(src.astype(np.float32))
+    np.testing.assert_array_equal(got.astype(np.float32), convert(want, data_type.dtype).astype(np.float32))
+    nans = np.isnan(src.astype(np.float32))
+    assert np.isnan(got[nans].astype(np.float32)).all()
+
+
+REAL = st.floats(-8, 8, width=32)
+
+
+WITH_ATTRIBUTES = [
+    (op, data_type, data_type)
+    for op in (UnaryOp.kLeakyRelu, UnaryOp.kHardTanh, UnaryOp.kThreshold, UnaryOp.kRelu)
+    for data_type in FLOATS
+]
+
+
+@needs_one_of(ElementwiseUnaryFactory, *WITH_ATTRIBUTES)
+@given(
+    data=st.data(),
+    values=st.lists(st.floats(width=32), max_size=40),
+    attributes=st.tuples(REAL, REAL),
+)
+def test_any_values_and_attributes(device, data, values, attributes):
+    keys = registered_keys(device.type, ElementwiseUnaryFactory)
+    op, data_type, _ = data.draw(st.sampled_from([key for key in WITH_ATTRIBUTES if key in keys]))
+    with np.errstate(over="ignore"):
+        src = np.array(values, np.float32).astype(data_type.dtype)
+    attributes = attributes[: len(attributes_of(op))]
+    got = launch(device, (op, data_type, data_type), src, *attributes)
+    if src.size:
+        check_unary(op, data_type, got, src, attributes)
+
+
+@some_key(ElementwiseUnaryFactory, RELU_FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def primitive(self, device, key):
+        return device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))
+
+    @pytest.fixture
+    def refused(self, device, key, primitive, refuses):
+        _, src_type, dst_type = key
+        return refuses.of(
+            primitive,
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "src": device.buffer(np.ones(8, src_type.dtype)),
+                "dst": device.filled(8, dst_type),
+                "count": 8,
+            },
+        )
+
+    def test_count(self, refused):
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
+        refused(TypeError, "count must be an integer, not None", count=None)
+        refused(ValueError, "src has 8 elements; at least 9 are needed", count=9)
+        refused(ValueError, "count is", count=2**70)
+
+    def test_too_few_elements(self, device, key, refused):
+        refused(ValueError, "src has 7 elements; at least 8", src=device.buffer(np.ones(7, key[1].dtype)))
+        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, key[2]))
+
+    def test_dtypes(self, device, key, refused):
+        _, src_type, dst_type = key
+        for wrong in other_types(src_type):
+            message = rf"src has dtype {wrong.dtype}; this primitive takes {src_type.dtype} \({src_type.name}\)"
+            refused(TypeError, message, src=device.buffer(np.ones(8, wrong.dtype)))
+        for wrong in other_types(dst_type):
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
+
+    def test_zero_elements_are_nothing_but_checked(self, device, key, primitive, refuses):
+        _, src_type, dst_type = key
+        src, dst = device.empty(0, src_type), device.empty(0, dst_type)
+        primitive.Launch(device.stream, src, dst, 0)
+        with refuses.expected(primitive, TypeError, "src has dtype"):
+            primitive.Launch(device.stream, device.empty(0, other_types(src_type)[0]), dst, 0)
+
+
+@some_key(ElementwiseUnaryFactory, RELU_FLOAT, suits=lambda key: key[1].itemsize == key[2].itemsize)
+def test_overlap(device, key, refuses):
+    _, src_type, dst_type = key
+    primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))
+    memory = device.buffer(np.ones(16, src_type.dtype))
+    for src, dst in ((memory[:8], memory[7:15]), (memory[1:9], memory[:8])):
+        with refuses.expected(primitive, ValueError, "dst overlaps src"):
+            primitive.Launch(device.stream, src, dst.view(dst_type.dtype), 8)
+    assert (device.array(memory) == 1).all()
+
+
+@some_key(
+    ElementwiseUnaryFactory,
+    (UnaryOp.kIsNan, DataType.kFloat, DataType.kBool),
+    suits=lambda key: key[1].itemsize != key[2].itemsize,
+)
+def test_elements_of_another_size_in_place(device, key, refuses):
+    _, src_type, dst_type = key
+    memory = device.buffer(np.ones(8 * 16, np.uint8))
+    primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))
+    with refuses.expected(primitive, ValueError, "dst overlaps src"):
+        primitive.Launch(device.stream, memory.view(src_type.dtype), memory.view(dst_type.dtype), 8)
+    assert (device.array(memory) == 1).all()

@@ -1,0 +1,266 @@
+"""Expand: every data type, every kind of walk, strides of both sides, and what Launch refuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import ExpandFactory
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.samples import other_types, samples, sized
+
+SIZES = [(data_type,) for data_type in (DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kComplex128)]
+
+SHAPES = [
+    ((), ()),
+    ((), (3, 5)),
+    ((1,), (7,)),
+    ((5, 1), (5, 7)),
+    ((1, 5), (7, 5)),
+    ((4, 3, 1, 2), (2, 4, 3, 4, 2)),
+    ((4, 1, 3, 5), (2, 1, 4, 4, 3, 5)),
+    ((3, 1, 4), (3, 7, 4)),
+    ((3, 1, 6), (3, 7, 6)),
+    ((2, 1, 3, 1, 2, 1, 5, 1), (2, 3, 3, 2, 2, 3, 5, 2)),
+    ((1, 1, 1), (1, 1, 1)),
+    ((2, 3, 4), (2, 3, 4)),
+    ((0, 1), (0, 5)),
+    ((1, 1), (0, 5)),
+    ((3, 0), (3, 0)),
+]
+
+
+def launch(device, data_type, src, dst_dims, src_dims=None, **strides):
+    dst = device.filled(math.prod(dst_dims) + 3, data_type)
+    primitive = device.require(ExpandFactory, data_type, 8)
+    src_dims = src.shape if src_dims is None else src_dims
+    primitive.Launch(device.stream, src_dims, device.buffer(src), dst_dims, dst, **strides)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3].reshape(dst_dims)
+
+
+@pytest.mark.parametrize(("src_dims", "dst_dims"), SHAPES, ids=str)
+@every_key(ExpandFactory)
+def test_every_key(device, rng, key, src_dims, dst_dims):
+    (data_type,) = key
+    src = samples(rng, data_type, max(math.prod(src_dims), 1))[: math.prod(src_dims)].reshape(src_dims)
+    out = launch(device, data_type, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("src_dims", "dst_dims"),
+    [
+        ((100_003,), (3, 100_003)),
+        ((100_003, 1), (100_003, 3)),
+        ((1,), (100_003,)),
+        ((331, 1, 7), (331, 101, 7)),
+        ((1, 257, 1, 2), (7, 257, 61, 2)),
+        ((70_001, 1, 1), (70_001, 2, 3)),
+    ],
+)
+@some_key(ExpandFactory, (DataType.kFloat16,))
+def test_across_the_grain(device, rng, key, src_dims, dst_dims):
+    (data_type,) = key
+    src_dims, dst_dims = (tuple(sized(device, size, min(size, 1009)) for size in dims) for dims in (src_dims, dst_dims))
+    src = samples(rng, data_type, math.prod(src_dims)).reshape(src_dims)
+    out = launch(device, data_type, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+ROWS = [*range(1, 20), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129, 191, 255, 256, 257, 319, 320, 513, 1025]
+
+
+@some_key(ExpandFactory, *SIZES)
+@pytest.mark.parametrize("row", [*ROWS, 8191, 8192, 8193])
+def test_every_size_of_a_row(device, rng, key, row):
+    """Rows copied and rows filled, in blocks of every width, from places that are not aligned to them."""
+    (data_type,) = key
+    src = samples(rng, data_type, 3 * row).reshape(3, 1, row)
+    out = launch(device, data_type, src, (3, 2, row))
+    assert out.tobytes() == np.broadcast_to(src, (3, 2, row)).tobytes()
+    src = samples(rng, data_type, 3)
+    out = launch(device, data_type, src, (2, 3, row), (3, 1))
+    assert out.tobytes() == np.broadcast_to(src[:, None], (2, 3, row)).tobytes()
+
+
+@some_key(ExpandFactory, *SIZES)
+@pytest.mark.parametrize("row", range(1, 68))
+def test_short_rows_many_times(device, rng, key, row):
+    (data_type,) = key
+    src = samples(rng, data_type, 2 * row).reshape(2, 1, row)
+    for times in (3, 8, 21, 150):
+        out = launch(device, data_type, src, (2, times, row))
+        assert out.tobytes() == np.broadcast_to(src, (2, times, row)).tobytes()
+
+
+@some_key(ExpandFactory, *SIZES)
+@pytest.mark.parametrize("times", [2, 3, 4])
+def test_each_element_a_few_times(device, rng, key, times):
+    (data_type,) = key
+    for count in (1, 2, 3, 7, 8, 9, 31, 32, 33, 65, 1000):
+        src = samples(rng, data_type, count).reshape(count, 1)
+        out = launch(device, data_type, src, (count, times))
+        assert out.tobytes() == np.broadcast_to(src, (count, times)).tobytes()
+
+
+@pytest.mark.parametrize("row", [3, 17, 64, 331])
+@some_key(ExpandFactory, (DataType.kUInt8,))
+def test_rows_between_gaps(device, rng, key, row):
+    """No block reaches beyond its row."""
+    (data_type,) = key
+    src = samples(rng, data_type, 5 * row)
+    dst = device.filled(5 * (row + 2), data_type)
+    device.require(ExpandFactory, data_type, 2).Launch(
+        device.stream, (5, row), device.buffer(src), (5, row), dst, dst_strides=(row + 2, 1)
+    )
+    result = device.array(dst, (5, row + 2))
+    assert result[:, :row].tobytes() == src.tobytes()
+    assert set(np.ascontiguousarray(result[:, row:]).view(np.uint8).reshape(-1)) == {0xA5}, "gaps were written"
+
+
+@pytest.mark.parametrize("dims", [(61, 1, 67, 1), (1, 53, 1, 71), (601, 1, 3, 1)], ids=str)
+@some_key(ExpandFactory, (DataType.kFloat,))
+def test_blocks_across_the_grain(device, rng, key, dims):
+    """Threads that begin in the middle of a row, and of a block of rows."""
+    (data_type,) = key
+    dims = tuple(sized(device, size, min(size, 11)) for size in dims)
+    others = (sized(device, size, 7) for size in (47, 43, 41, 37))
+    dst_dims = tuple(size if size > 1 else other for size, other in zip(dims, others, strict=True))
+    src = samples(rng, data_type, math.prod(dims)).reshape(dims)
+    out = launch(device, data_type, src, dst_dims)
+    assert out.tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
+@some_key(ExpandFactory, (DataType.kInt32,))
+def test_permuted_strides(device, key, order):
+    """Every order of memory of a 4-d array, on either side: no order is taken for its inverse."""
+    (data_type,) = key
+    memory = np.arange(2 * 3 * 4 * 5).astype(data_type.dtype)
+    permuted = memory.reshape(2, 3, 4, 5).transpose(order)
+    strides = tuple(stride // data_type.itemsize for stride in permuted.strides)
+    out = launch(device, data_type, memory, permuted.shape, permuted.shape, src_strides=strides)
+    np.testing.assert_array_equal(out, permuted)
+    out = launch(device, data_type, memory, permuted.shape, permuted.shape, dst_strides=strides)
+    np.testing.assert_array_equal(out.reshape(2, 3, 4, 5).transpose(order), memory.reshape(permuted.shape))
+
+
+@some_key(ExpandFactory, (DataType.kFloat,))
+def test_strides_with_gaps_do_not_fuse(device, key):
+    """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty elements in a row."""
+    (data_type,) = key
+    memory = np.arange(400).astype(data_type.dtype)
+    out = launch(device, data_type, memory, (4, 1, 5), (4, 1, 5), src_strides=(100, 5, 1))
+    np.testing.assert_array_equal(out[:, 0], memory.reshape(4, 100)[:, :5])
+
+
+@some_key(ExpandFactory, (DataType.kUInt8,), (DataType.kFloat,), (DataType.kComplex128,))
+def test_rows_that_no_wide_unit_divides(device, key):
+    """A last axis of 4 under a row stride of 5: four elements must not be moved as one unit."""
+    (data_type,) = key
+    memory = np.arange(50).astype(data_type.dtype)
+    out = launch(device, data_type, memory, (2, 5, 4), (5, 4), src_strides=(5, 1))
+    np.testing.assert_array_equal(out, np.broadcast_to(memory[:25].reshape(5, 5)[:, :4], (2, 5, 4)))
+    dst = device.filled(25, data_type)
+    device.require(ExpandFactory, data_type, 2).Launch(
+        device.stream, (5, 4), device.buffer(memory), (5, 4), dst, dst_strides=(5, 1)
+    )
+    result = device.array(dst, (5, 5))
+    np.testing.assert_array_equal(result[:, :4], memory[:20].reshape(5, 4))
+    assert set(np.ascontiguousarray(result[:, 4]).view(np.uint8)) == {0xA5}, "gaps were written"
+
+
+@pytest.mark.parametrize(
+    ("src_dims", "dst_dims", "src_strides"),
+    [((2, 3), (2, 3), None), ((6,), (1, 6), None), ((1, 6), (1, 6), (9, 1)), ((), (1, 1), None)],
+)
+@some_key(ExpandFactory, (DataType.kDouble,))
+def test_the_same_places_in_place(device, key, src_dims, dst_dims, src_strides):
+    values = np.arange(6).astype(key[0].dtype)
+    memory = device.buffer(values)
+    primitive = device.require(ExpandFactory, *key, 2)
+    primitive.Launch(device.stream, src_dims, memory, dst_dims, memory, src_strides)
+    np.testing.assert_array_equal(device.array(memory), values)
+
+
+@some_key(ExpandFactory, (DataType.kDouble,))
+def test_other_places_in_place(device, key, refuses):
+    values = np.arange(6).astype(key[0].dtype)
+    memory = device.buffer(values)
+    primitive = device.require(ExpandFactory, *key, 2)
+    with refuses.expected(primitive, ValueError, "dst is the memory of src"):
+        primitive.Launch(device.stream, (3, 2), memory, (3, 2), memory, (1, 3))
+    np.testing.assert_array_equal(device.array(memory), values)
+
+
+@st.composite
+def expansions(draw):
+    dst_dims = draw(st.lists(st.integers(0, 5), max_size=8))
+    kept = dst_dims[draw(st.integers(0, len(dst_dims))) :]
+    src_dims = [draw(st.sampled_from([1, size])) for size in kept]
+    return tuple(src_dims), tuple(dst_dims)
+
+
+@some_key(ExpandFactory, (DataType.kFloat,))
+@given(dims=expansions(), data=st.data())
+def test_any_dims(device, key, dims, data):
+    """Of any data type that the device registers."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ExpandFactory)))
+    src_dims, dst_dims = dims
+    count = math.prod(src_dims)
+    src = (
+        np.arange(count * data_type.itemsize, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(src_dims)
+    )
+    assert launch(device, data_type, src, dst_dims).tobytes() == np.broadcast_to(src, dst_dims).tobytes()
+
+
+@some_key(ExpandFactory, (DataType.kFloat,))
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(ExpandFactory, data_type, 3),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "src_dims": (2, 1),
+                "src": device.buffer(np.ones(2, data_type.dtype)),
+                "dst_dims": (2, 3),
+                "dst": device.filled(6, data_type),
+            },
+        )
+
+    def test_dims(self, refused):
+        refused(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))
+        refused(ValueError, "more dims than", src_dims=(2, 1), dst_dims=(2,))
+        refused(ValueError, r"dst_dims\[0\] is -1; it must not be negative", dst_dims=(-1, 3))
+        refused(ValueError, "dst_dims has 4 dims; this primitive was made for at most 3", dst_dims=(1, 1, 2, 3))
+        refused(TypeError, "src_dims must be a sequence", src_dims=2)
+        refused(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 1.5))
+
+    def test_strides(self, refused):
+        refused(ValueError, "src_strides has 1 strides for 2 dims", src_strides=(1,))
+        refused(ValueError, r"src_strides\[0\] is -1", src_strides=(-1, 1))
+        refused(ValueError, "share a place", dst_strides=(1, 1))
+        refused(ValueError, "share a place", dst_strides=(3, 0))
+        refused(ValueError, "src has 2 elements; at least 6", src_strides=(5, 1))
+        refused(ValueError, "dst has 6 elements; at least 7", dst_strides=(4, 1))
+
+    def test_buffers(self, device, key, refused):
+        (data_type,) = key
+        for wrong in other_types(data_type):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(2, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
+        refused(ValueError, "src has 1 elements; at least 2", src=device.buffer(np.ones(1, data_type.dtype)))
+        memory = device.buffer(np.ones(12, data_type.dtype))
+        refused(ValueError, "dst overlaps src", src=memory[3:5], dst=memory[:6])
+        refused(TypeError, "stream must be a stream", stream=0)

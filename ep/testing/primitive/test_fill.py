@@ -1,0 +1,130 @@
+"""Fill: every key, how the number is converted, every length, and what Launch refuses."""
+
+import numpy as np
+import pytest
+
+from ep.include import DataType
+from ep.include.primitive import FillFactory
+from ep.testing.keys import every_key, some_key, those_keys
+from ep.testing.samples import other_types, samples, sized
+
+FLOAT = (DataType.kFloat,)
+
+
+def launch(device, key, value, count):
+    (data_type,) = key
+    dst = device.filled(count + 3, data_type)
+    device.require(FillFactory, data_type).Launch(device.stream, dst, value, count)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+@every_key(FillFactory)
+def test_every_key(device, rng, key):
+    """Numbers of the type itself, as Python's and as NumPy's: each is stored to the bit."""
+    (data_type,) = key
+    for element in samples(rng, data_type, 11):
+        want = np.full(7, element, data_type.dtype)
+        got = launch(device, key, element, 7)
+        np.testing.assert_array_equal(got, want)
+        if data_type is not DataType.kBFloat16:  # item() of one is itself
+            np.testing.assert_array_equal(launch(device, key, element.item(), 7), want)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
+@some_key(FillFactory, FLOAT, (DataType.kInt8,), (DataType.kComplex128,))
+def test_every_length(device, key, count):
+    count = sized(device, count, min(count, 4099))
+    got = launch(device, key, 1, count)
+    assert got.size == count
+    assert (got == 1).all()
+
+
+@some_key(FillFactory, FLOAT)
+def test_a_part_of_a_buffer(device, key):
+    (data_type,) = key
+    memory = device.filled(40, data_type)
+    device.require(FillFactory, data_type).Launch(device.stream, memory[3:], 1, 7)
+    result = device.array(memory)
+    assert (result[3:10] == 1).all()
+    assert set(np.concatenate([result[:3], result[10:]]).view(np.uint8)) == {0xA5}
+
+
+@some_key(FillFactory, (DataType.kDouble,), FLOAT)
+def test_zeros_of_either_sign(device, key):
+    """One primitive, one number after the other: numbers that are equal but not the same."""
+    if key[0].dtype.kind == "f":
+        for number in (0.0, -0.0, 0, np.float32(-0.0), False):
+            assert set(np.copysign(1.0, launch(device, key, number, 3))) == {np.copysign(1.0, number)}
+    assert (launch(device, key, 0, 3) == 0).all()
+
+
+NUMBERS = [
+    (DataType.kFloat, np.float64(0.1), np.float32(0.1)),
+    (DataType.kFloat, 1e300, np.inf),
+    (DataType.kFloat, True, 1),
+    (DataType.kInt8, 300, 44),
+    (DataType.kInt8, 1e9, 127),
+    (DataType.kUInt8, -1.5, 0),
+    (DataType.kInt32, float("nan"), 0),
+    (DataType.kInt32, -2.9, -2),
+    (DataType.kInt64, 2**63 - 1, 2**63 - 1),
+    (DataType.kBool, 0.5, True),
+    (DataType.kUInt64, 2**64 - 1, np.uint64(2**64 - 1)),
+    (DataType.kFloat16, 1 + 2**-11 + 2**-40, 1 + 2**-10),
+    (DataType.kBFloat16, 1 + 2**-8 + 2**-40, 1 + 2**-7),
+    (DataType.kComplex64, 2, 2),
+    (DataType.kComplex128, 2j, 2j),
+]
+"""A type, a number, and the element that Cast converts it to."""
+
+
+@those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _, _ in NUMBERS)))
+def test_numbers_convert_as_cast_does(device, key):
+    for number, element in [pair for data_type, *pair in NUMBERS if (data_type,) == key]:
+        want = np.full(5, np.array(element).astype(key[0].dtype))
+        np.testing.assert_array_equal(launch(device, key, number, 5), want, err_msg=repr(number))
+
+
+@some_key(FillFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        return refuses.of(
+            device.require(FillFactory, *key),
+            "dst",
+            lambda: {"stream": device.stream, "dst": device.filled(8, *key), "value": 1, "count": 8},
+        )
+
+    def test_count(self, refused):
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
+        refused(TypeError, "count must be an integer, not None", count=None)
+        refused(ValueError, "dst has 8 elements; at least 9 are needed", count=9)
+        refused(ValueError, "count is", count=2**70)
+
+    def test_value(self, refused):
+        refused(TypeError, "value must be a number", value="1")
+        refused(TypeError, "value must be a number", value=None)
+        refused(TypeError, "value must be a number", value=[1])
+
+    def test_buffers(self, device, key, refused):
+        for wrong in other_types(*key):
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
+        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, *key))
+        refused(TypeError, "dst must be", dst=None)
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
+
+
+@some_key(FillFactory, FLOAT, suits=lambda key: key[0].dtype.kind != "c")
+def test_complex_numbers_for_real_elements(device, key, refuses):
+    dst = device.filled(8, *key)
+    primitive = device.require(FillFactory, *key)
+    with refuses.expected(primitive, TypeError, "value is the complex number"):
+        primitive.Launch(device.stream, dst, 2j, 8)
+    assert set(device.array(dst).view(np.uint8)) == {0xA5}

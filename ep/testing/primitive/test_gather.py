@@ -1,0 +1,303 @@
+"""Gather and BatchGather: every key, every row size, indices outside, and what Launch refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.number_kind import INTEGERS
+from ep.include.primitive import BatchGatherFactory, GatherFactory
+from ep.testing.keys import every_key, needs, some_key
+from ep.testing.references.gather import reference
+from ep.testing.samples import other_types, samples, sized
+
+BYTES_BY_INT16, BYTES_BY_INT32, BYTES_BY_INT64 = (
+    (DataType.kUInt8, indices_type) for indices_type in (DataType.kInt16, DataType.kInt32, DataType.kInt64)
+)
+
+
+def launch(device, factory, key, params, indices, offset):
+    batch, outer, gather, inner = params.shape
+    num_indices = indices.shape[1]
+    primitive = device.require(factory, *key)
+    out = device.filled(batch * outer * num_indices * inner + 3, key[0])
+    sizes = (outer, gather, inner) if factory is GatherFactory else (batch, outer, gather, inner)
+    buffers = device.buffer(params), num_indices, device.buffer(indices), out
+    primitive.Launch(device.stream, *sizes, *buffers, offset)
+    result = device.array(out)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of out were written"
+    return result[:-3].reshape(batch, outer, num_indices, inner)
+
+
+def draw_params(rng, data_type, shape):
+    """Random small numbers, which all types of 8 bits and more tell apart."""
+    return rng.integers(0, 256, shape, np.uint8).astype(data_type.dtype)
+
+
+def draw_indices(rng, data_type, shape, low, high):
+    info = np.iinfo(data_type.dtype)
+    return rng.integers(max(low, info.min), min(high, info.max), shape, endpoint=True).astype(data_type.dtype)
+
+
+@every_key(GatherFactory)
+def test_every_key(device, rng, key):
+    check_key(device, rng, GatherFactory, key, batch=1)
+
+
+@every_key(BatchGatherFactory)
+def test_every_key_in_batches(device, rng, key):
+    check_key(device, rng, BatchGatherFactory, key, batch=3)
+
+
+def check_key(device, rng, factory, key, batch):
+    params_type, indices_type = key
+    params = samples(rng, params_type, batch * 2 * 11 * 5).reshape(batch, 2, 11, 5)
+    indices = draw_indices(rng, indices_type, (batch, 7), -4, 15)
+    out = launch(device, factory, key, params, indices, 2)
+    assert out.tobytes() == reference(params, indices, 2).tobytes()
+
+
+@pytest.mark.parametrize(
+    "inner", [*range(1, 20), *(24, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 257, 8191, 8192, 8195)]
+)
+@some_key(BatchGatherFactory, BYTES_BY_INT32)
+def test_every_row_size_in_batches(device, rng, key, inner):
+    params = draw_params(rng, key[0], (2, sized(device, 3, 1), 13, inner))
+    indices = draw_indices(rng, key[1], (2, sized(device, 11, 5)), -2, 14)
+    out = launch(device, BatchGatherFactory, key, params, indices, 0)
+    np.testing.assert_array_equal(out, reference(params, indices, 0))
+
+
+@needs(GatherFactory, *BYTES_BY_INT64)
+@pytest.mark.parametrize("inner", [1, 7, 16, 48, 300, 5000])
+def test_a_table_beyond_the_cache(device, rng, inner):
+    """Rows are fetched ahead there, and what is no row is not."""
+    rows = 2**25 // inner
+    params = rng.integers(0, 256, (rows, inner), np.uint8)
+    outside = [-1, rows, 2**40, -(2**40), np.iinfo(np.int64).min]
+    indices = np.concatenate([rng.integers(0, rows, sized(device, 9000, 90)), outside])
+    rng.shuffle(indices)
+    out = launch(device, GatherFactory, BYTES_BY_INT64, params[None, None], indices[None], 0)[0, 0]
+    valid = (indices >= 0) & (indices < rows)
+    np.testing.assert_array_equal(out, np.where(valid[:, None], params[np.where(valid, indices, 0)], 0))
+
+
+@pytest.mark.parametrize("params_offset", range(0, 17, 3))
+@some_key(GatherFactory, BYTES_BY_INT64)
+def test_addresses_of_any_alignment(device, rng, key, params_offset):
+    params = draw_params(rng, key[0], (1, 1, 13, 16))
+    memory = device.buffer(np.concatenate([np.zeros(params_offset, params.dtype), params.reshape(-1)]))
+    out = device.filled(16 * 5 + 1, key[0])
+    indices = np.array([3, 12, 0, 13, 7], key[1].dtype)
+    primitive = device.require(GatherFactory, *key)
+    primitive.Launch(device.stream, 1, 13, 16, memory[params_offset:], 5, device.buffer(indices), out[1:])
+    expected = reference(params, indices[None], 0).reshape(-1)
+    np.testing.assert_array_equal(device.array(out)[1:], expected)
+
+
+@pytest.mark.parametrize(
+    ("outer", "gather", "inner", "num_indices"),
+    [
+        (1, 1009, 1, 100_003),  # many indices of one unit each
+        (7, 101, 3, 20_011),  # rows that are no unit
+        (1, 3, 200_003, 2),  # rows larger than the grain: cut into pieces
+        (40_009, 3, 1, 2),  # many outer groups of few indices
+        (5, 64, 64, 114),
+    ],
+)
+@some_key(GatherFactory, BYTES_BY_INT64)
+def test_across_the_grain(device, rng, key, outer, gather, inner, num_indices):
+    outer, inner, num_indices = (sized(device, size, min(size, 1009)) for size in (outer, inner, num_indices))
+    params = draw_params(rng, key[0], (1, outer, gather, inner))
+    indices = draw_indices(rng, key[1], (1, num_indices), -1, gather)
+    out = launch(device, GatherFactory, key, params, indices, 0)
+    expected = np.take(params, indices[0].clip(0, gather - 1), axis=2)
+    expected[:, :, (indices[0] < 0) | (indices[0] >= gather)] = 0
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
+@some_key(GatherFactory, *((DataType.kUInt8, indices_type) for indices_type in INTEGERS))
+def test_extreme_indices_and_offsets(device, key, offset):
+    """Nothing wraps around: the least and the largest index of every type, against the least and largest offset."""
+    params_type, indices_type = key
+    info = np.iinfo(indices_type.dtype)
+    near = [offset - 1, offset, offset + 2, offset + 3]
+    indices = [info.min, info.max, 0, *(index for index in near if info.min <= index <= info.max)]
+    indices = np.array([indices], indices_type.dtype)
+    params = np.arange(1, 4).astype(params_type.dtype).reshape(1, 1, 3, 1)
+    out = launch(device, GatherFactory, key, params, indices, offset)
+    np.testing.assert_array_equal(out, reference(params, indices, offset))
+
+
+@pytest.mark.parametrize("empty", ["outer", "gather", "inner", "num_indices", "batch"])
+@some_key(BatchGatherFactory, BYTES_BY_INT32)
+def test_zero_sizes_in_batches(device, key, empty):
+    check_zero_sizes(device, BatchGatherFactory, key, {"batch": 2, empty: 0})
+
+
+@pytest.mark.parametrize("empty", ["outer", "gather", "inner", "num_indices"])
+@some_key(GatherFactory, BYTES_BY_INT32)
+def test_zero_sizes(device, key, empty):
+    check_zero_sizes(device, GatherFactory, key, {"batch": 1, empty: 0})
+
+
+def check_zero_sizes(device, factory, key, sizes):
+    sizes = {"outer": 3, "gather": 5, "inner": 4, "num_indices": 6} | sizes
+    params = np.ones([sizes[name] for name in ("batch", "outer", "gather", "inner")], key[0].dtype)
+    indices = np.zeros((sizes["batch"], sizes["num_indices"]), key[1].dtype)
+    out = launch(device, factory, key, params, indices, 0)
+    np.testing.assert_array_equal(out, reference(params, indices, 0))
+
+
+@some_key(GatherFactory, (DataType.kInt32, DataType.kInt64))
+def test_shards_add_up_to_the_whole(device, rng, key):
+    params = rng.integers(1, 100, (1, 3, 10, 7)).astype(key[0].dtype)
+    indices = draw_indices(rng, key[1], (1, 23), 0, 9)
+    whole = launch(device, GatherFactory, key, params, indices, 0)
+    pieces = [(0, 3), (3, 4), (7, 3)]
+    ranks = [
+        launch(device, GatherFactory, key, params[:, :, first : first + size], indices, first) for first, size in pieces
+    ]
+    np.testing.assert_array_equal(sum(ranks), whole)
+
+
+@some_key(BatchGatherFactory, BYTES_BY_INT16)
+@given(data=st.data())
+def test_any_sizes_in_batches(device, key, data):
+    check_any_sizes(device, BatchGatherFactory, key, data, data.draw(st.integers(0, 6)))
+
+
+@some_key(GatherFactory, BYTES_BY_INT16)
+@given(data=st.data())
+def test_any_sizes(device, key, data):
+    check_any_sizes(device, GatherFactory, key, data, 1)
+
+
+def check_any_sizes(device, factory, key, data, batch):
+    size = st.integers(0, 6)
+    outer, gather, inner, num_indices = (data.draw(size) for _ in range(4))
+    offset = data.draw(st.integers(-3, 3))
+    least = 0 if key[1].dtype.kind == "u" else -5
+    values = data.draw(st.lists(st.integers(least, 9), min_size=batch * num_indices, max_size=batch * num_indices))
+    indices = np.array(values, key[1].dtype).reshape(batch, num_indices)
+    params = np.arange(batch * outer * gather * inner).astype(np.uint8).astype(key[0].dtype)
+    params = params.reshape(batch, outer, gather, inner)
+    out = launch(device, factory, key, params, indices, offset)
+    np.testing.assert_array_equal(out, reference(params, indices, offset))
+
+
+class Refusals:
+    """Each is an error that names the argument, and leaves out as it was."""
+
+    def test_offset(self, refused):
+        refused(TypeError, "offset must be an integer", offset=0.5)
+        refused(ValueError, "offset is", offset=2**62 + 1)
+        refused(ValueError, "offset is", offset=2**63)
+        refused(ValueError, "offset is", offset=-(2**62) - 1)
+
+    def check_size(self, refused, size):
+        refused(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
+        refused(TypeError, f"{size} must be an integer, not 2.0", **{size: 2.0})
+        refused(TypeError, f"{size} must be an integer, not '3'", **{size: "3"})
+        refused(ValueError, f"{size} is {2**63}", **{size: 2**63})
+        refused(ValueError, "elements; at least", **{size: 2**62})
+
+    def test_too_few_elements(self, device, key, refused):
+        params_type, indices_type = key
+        refused(ValueError, "params has 23 elements; at least 24", params=device.filled(23, params_type))
+        few = device.buffer(np.zeros(4, indices_type.dtype))
+        refused(ValueError, "indices has 4 elements; at least 5", indices=few)
+        refused(ValueError, "out has 39 elements; at least 40", out=device.filled(39, params_type))
+
+    def test_wrong_dtypes(self, device, key, refused):
+        params_type, indices_type = key
+        for wrong in other_types(params_type):
+            refused(TypeError, f"params has dtype {wrong.dtype}", params=device.filled(24, wrong))
+            refused(TypeError, f"out has dtype {wrong.dtype}", out=device.filled(40, wrong))
+        for wrong in other_types(indices_type):
+            indices = device.buffer(np.zeros(5, wrong.dtype))
+            refused(TypeError, f"indices has dtype {wrong.dtype}", indices=indices)
+
+    def test_overlap(self, device, key, refused):
+        params_type, indices_type = key
+        memory = device.buffer(np.ones(64, params_type.dtype))
+        refused(ValueError, "out overlaps params", params=memory[:24], out=memory[23:63])
+        memory = device.buffer(np.zeros(64 * 16, np.uint8))
+        start = params_type.itemsize if params_type.itemsize < 5 * indices_type.itemsize else 0
+        refused(
+            ValueError,
+            "out (overlaps|is the memory of) indices",
+            indices=memory[: 5 * indices_type.itemsize].view(indices_type.dtype),
+            out=memory[start : start + 40 * params_type.itemsize].view(params_type.dtype),
+        )
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
+
+
+def arguments(device, key, **batches):
+    """What is accepted at a launch."""
+    params_type, indices_type = key
+    return {
+        "stream": device.stream,
+        **batches,
+        "outer_dim_size": 2,
+        "gather_dim_size": 3,
+        "inner_dim_size": 4,
+        "params": device.buffer(np.ones(24, params_type.dtype)),
+        "num_indices": 5,
+        "indices": device.buffer(np.zeros(5, indices_type.dtype)),
+        "out": device.filled(40, params_type),
+    }
+
+
+@some_key(GatherFactory, (DataType.kFloat, DataType.kInt64))
+class TestRefusals(Refusals):
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        return refuses.of(device.require(GatherFactory, *key), "out", lambda: arguments(device, key))
+
+    @pytest.mark.parametrize("size", ["outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"])
+    def test_sizes(self, refused, size):
+        self.check_size(refused, size)
+
+
+@some_key(BatchGatherFactory, (DataType.kFloat, DataType.kInt64))
+class TestRefusalsOfBatches(Refusals):
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        one = {"batch_dim_size": 1}
+        return refuses.of(device.require(BatchGatherFactory, *key), "out", lambda: arguments(device, key, **one))
+
+    @pytest.mark.parametrize(
+        "size", ["batch_dim_size", "outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"]
+    )
+    def test_sizes(self, refused, size):
+        self.check_size(refused, size)
+
+
+@needs(GatherFactory, DataType.kInt8, DataType.kInt32)
+def test_more_than_two_to_the_31_elements(device):
+    """Offsets past 2^31: on the side of params, then on that of out."""
+    inner, rows = sized(device, 1 << 20, 1 << 5), (1 << 11) + 3
+    large = device.empty(rows * inner, DataType.kInt8)
+    primitive = device.require(GatherFactory, "int8", "int32")
+
+    chosen = np.array([rows - 1, 1 << 11, 0, rows], np.int32)
+    marks = np.arange(1, inner + 1).astype(np.int8)
+    device.write(large[-inner:], marks)
+    device.write(large[inner << 11 :][:inner], marks[::-1])
+    device.write(large[:inner], marks)
+    out = device.empty(4 * inner, DataType.kInt8)
+    primitive.Launch(device.stream, 1, rows, inner, large, 4, device.buffer(chosen), out)
+    expected = np.stack([marks, marks[::-1], marks, np.zeros_like(marks)])
+    np.testing.assert_array_equal(device.array(out, (4, inner)), expected)
+
+    indices = np.arange(rows, dtype=np.int32) % 5
+    table = np.arange(5 * inner).astype(np.int8)
+    primitive.Launch(device.stream, 1, 5, inner, device.buffer(table), rows, device.buffer(indices), large)
+    table = table.reshape(5, inner)
+    for row in (0, 1, 2046, 2047, 2048, 2049, rows - 1):
+        np.testing.assert_array_equal(device.array(large[row * inner :][:inner]), table[row % 5])

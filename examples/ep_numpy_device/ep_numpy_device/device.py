@@ -1,0 +1,150 @@
+"""The manager of one device, the device, and its streams and events. Work is done when `Launch` returns."""
+
+import threading
+import time
+
+import numpy as np
+
+from ep import AllocationOptions, DeviceType, DeviceUnavailableError
+from ep.common.checks import as_integer, as_size
+from ep.include import Device, DeviceManager, Event, Stream, kMaxAlignmentRequirement
+
+kNumpy = DeviceType.Register("kNumpy", "numpy")
+
+
+class NumpyDeviceManager(DeviceManager):
+    """One device, number 0, which is always there."""
+
+    def __init__(self):
+        self._device, self._lock = None, threading.Lock()
+
+    def device_type(self):
+        return kNumpy
+
+    def GetDevice(self, device_index):
+        self.SetActiveDeviceByIndex(device_index)
+        with self._lock:
+            if self._device is None:
+                self._device = NumpyDevice(self)
+        return self._device
+
+    def GetDeviceCount(self):
+        return 1
+
+    def GetActiveDeviceIndex(self):
+        return 0
+
+    def SetActiveDeviceByIndex(self, device_index):
+        if as_integer(device_index, "device_index") != 0:
+            raise DeviceUnavailableError(f"device_index is {device_index}; there is one device, number 0")
+
+    def IsStreamWaitEventSupported(self):
+        return True
+
+
+class NumpyDevice(Device):
+    """The host. Its buffers are ndarrays."""
+
+    def __init__(self, device_manager):
+        self._device_manager = device_manager
+
+    def SetAsActiveDevice(self):
+        self._device_manager.SetActiveDeviceByIndex(0)
+
+    def Reset(self):
+        pass
+
+    def device_type(self):
+        return kNumpy
+
+    def device_index(self):
+        return 0
+
+    def device_manager(self):
+        return self._device_manager
+
+    def CreateStream(self):
+        return NumpyStream(self)
+
+    def DestroyStream(self, stream):
+        check_stream(stream)
+
+    def CreateEvent(self):
+        return NumpyEvent()
+
+    def DestroyEvent(self, event):
+        check_event(event)
+
+    def Alloc(self, options, size):
+        size = as_size(size, "size")
+        if options.HasNumaNodeAffinity():
+            raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; this device places no memory")
+        if options.pinned_device_type not in (None, kNumpy):
+            raise ValueError(f"pinned_device_type is {options.pinned_device_type}; this device pins for itself alone")
+        block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
+        start = -block.ctypes.data % kMaxAlignmentRequirement
+        return block[start : start + size]
+
+    def Free(self, options, buffer):
+        if not isinstance(buffer, np.ndarray):
+            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+
+    def AllocPinned(self, options, size):
+        return self.Alloc(options, size)
+
+    def FreePinned(self, options, buffer):
+        self.Free(options, buffer)
+
+
+class NumpyStream(Stream):
+    """Has nothing to wait for."""
+
+    def __init__(self, device):
+        self._device = device
+
+    def device_type(self):
+        return kNumpy
+
+    def device(self):
+        return self._device
+
+    def Sync(self):
+        pass
+
+    def RecordEvent(self, event):
+        check_event(event).recorded_at = time.perf_counter()
+
+    def WaitEvent(self, event):
+        check_event(event)
+
+    def AllocAsync(self, size):
+        return self._device.Alloc(AllocationOptions(), size)
+
+    def FreeAsync(self, buffer):
+        self._device.Free(AllocationOptions(), buffer)
+
+
+class NumpyEvent(Event):
+    """Is done as soon as it is recorded."""
+
+    recorded_at = None
+
+    def QueryDone(self):
+        return True
+
+    def Sync(self):
+        pass
+
+
+def check_stream(stream):
+    """Return `stream`; TypeError where it is no stream of this device."""
+    if not isinstance(stream, NumpyStream):
+        raise TypeError(f"stream must be a stream of the NumPy device, not {stream!r}")
+    return stream
+
+
+def check_event(event):
+    """Return `event`; TypeError where it is no event of this device."""
+    if not isinstance(event, NumpyEvent):
+        raise TypeError(f"event must be an event of the NumPy device, not {event!r}")
+    return event

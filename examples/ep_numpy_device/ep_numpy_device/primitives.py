@@ -1,0 +1,155 @@
+"""Fill, Gather, Expand and ElementwiseUnary in NumPy: each Launch checks all that it was given, then writes."""
+
+import numpy as np
+
+from ep import DataType, UnaryOp
+from ep.common.buffer_checks import check_dtype, check_overlap, check_size
+from ep.common.checks import as_size
+from ep.common.primitive.expand_shape import as_expand_shape
+from ep.common.primitive.gather_view import as_gather_sizes
+from ep.common.primitive.strides import expanded_strides
+from ep.common.scalar import convert_scalar
+from ep.include.primitive import (
+    ElementwiseUnary,
+    ElementwiseUnaryFactory,
+    Expand,
+    ExpandFactory,
+    Fill,
+    FillFactory,
+    Gather,
+    GatherFactory,
+    Key,
+    register_primitive_factory,
+)
+from ep_numpy_device.device import check_stream, kNumpy
+
+FLOATS = (DataType.kFloat, DataType.kDouble)
+INDICES = (DataType.kInt32, DataType.kInt64)
+
+
+def elements(buffer, argument, data_type, count, *, written=False):
+    """Return the first `count` elements of a buffer, once it is known to be one that this launch can use."""
+    if not isinstance(buffer, np.ndarray):
+        raise TypeError(f"{argument} must be a numpy.ndarray, not {buffer!r}")
+    check_dtype(argument, buffer.dtype, data_type)
+    if not buffer.flags.c_contiguous:
+        raise ValueError(f"{argument} is not C-contiguous")
+    if written and not buffer.flags.writeable:
+        raise ValueError(f"{argument} is read-only")
+    check_size(argument, buffer.size, count)
+    return buffer.reshape(-1)[:count]
+
+
+def check_apart(dst, dst_argument, src, src_argument, *, in_place=False):
+    """Raise ValueError where two operands share memory; `in_place` allows the very same memory."""
+    places = (dst.ctypes.data, dst.nbytes, dst_argument, src.ctypes.data, src.nbytes, src_argument)
+    check_overlap(*places, in_place=in_place)
+
+
+class NumpyFill(Fill):
+    def Launch(self, stream, dst, value, count):
+        (data_type,) = self.request.dtypes
+        check_stream(stream)
+        number = convert_scalar(value, data_type, "value")
+        dst = elements(dst, "dst", data_type, as_size(count, "count"), written=True)
+        dst[...] = number
+
+
+@register_primitive_factory(kNumpy, FillFactory)
+class NumpyFillFactory(FillFactory):
+    keys = frozenset(Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES, DataType.kBool))
+
+    def Make(self, request):
+        return NumpyFill(request)
+
+
+class NumpyGather(Gather):
+    def Launch(
+        self, stream, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset=0
+    ):
+        params_type, indices_type = self.request.dtypes
+        check_stream(stream)
+        sizes = as_gather_sizes(1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset)
+        _, outer, gather, inner, count, offset = sizes
+        params = elements(params, "params", params_type, outer * gather * inner)
+        indices = elements(indices, "indices", indices_type, count)
+        out = elements(out, "out", params_type, outer * count * inner, written=True)
+        check_apart(out, "out", params, "params")
+        check_apart(out, "out", indices, "indices")
+
+        inside = (indices >= offset) & (indices < offset + gather)
+        rows = [int(index) - offset for index in indices[inside]]  # Python's integers: nothing wraps around
+        out = out.reshape(outer, count, inner)
+        out[...] = 0
+        out[:, inside] = params.reshape(outer, gather, inner)[:, rows]
+
+
+@register_primitive_factory(kNumpy, GatherFactory)
+class NumpyGatherFactory(GatherFactory):
+    keys = frozenset(Key(None, (params, indices)) for params in FLOATS for indices in INDICES)
+
+    def Make(self, request):
+        return NumpyGather(request)
+
+
+class NumpyExpand(Expand):
+    def Launch(self, stream, src_dims, src, dst_dims, dst, src_strides=None, dst_strides=None):
+        (data_type,) = self.request.dtypes
+        check_stream(stream)
+        shape = as_expand_shape(src_dims, dst_dims, src_strides, dst_strides, self.request.max_num_dims)
+        src_count, dst_count = shape.counts()
+        src = elements(src, "src", data_type, src_count)
+        dst = elements(dst, "dst", data_type, dst_count, written=True)
+        if dst_count == 0:
+            return
+        src_steps = expanded_strides(shape.src_dims, shape.src_strides, len(shape.dst_dims))
+        walked = [(a, b) for size, a, b in zip(shape.dst_dims, src_steps, shape.dst_strides, strict=True) if size > 1]
+        check_apart(dst, "dst", src, "src", in_place=all(a == b for a, b in walked))
+
+        strided(dst, shape.dst_dims, shape.dst_strides)[...] = strided(src, shape.dst_dims, src_steps)
+
+
+def strided(array, dims, strides):
+    """View a flat array with dims, and strides in elements."""
+    return np.lib.stride_tricks.as_strided(array, dims, [stride * array.itemsize for stride in strides])
+
+
+@register_primitive_factory(kNumpy, ExpandFactory)
+class NumpyExpandFactory(ExpandFactory):
+    keys = frozenset(Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES))
+
+    def Make(self, request):
+        return NumpyExpand(request)
+
+
+FUNCTIONS = {
+    UnaryOp.kRelu: lambda x: np.where(x <= 0, x.dtype.type(0), x),  # NaN stays NaN
+    UnaryOp.kNegative: np.negative,
+    UnaryOp.kSqrt: np.sqrt,
+    UnaryOp.kIsFinite: np.isfinite,
+}
+
+
+class NumpyUnary(ElementwiseUnary):
+    def Launch(self, stream, src, dst, count):
+        src_type, dst_type = self.request.dtypes
+        check_stream(stream)
+        count = as_size(count, "count")
+        src = elements(src, "src", src_type, count)
+        dst = elements(dst, "dst", dst_type, count, written=True)
+        check_apart(dst, "dst", src, "src", in_place=src_type.itemsize == dst_type.itemsize)
+
+        with np.errstate(all="ignore"):
+            dst[...] = FUNCTIONS[self.request.op](src)
+
+
+@register_primitive_factory(kNumpy, ElementwiseUnaryFactory)
+class NumpyUnaryFactory(ElementwiseUnaryFactory):
+    keys = frozenset(
+        Key(op, (data_type, DataType.kBool if op is UnaryOp.kIsFinite else data_type))
+        for op in FUNCTIONS
+        for data_type in FLOATS
+    )
+
+    def Make(self, request):
+        return NumpyUnary(request)

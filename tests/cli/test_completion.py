@@ -1,0 +1,52 @@
+"""Completion in a shell, as argcomplete asks for it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.subprocesses import run
+
+
+def complete(line):
+    """What the shell is offered at the end of `line`."""
+    code = (
+        "import os, sys\nos.dup2(1, 8)\nos.dup2(os.open(os.devnull, os.O_WRONLY), 9)\n"
+        "from ep.cli.main import main\nmain([])"
+    )
+    variables = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+    variables |= {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **variables}, capture_output=True, text=True, check=False
+    )
+    return done.stdout.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("ep d", ["demo", "devices", "doctor"]),
+        ("ep show gath", ["Gather"]),
+        ("ep list --op fast", ["FastGelu", "FastGeluBackwardWithDyX"]),
+        ("ep list --op kFastGeluB", ["FastGeluBackwardWithDyX"]),
+        ("ep run un", ["unary"]),
+        ("ep run unary --op hard_s", ["HardSwish", "HardSigmoid", "HardShrink"]),
+        ("ep run gather --pa", ["--params"]),
+        ("ep bench --size ", ["small", "medium", "large"]),
+        ("ep list --dtype bfl", ["bfloat16", "BFloat16"]),
+        ("ep demo --device cu", ["cuda"]),
+        ("ep cache warm --primitive expa", ["Expand"]),
+    ],
+)
+def test_completion(line, offered):
+    assert sorted(complete(line)) == sorted(offered)
+
+
+def test_argcomplete_is_not_imported_otherwise():
+    run("import sys\nfrom ep.cli.main import main\nmain(['list'])\nassert 'argcomplete' not in sys.modules")
+
+
+def test_without_argcomplete_the_command_runs():
+    code = "import sys\nsys.modules['argcomplete'] = None\nfrom ep.cli.main import main\nmain(['--version'])"
+    assert run(code, _ARGCOMPLETE="1").startswith("ep ")

@@ -1,0 +1,180 @@
+"""On a terminal: nothing is left out at any width, and no line is broken inside a word."""
+
+import fcntl
+import itertools
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+
+import pytest
+
+from ep.cli.main import COMMANDS
+from ep.cli.text import definitions, reflow, times
+
+WIDTHS = (40, 60, 80, 120)
+LONGEST_NAME = 32  # a longer one may be broken
+
+# runs a command, and writes down the cells of each table that it prints
+DRIVER = """
+import contextlib, json, os, sys
+from ep.cli import bench, demo, doctor, output
+from ep.bench.cases import bench_cases
+bench._SECONDS = demo._SECONDS = 0.0
+demo.demo_cases = lambda: bench_cases(2**12)[::5]
+doctor.bench_cases = lambda count: bench_cases(count)[:1]
+tables, table = [], output.table
+def noting(columns, rows, title="", right=()):
+    rows = [list(row) for row in rows]
+    tables.append([title, columns, rows])
+    table(columns, rows, title, right)
+output.table = noting
+output.status = lambda what: contextlib.nullcontext()
+from ep.cli.main import main
+code = main(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    json.dump(tables, file)
+sys.exit(code)
+"""
+
+
+def on_terminal(columns, *command, **environment):
+    """What a process prints to a terminal with so many columns, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "LINES")}
+    process = subprocess.Popen(
+        command, env={**variables, "TERM": "xterm", **environment}, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    printed = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            printed += chunk
+    except OSError:  # how Linux reports that the other end was closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, printed.decode()
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.decode()).replace("\r", "")
+
+
+TABLES = [
+    ["list"],
+    ["list", "--op", "relu", "--op", "reciprocal_no_nan_backward_with_dy_x"],
+    ["show", "Gather"],
+    ["show", "ElementwiseUnary"],
+    ["show", "BroadcastElementwiseBinary"],
+    ["devices"],
+    ["bench", "--size", "small", "--primitive", "BatchGather", "--primitive", "Expand"],
+    ["demo"],
+    ["doctor"],
+]
+
+
+@pytest.mark.parametrize("command", TABLES, ids=" ".join)
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_every_cell_is_there(tmp_path, columns, command):
+    printed = on_terminal(columns, sys.executable, "-W", "error", "-c", DRIVER, str(tmp_path / "cells"), *command)
+    lines = printed.splitlines()
+    assert too_long(lines, columns) == []
+    words = set(printed.split())
+    tables = json.loads((tmp_path / "cells").read_text())
+    assert tables
+    for title, headings, rows in tables:
+        wanted = [word for cell in (title, *headings, *itertools.chain(*rows)) for word in cell.split()]
+        missing = {word for word in wanted if len(word) <= LONGEST_NAME} - words
+        assert not missing
+        for word in wanted:  # in a column of its own, the last, or on lines of its own
+            if len(word) > LONGEST_NAME:
+                assert word in pieces(lines, headings)
+
+
+def too_long(lines, columns):
+    """The lines that the terminal would break, but for those of one word, such as a name that is longer than these."""
+    return [line for line in lines if len(line.rstrip()) > columns and len(line.split()) > 1]
+
+
+def pieces(lines, headings):
+    """The text of the last column, or of all, without what separates lines."""
+    starts = [line.index(headings[-1]) for line in lines if line.split() == " ".join(headings).split()]
+    last = "".join(line[starts[0] :].strip() for line in lines) if starts else ""
+    margin = max(map(len, headings)) + 2
+    return "|".join([last, "".join(line[margin:].strip() for line in lines), "".join(map(str.strip, lines))])
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_help_is_broken_between_words(columns):
+    """The words are those of the help on a terminal that is wide enough for all of its lines."""
+    code = (
+        "from ep.cli.main import COMMANDS, main\n"
+        "for name in ['', *COMMANDS]: main(['help', *name.split()])\n"
+        "for name in ('gather', 'expand', 'unary', 'binary'): main(['run', name, '--help'])\n"
+        "main(['cache', 'warm', '--help'])\nmain(['show', 'gather'])\nmain(['show', 'conv'] and ['show', 'softmax'])"
+    )
+    printed = on_terminal(columns, sys.executable, "-c", code)
+    assert too_long(printed.splitlines(), columns) == []
+    assert all(f"usage: ep {name}" in printed for name in COMMANDS)
+    assert set(on_terminal(400, sys.executable, "-c", code).split()) - set(printed.split()) == set()
+
+
+def test_reflow():
+    prose, items = "Prose that is long\nand goes on here.", "x: an item, which\n    goes on.\ny: another."
+    text = f"{prose}\n\n{items}\n\n  ep example one\n  ep 2"
+    assert reflow(text, 100) == text
+    assert reflow(text, 16).splitlines() == [
+        *("Prose that is", "long and goes on", "here.", ""),
+        *("x: an item,", "    which goes", "    on.", "y: another.", ""),
+        *("  ep example one", "  ep 2"),
+    ]
+
+
+def test_definitions():
+    pairs = {"a": "one two three", "longer": "four", "e": ""}
+    assert definitions(pairs) == "a       one two three\nlonger  four\ne"
+    assert definitions(pairs, 14) == "a      one two\n       three\nlonger\n       four\ne"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        ((0.0,), ["0.00 us"]),
+        ((4.123e-7,), ["0.41 us"]),
+        ((1.234e-5,), ["12.3 us"]),
+        ((9.996e-6,), ["10.0 us"]),
+        ((9.996e-4,), ["1,000 us"]),
+        ((0.00123456,), ["1.23 ms"]),
+        ((2.5,), ["2.50 s"]),
+        ((123.4,), ["123 s"]),
+        ((6.45e-4, 6.73e-3), ["645 us", "6,730 us"]),
+    ],
+)
+def test_times(seconds, words):
+    assert times(*seconds) == words
+
+
+COLD = """
+import numpy as np
+import ep.ops
+ep.ops.relu(np.ones(3, np.float32))
+ep.ops.abs(np.ones(3, np.float32))
+"""
+SENTENCE = "ep: compiling kernels, which takes a second or more; later processes load them\n"
+
+
+def test_the_first_compilation_is_announced_once(tmp_path):
+    def first(code):
+        return on_terminal(80, sys.executable, "-c", code, EP_CACHE_DIR=str(tmp_path))
+
+    assert first("import logging; logging.getLogger('ep').setLevel(logging.ERROR)" + COLD.replace("abs", "relu")) == ""
+    assert first(COLD) == SENTENCE  # abs is new
+    assert first(COLD) == ""
+
+
+def test_what_is_no_terminal_gets_no_announcement(tmp_path):
+    environment = {**os.environ, "EP_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", COLD], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

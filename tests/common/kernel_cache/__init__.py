@@ -1,0 +1,1 @@
+"""The parts of the disk cache that need no compiler."""

@@ -1,0 +1,89 @@
+"""The class that devices use: what it keeps, says and survives."""
+
+import logging
+import os
+
+import pytest
+
+from ep.common.kernel_cache import KernelCache, ownership, usage
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "cache"))
+    return KernelCache("some", ("numpy",), "ep.common.checks")
+
+
+def name(number, kernel="add.kFloat-sm_90"):
+    return f"{kernel}-{number:016x}.kernel"
+
+
+def test_what_is_written_is_read(cache):
+    assert cache.read(name(1)) is None
+    cache.write(name(1), b"code")
+    assert cache.read(name(1)) == b"code"
+    assert usage(cache.folder())[0] == 1
+    assert cache.read(None) is None
+    cache.write(None, b"code")
+    assert usage(cache.folder())[0] == 1
+
+
+def test_a_file_of_another_folder_is_not_read(cache, tmp_path, monkeypatch):
+    cache.write(name(1), b"code")
+    other = KernelCache("some", ("numpy", "pytest"), "ep.common.checks")
+    other.write(name(2), b"other")
+    os.replace(other.folder() / name(2), cache.folder() / name(2))
+    assert cache.read(name(2)) is None
+
+
+def test_the_last_few_of_a_kernel_are_kept(cache):
+    cache.write(name(99, "add.kFloat-sm_80"), b"")
+    cache.write(name(99, "add.kFloat.kInt8-sm_90"), b"")
+    for number in range(6):
+        cache.write(name(number), bytes(number))
+        os.utime(cache.folder() / name(number), ns=(0, 10**18 + number))
+    left = sorted(os.listdir(cache.folder()))
+    assert left == sorted(
+        [name(99, "add.kFloat-sm_80"), name(99, "add.kFloat.kInt8-sm_90"), *(name(number) for number in range(2, 6))]
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_said_once(cache, tmp_path, caplog):
+    (tmp_path / "cache").write_text("")
+    for _ in range(3):
+        assert cache.read(name(1)) is None
+        cache.write(name(1), b"code")
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("ep", logging.WARNING)
+    assert record.getMessage().startswith("compiled kernels cannot be kept for the next process: ")
+    assert "Not a directory" in cache.why_unwritable()
+    assert "Not a directory" in cache.why_unreadable()
+    assert cache.folders() == []
+    assert usage(cache.folder()) == (0, 0)
+
+
+def test_a_cache_that_works_has_nothing_to_say(cache):
+    for _ in range(2):
+        assert cache.why_untrusted() is None
+        assert cache.why_unreadable() is None
+        assert cache.why_unwritable() is None
+    assert os.listdir(cache.folder()) == []
+    cache.write(name(1), b"code")
+    assert cache.why_untrusted() is None
+    assert cache.folders() == [cache.folder()]
+    assert cache.clear() > 0
+    assert cache.folders() == []
+
+
+@pytest.mark.skipif(not ownership.CHECKED, reason="Windows has no modes of this kind")
+def test_what_others_may_write_is_named(cache, tmp_path, caplog):
+    cache.write(name(1), b"code")
+    os.chmod(cache.folder() / name(1), 0o666)
+    assert str(cache.folder() / name(1)) in cache.why_untrusted()
+    os.chmod(tmp_path, 0o777)
+    assert cache.why_untrusted().startswith(f"{tmp_path}, above ")
+    assert cache.why_unwritable() == cache.why_untrusted()
+    assert cache.read(name(1)) is None
+    assert cache.read(name(1)) is None
+    (record,) = caplog.records
+    assert cache.why_untrusted() in record.getMessage()

@@ -1,0 +1,56 @@
+"""Which products and sums are fused is decided in the scalar function, and no instruction leaves it to LLVM."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from ep.cpu.kernels.contraction import has_fused_multiply_add
+from ep.cpu.kernels.jit import OUTER
+from tests.subprocesses import run
+
+CODE = """
+import json
+from ep import BinaryOp
+from ep.cpu.kernels import compiler
+from ep.cpu.kernels.functors import op_kernel
+from ep.include import DataType as T
+
+op_kernel(BinaryOp.kGeluBackwardWithDyX, T.kDouble, T.kDouble)
+print(json.dumps(compiler._keep[-1].get_llvm_str()))
+"""
+
+
+def test_no_kernel_leaves_contraction_to_llvm(tmp_path):
+    code = json.loads(run(CODE, EP_CACHE_DIR=str(tmp_path)))
+    flags = "contract|fast|reassoc|afn|arcp"
+    assert re.search(r"\bf(add|mul) ", code)
+    assert not re.search(rf"\bf(add|sub|mul|div) ({flags})|call ({flags})", code)
+
+
+@pytest.mark.skipif(not has_fused_multiply_add(), reason="the processor has no fused multiply-add")
+@pytest.mark.parametrize(
+    ("function", "fused"),
+    [
+        (lambda a, b, c: a * b + c, 1),
+        (lambda a, b, c: c + a * b, 1),
+        (lambda a, b, c: a * b - c, 1),
+        (lambda a, b, c: c - a * b, 1),
+        (lambda a, b, c: a * b + b * c, 1),
+        (lambda a, b, c: (a * b + c) * b + a, 2),
+        (lambda a, b, c: -(a * b), 0),
+        (lambda a, b, c: (a + b) * c, 0),
+    ],
+)
+def test_what_is_fused(rng, function, fused):
+    """As Python evaluates it, but for the rounding of the products that are fused."""
+    from numba import float64, njit
+
+    options = {name: value for name, value in OUTER.items() if name != "cache"}
+    compiled = njit(float64(float64, float64, float64), **options)(function)
+    code = compiled.inspect_llvm(compiled.signatures[0])
+    body = code[code.index("define") :]
+    assert len(re.findall(r"call double @llvm\.fma", body.split("\n}\n")[0])) == fused
+    for a, b, c in rng.standard_normal((50, 3)):
+        assert np.isclose(compiled(a, b, c), function(a, b, c), rtol=1e-13, atol=1e-15)

@@ -1,0 +1,119 @@
+"""Which kernels an edit compiles again: those that the edited source reaches, and no others. Compiles nothing."""
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ep
+from tests.subprocesses import run
+
+KEYS = """
+from ep.cpu.kernel_cache import CACHE
+from ep.cpu.kernels import compiler
+files = {}
+def address(name, function, signature, compiled):
+    files[name] = CACHE.file_name(name, "x", function)
+    return 1
+compiler._address = address
+from ep.include.data_type import DataType
+from ep.include.primitive import BinaryOp, UnaryOp
+from ep.cpu.engine.move import gather_rows, gather_walk, row_writers
+from ep.cpu.kernels.functors import op_kernel
+float32, int8 = DataType.kFloat, DataType.kInt8
+for op in (UnaryOp.kRelu, UnaryOp.kExp, UnaryOp.kTanh):
+    op_kernel(op, float32, float32)
+op_kernel(BinaryOp.kAdd, int8, int8)
+gather_rows.mover(DataType.kInt32, 5)
+print({name.removeprefix("elementwise_unary.").split(".k")[0]: file for name, file in files.items()})
+"""
+RELU, EXP, TANH, ADD, GATHER = "kRelu", "kExp", "kTanh", "broadcast_elementwise_binary", "gather"
+ALL = {RELU, EXP, TANH, ADD, GATHER}
+OPS = ALL - {GATHER}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder with a copy of the package, compiled files included: what is as old is taken to be the same."""
+    folder = tmp_path_factory.mktemp("sources")
+    shutil.copytree(Path(ep.__file__).parent, folder / "ep")
+    return folder
+
+
+def keys(sources):
+    return ast.literal_eval(run(KEYS, str(sources)))
+
+
+@pytest.fixture(scope="module")
+def before(sources):
+    found = keys(sources)
+    assert found.keys() == ALL
+    assert None not in found.values()
+    assert keys(sources) == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "changed"),
+    [
+        # a functor, which a table has for the op
+        ("common/functor/unary/piecewise.py", "def relu(", "# a word\ndef relu(", {RELU}),
+        ("common/functor/binary/arithmetic.py", "def add(", "# a word\ndef add(", {ADD}),
+        # an elementary function that a library has, and a helper of it
+        ("cpu/kernels/vector_math/bits.py", '"""', '"""A word. ', OPS),
+        # what every kernel is compiled by
+        ("cpu/kernels/lowering.py", "_INTERLEAVED: Final = 4", "_INTERLEAVED: Final = 2", ALL),
+        # an enum
+        ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
+        ("include/data_type.py", '"""', '"""A word. ', ALL),
+        # a package on the way
+        ("common/functor/__init__.py", '"""', '"""A word. ', OPS),
+        # what runs kernels, and what is beside them
+        ("cpu/stream.py", '"""', '"""A word. ', set()),
+        ("cpu/primitive/elementwise_unary.py", '"""', '"""A word. ', set()),
+        ("ops/shapes.py", '"""', '"""A word. ', set()),
+        ("version.py", '"""', '"""A word. ', set()),
+        ("cpu/engine/move/gather_rows.py", '"""', '"""A word. ', {GATHER}),
+    ],
+)
+def test_an_edit_changes_the_keys_of_what_it_reaches(sources, before, path, old, new, changed):
+    edited = sources / "ep" / path
+    text = edited.read_text()
+    assert old in text
+    edited.write_text(text.replace(old, new, 1))
+    try:
+        after = keys(sources)
+    finally:
+        edited.write_text(text)
+    assert {name for name in ALL if after[name] != before[name]} == changed
+
+
+def test_another_functor_for_the_op_changes_the_key(sources, before):
+    """Declared from a module that nothing imports for the op's kernels: by a file that neither functor lies in."""
+    beside = sources / "ep" / "common" / "functor" / "unary" / "__init__.py"
+    text = beside.read_text()
+    more = """
+from ep.common.functor.table import _TABLE, Kind
+from ep.include.primitive.unary_op import UnaryOp
+_TABLE[UnaryOp.kRelu, Kind.FLOAT] = _TABLE[UnaryOp.kSquare, Kind.FLOAT]
+"""
+    beside.write_text(text + more)
+    try:
+        assert keys(sources)[RELU] != before[RELU]
+    finally:
+        beside.write_text(text)
+
+
+def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
+    """Their sources are not the package's, so that nobody knows of edits."""
+    code = """
+from ep.cpu.kernel_cache import CACHE
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import store_word
+def task(address, begin, end):
+    store_word(address, 0, begin)
+print(CACHE.file_name("mine", "x", store_word.py_func if hasattr(store_word, "py_func") else store_word) is not None)
+print(CACHE.file_name("mine", "x", task), CACHE.file_name("mine", "x", jit(task)))
+"""
+    assert run(code).split() == ["True", "None", "None"]

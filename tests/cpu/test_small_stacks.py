@@ -1,0 +1,133 @@
+"""Launches from threads with the least stack that Python allows: 32 KiB."""
+
+import pytest
+
+from tests.subprocesses import run
+
+PRELUDE = """
+import sys, threading
+import numpy as np
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.include.primitive import *
+
+K = DeviceType.kCPU
+device = DeviceManagerRegistry.GetDevice(K)
+stream = device.CreateStream()
+
+def unary(op, data_type, size):
+    primitive = RequirePrimitive(ElementwiseUnaryFactory, K, op, data_type, data_type)
+    x = np.linspace(-9, 9, size).astype(data_type)
+    x[::97] = 1e30  # beyond the limits of the vectorised functions
+    y = np.empty_like(x)
+    primitive.Launch(stream, x, y, size)
+    if op is UnaryOp.kRelu:
+        assert (y == np.maximum(x, 0)).all()
+    elif op is UnaryOp.kSin:
+        assert np.allclose(y, np.sin(x), rtol=1e-5, atol=1e-6), np.abs(y - np.sin(x)).max()
+def short_rows(data_type, rows):
+    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, K, BinaryOp.kAdd, data_type, data_type, 3)
+    for dims0, dims1 in (((rows, 3), (rows, 1)), ((rows, 1), (1, 3)), ((rows, 2), (1,)), ((rows, 1, 3), (rows, 2, 1))):
+        x, y = (np.arange(np.prod(dims)).reshape(dims).astype(data_type) for dims in (dims0, dims1))
+        expected = x + y
+        out = np.empty_like(expected)
+        primitive.Launch(stream, dims0, x, dims1, y, out)
+        assert (out == expected).all()
+def gather(width):
+    primitive = RequirePrimitive(GatherFactory, K, "float32", "int64")
+    x, rows = np.arange(50.0 * width, dtype=np.float32).reshape(50, width), np.arange(4000) * 7 % 50
+    out = np.empty((4000, width), np.float32)
+    primitive.Launch(stream, 1, 50, width, x, 4000, rows, out)
+    assert (out == x[rows]).all()
+def expand(rows):
+    primitive = RequirePrimitive(ExpandFactory, K, "float32", 3)
+    for src, dst in (((rows, 1), (rows, 3)), ((1, 3), (rows, 3)), ((1, 40), (rows, 40)), ((rows, 1, 5), (rows, 7, 5))):
+        x, out = np.arange(np.prod(src), dtype=np.float32).reshape(src), np.empty(dst, np.float32)
+        primitive.Launch(stream, src, x, dst, out)
+        assert (out == np.broadcast_to(x, dst)).all()
+def power(data_type):
+    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, K, BinaryOp.kPow, data_type, data_type, 2)
+    x, y, out = np.full((900, 3), 2, data_type), np.full(900, 3, data_type), np.empty((900, 3), data_type)
+    primitive.Launch(stream, (900, 3), x, (900, 1), y, out)
+    assert (out == 8).all()
+def work():
+    size = 40_000
+    for data_type in ("float32", "float64"):
+        for op in (UnaryOp.kRelu, UnaryOp.kSin, UnaryOp.kGelu, UnaryOp.kLgamma):
+            unary(op, data_type, size)
+        power(data_type)
+    for data_type in ("int8", "float32", "float64", "complex128"):
+        short_rows(data_type, size // 3)
+    [gather(width) for width in (1, 3, 16, 100)]
+    expand(size // 3)
+def in_a_small_thread(target):
+    errors = []
+    def guarded():
+        try:
+            target()
+        except BaseException as error:
+            errors.append(error)
+    threading.stack_size(32768)
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    thread.join()
+    assert not errors, errors
+"""
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_all_primitives(num_threads):
+    """The first launches, which import, compile or load, and those after."""
+    run(PRELUDE + "in_a_small_thread(work)\nin_a_small_thread(work)\nwork()", EP_CPU_NUM_THREADS=str(num_threads))
+
+
+def test_launches_past_the_caches():
+    """With the tiles that are streamed, on top of all others."""
+    run(PRELUDE + "device.set_streamed_from(1 << 12)\nin_a_small_thread(work)\nin_a_small_thread(work)")
+
+
+def test_a_kernel_that_is_compiled(tmp_path):
+    """Nothing is in the disk cache."""
+    run(
+        PRELUDE + "in_a_small_thread(lambda: (unary(UnaryOp.kRelu, 'float32', 999), expand(99)))",
+        EP_CACHE_DIR=str(tmp_path),
+    )
+
+
+def test_as_many_operands_as_there_can_be():
+    """Sixteen that are read, all by tiles, and one that is written, past the caches as well."""
+    run(
+        PRELUDE
+        + """
+from ep.cpu.kernels.functors import attribute_reader, loader, storer
+from ep.cpu.engine.map.rows import RowFunctions
+from ep.cpu.kernels.jit import jit
+from ep.include import DataType
+from tests.cpu.mapped import Mapped
+T = DataType.kComplex128
+def functions():
+    apply = jit(lambda a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p: a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p)
+    return RowFunctions((loader(T),) * 16, apply, storer(T), attribute_reader(0, None))
+sum_of_all = Mapped("sum_of_16", functions, (T,) * 16, T)
+def add():
+    src, dst = np.arange(300, dtype=np.complex128), np.zeros((300, 70), np.complex128)
+    sum_of_all.Launch(stream, ((300, 1),) * 16, (src,) * 16, dst)
+    assert (dst == 16 * src[:, None]).all()
+in_a_small_thread(add)
+device.set_streamed_from(1 << 12)
+in_a_small_thread(add)
+""",
+        EP_CPU_NUM_THREADS="1",
+    )
+
+
+def test_workers_have_a_stack_of_their_own():
+    run(
+        PRELUDE
+        + """
+threading.stack_size(32768)
+device.SetNumThreads(4)
+work()
+assert threading.stack_size() == 32768
+""",
+        EP_CPU_NUM_THREADS="2",
+    )

@@ -1,0 +1,183 @@
+"""Cached kernels that were damaged, swapped, or written by somebody else: processes of their own run none of them."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from ep.cpu.kernel_cache import CACHE
+from ep.testing.fixtures import BASE_SEED
+from tests.subprocesses import SOURCES, run
+
+LAUNCHES = """
+import logging, sys
+logging.basicConfig(stream=sys.stdout, format='%(message)s')
+import numpy as np
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.include.primitive import ElementwiseUnaryFactory, GatherFactory
+stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+for op, dtype, expected in ((UnaryOp.kRelu, "float32", [0, 3, 0]), (UnaryOp.kAbs, "int8", [2, 3, 5])):
+    unary = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, dtype, dtype)
+    out = np.ones(3, dtype)
+    unary.Launch(stream, np.array([-2, 3, -5], dtype), out, 3)
+    assert out.tolist() == expected, out
+for index_type in ("int32", "int64"):
+    gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, "float32", index_type)
+    out = np.zeros(3, np.float32)
+    gather.Launch(stream, 1, 5, 1, np.arange(5, dtype=np.float32), 3, np.array([4, 0, 3], index_type), out)
+    assert out.tolist() == [4, 0, 3], out
+from ep.cpu.kernels.compiler import statistics
+print(statistics.compiled, statistics.loaded)
+"""
+NUM_KERNELS = 9
+
+DOCTOR = """
+from ep.cli.doctor import _cache
+for finding in _cache():
+    print(*finding)
+"""
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache with the kernels of LAUNCHES."""
+    folder = tmp_path_factory.mktemp("filled")
+    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == [str(NUM_KERNELS), "0"]
+    return folder
+
+
+@pytest.fixture
+def copy(filled, tmp_path):
+    """A copy of that cache, and its files."""
+    shutil.copytree(filled, tmp_path / "cache")
+    return tmp_path / "cache", sorted((tmp_path / "cache").glob("*/*.kernel"))
+
+
+def _damaged(contents, kind, generator):
+    damaged = bytearray(contents)
+    position = generator.randrange(len(damaged))
+    if kind == "bit":
+        damaged[position] ^= 1 << generator.randrange(8)
+    elif kind == "byte":
+        damaged[position] ^= generator.randrange(1, 256)
+    elif kind == "bytes":
+        damaged[position : position + 64] = bytes(255 - byte for byte in damaged[position : position + 64])
+    elif kind == "cut":
+        del damaged[position:]
+    else:
+        damaged.clear()
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("kind", ["bit", "bytes", "cut"])
+def test_damaged_kernels_are_compiled_again(copy, kind):
+    folder, files = copy
+    generator = random.Random(f"{BASE_SEED} {kind}")
+    for file in files:
+        file.write_bytes(_damaged(file.read_bytes(), kind, generator))
+    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+    assert len(lines) == 2, BASE_SEED
+    assert lines[0].endswith("is damaged: the kernel is compiled again")
+    assert lines[1].split() == [str(NUM_KERNELS), "0"]
+    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == ["0", str(NUM_KERNELS)]
+
+
+def test_kernels_in_each_others_place_are_compiled_again(copy):
+    folder, files = copy
+    contents = [file.read_bytes() for file in files]
+    for file, other in zip(files, contents[1:] + contents[:1], strict=True):
+        file.write_bytes(other)
+    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()[-1].split() == [str(NUM_KERNELS), "0"]
+
+
+def test_hundreds_of_damaged_files_are_taken_to_be_absent(copy, monkeypatch):
+    folder, files = copy
+    monkeypatch.setenv("EP_CACHE_DIR", str(folder))
+    generator = random.Random(BASE_SEED)
+    for file in files:
+        contents = file.read_bytes()
+        assert CACHE.read(file.name) is not None
+        for trial in range(60):
+            kind = ("bit", "byte", "bytes", "cut", "empty")[trial % 5]
+            file.write_bytes(_damaged(contents, kind, generator))
+            assert CACHE.read(file.name) is None, (BASE_SEED, file, trial)
+        for other in files:
+            file.write_bytes(other.read_bytes() if other != file else b"")
+            assert CACHE.read(file.name) is None
+        file.write_bytes(contents)
+
+
+needs_root = pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="only root gives files away")
+
+
+@needs_root
+def test_a_file_that_another_user_planted_is_not_run(copy):
+    folder, files = copy
+    for file in files:
+        os.chown(file, 12345, 12345)
+    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("a compiled kernel on disk is not trusted: ")
+    assert "belongs to user 12345, not to root; remove it" in lines[0]
+    assert lines[1].split() == [str(NUM_KERNELS), "0"]
+    # they were replaced
+    assert run(LAUNCHES, EP_CACHE_DIR=str(folder)).split() == ["0", str(NUM_KERNELS)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
+def test_nothing_is_read_or_written_below_a_folder_that_others_may_write(copy):
+    folder, files = copy
+    os.chmod(folder.parent, 0o777)
+    files[0].unlink()
+    lines = run(LAUNCHES, EP_CACHE_DIR=str(folder)).splitlines()
+    assert len(lines) == 2
+    assert f"run 'chmod go-w {folder.parent}'" in lines[0]
+    assert lines[1].split() == [str(NUM_KERNELS), "0"]
+    assert not files[0].exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of this kind")
+def test_what_a_launch_makes_is_private_under_any_umask(tmp_path):
+    run("import os; os.umask(0)\n" + LAUNCHES, EP_CACHE_DIR=str(tmp_path / "cache"))
+    modes = {path.stat().st_mode & 0o7777 for path in (tmp_path / "cache").rglob("*.kernel")}
+    assert modes == {0o600}
+    folders = [tmp_path / "cache", *(path for path in (tmp_path / "cache").rglob("*") if path.is_dir())]
+    assert {path.stat().st_mode & 0o7777 for path in folders} == {0o700}
+
+
+def _as_another_user(command, folder):
+    environment = {**os.environ, "EP_CACHE_DIR": folder, "PYTHONPATH": SOURCES, "HOME": folder, "COLUMNS": "500"}
+    command = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", sys.executable, "-P", *command]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@needs_root
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv runs a command as another user")
+def test_an_image_that_root_warmed(filled):
+    """Another user reads it once root lets others read; before, the commands that look at it say so and live."""
+    with tempfile.TemporaryDirectory() as top:  # pytest's own folders are closed to other users
+        os.chmod(top, 0o755)
+        folder = os.path.join(top, "cache")
+        shutil.copytree(filled, folder)
+        closed = _as_another_user(["-W", "error", "-c", LAUNCHES], folder)
+        assert closed.stdout.splitlines()[1:] == [f"{NUM_KERNELS} 0"], closed.stderr
+        assert "Permission denied" in closed.stdout.splitlines()[0]
+        for command in (["-m", "ep", "cache", "info"], ["-c", DOCTOR]):
+            done = _as_another_user(command, folder)
+            assert done.returncode == 0, done
+            assert "cannot be read: " in done.stdout, done
+        subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+        opened = _as_another_user(["-W", "error", "-c", LAUNCHES], folder)
+        assert opened.stdout.splitlines() == [f"0 {NUM_KERNELS}"], opened
+
+
+@needs_root
+def test_doctor_fails_what_others_can_have_written(copy):
+    folder, files = copy
+    os.chown(files[0], 12345, 12345)
+    found = run(DOCTOR, EP_CACHE_DIR=str(folder))
+    assert found.startswith(f"cache fail not trusted: {files[0]} belongs to user 12345")

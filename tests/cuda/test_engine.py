@@ -1,0 +1,158 @@
+"""Grids of three axes, shared memory and the engine of reductions."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+
+from ep import DeviceType, UnaryOp
+from ep.common.functor import functor_maker
+from ep.common.functor.reduction import SUM
+from ep.cuda.driver import driver
+from ep.cuda.engine import map as map_engine
+from ep.cuda.engine import reduce
+from ep.cuda.engine.functor import Functor
+from ep.cuda.kernels import loader, memory
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.kernels.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    shared_array,
+    thread_of_block,
+)
+from ep.cuda.launch_config import BLOCK_THREADS, Grid, pack_elements
+from ep.cuda.map_plan import map_plan, map_shape
+from ep.include import DataType
+from ep.include.number_kind import Kind, number_kind
+from ep.testing.device_under_test import DeviceUnderTest
+
+STORE, LOAD = memory.storer(DataType.kInt64, 1), memory.loader(DataType.kInt64, 1)
+
+
+@pytest.fixture
+def gpu(cuda):
+    return DeviceUnderTest(DeviceType.kCUDA)
+
+
+def test_grids_of_three_axes(gpu):
+    def numbers(dst):
+        x, y, z = block_of_grid()
+        num_x, num_y, _ = blocks_of_grid()
+        if thread_of_block() == 0:
+            STORE(dst, (z * num_y + y) * num_x + x, (x + 10 * y + 100 * z,))
+
+    dst = gpu.empty(2 * 3 * 4, DataType.kInt64)
+    loader.load(driver(), 0, Kernel("test.numbers", numbers, 1)).launch_grid(gpu.stream, Grid((4, 3, 2)), dst.address)
+    want = [x + 10 * y + 100 * z for z in range(2) for y in range(3) for x in range(4)]
+    assert gpu.array(dst).tolist() == want
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_block_reverses_its_part_through_shared_memory(gpu, static):
+    kept = shared_array(BLOCK_THREADS if static else 0, np.int64)
+
+    def reverse(src, dst):
+        thread, first = thread_of_block(), block_of_grid()[0] * BLOCK_THREADS
+        numbers = kept()
+        numbers[thread] = LOAD(src, first + thread)[0]
+        barrier()
+        STORE(dst, first + thread, (numbers[BLOCK_THREADS - 1 - thread],))
+
+    values = np.arange(3 * BLOCK_THREADS)
+    src, dst = gpu.buffer(values), gpu.empty(values.size, DataType.kInt64)
+    grid = Grid((3, 1, 1), shared_bytes=0 if static else 8 * BLOCK_THREADS)
+    kernel = loader.load(driver(), 0, Kernel(f"test.reverse.{static:d}", reverse, 2))
+    kernel.launch_grid(gpu.stream, grid, src.address, dst.address)
+    np.testing.assert_array_equal(gpu.array(dst), values.reshape(3, -1)[:, ::-1].reshape(-1))
+
+
+def gelu_of_sum_times(m):
+    """gelu(a + b) c: what several ops compute, as one functor."""
+    gelu = m.use(functor_maker(UnaryOp.kGelu, Kind.FLOAT))
+
+    def f(a, b, c):
+        return gelu(a + b) * c
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [
+        [(3, 4, 8), (3, 4, 8), (3, 4, 8)],
+        [(3, 4, 8), (8,), (4, 1)],
+        [(3, 1, 8), (4, 1), (1,)],
+        [(5, 7), (1, 7), (5, 1)],
+        [(2, 1, 2, 1, 2), (1, 3, 1, 3, 1), (2, 3, 2, 3, 2)],
+    ],
+    ids=str,
+)
+def test_a_functor_of_three_operands(gpu, rng, dims):
+    arrays = [rng.standard_normal(part).astype(np.float32) for part in dims]
+    buffers = [gpu.buffer(array.reshape(-1)) for array in arrays]
+    shape = map_shape(dims, ("a", "b", "c"))
+    dst = gpu.filled(shape.count + 1, DataType.kFloat)
+    elements = pack_elements(DataType.kFloat)
+    plan = map_plan(shape, [True] * 3, True, elements)
+    functor = Functor("test.gelu_of_sum_times", gelu_of_sum_times, (DataType.kFloat,) * 3, DataType.kFloat, np.float32)
+    words = [word for buffer in buffers for word in (buffer.address, 0)]
+    words += dst.address, plan.packs, shape.count, 0, 0, *plan.words
+    loader.load(driver(), 0, map_engine.kernel(functor, plan.variant)).launch(gpu.stream, plan.num_items, *words)
+    got = gpu.array(dst)
+    a, b, c = (array.astype(np.float64) for array in arrays)
+    want = (a + b) * 0.5 * scipy.special.erfc(-(a + b) / np.sqrt(2)) * c
+    np.testing.assert_allclose(got[:-1].reshape(want.shape), want, 3e-6, 1e-7)
+    assert set(got[-1:].view(np.uint8)) == {0xA5}
+
+
+def sums(gpu, array, dst_type, offset=0):
+    """The sums of the rows of `array`, which begins `offset` elements into its buffer."""
+    rows, cols = array.shape
+    data_type = next(member for member in DataType if member.dtype == array.dtype and member is not DataType.kChar)
+    src = gpu.buffer(np.concatenate([np.zeros(offset, array.dtype), array.reshape(-1)]))[offset:]
+    dst = gpu.filled(rows + 2, dst_type)
+    variant = reduce.variant(data_type, src.address, cols)
+    kernel = loader.load(driver(), 0, reduce.row_kernel(SUM[number_kind(data_type)], data_type, dst_type, variant))
+    kernel.launch_grid(gpu.stream, reduce.grid(variant, rows, 3), src.address, dst[1:].address, rows, cols)
+    result = gpu.array(dst)
+    assert set(result[[0, -1]].view(np.uint8)) == {0xA5}
+    return result[1:-1]
+
+
+@pytest.mark.parametrize("cols", [0, 1, 3, 4, 7, 16, 33, 64, 101])
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kBFloat16], ids=lambda t: t.name)
+def test_sum_of_rows(gpu, rng, data_type, cols):
+    array = rng.uniform(0.5, 2, (5, cols)).astype(data_type.dtype)
+    want = np.array([math.fsum(map(float, row)) for row in array])
+    got = sums(gpu, array, data_type).astype(np.float64)
+    ulp = np.spacing(want.astype(np.float32)) * (2**16 if data_type is DataType.kBFloat16 else 1)
+    bound = 0.51 * ulp if data_type is not DataType.kDouble else 2 * np.spacing(want)
+    assert (np.abs(got - want) <= bound).all()
+
+
+def test_the_error_does_not_grow_with_the_row(gpu, rng):
+    array = rng.uniform(0.5, 2, (1, 4001)).astype(np.float32)
+    want = math.fsum(map(float, array[0]))
+    assert abs(float(sums(gpu, array, DataType.kFloat)[0]) - want) <= 0.51 * np.spacing(np.float32(want))
+
+
+def test_integers_wrap(gpu, rng):
+    array = rng.integers(-128, 128, (7, 75)).astype(np.int8)
+    assert sums(gpu, array, DataType.kInt8).tolist() == array.sum(1, dtype=np.int8).tolist()
+    assert sums(gpu, array, DataType.kInt32).tolist() == array.sum(1, dtype=np.int32).tolist()
+
+
+def test_rows_with_nan_and_infinities(gpu):
+    inf, nan = np.inf, np.nan
+    array = np.array(
+        [[1, inf, 2], [1, -inf, 2], [inf, -inf, 0], [1, nan, 2], [3e38, 3e38, 0], [-0.0, 0, 0]], np.float32
+    )
+    np.testing.assert_array_equal(sums(gpu, array, DataType.kFloat), np.float32([inf, -inf, nan, nan, inf, 0]))
+
+
+def test_the_bits_do_not_depend_on_the_address(gpu, rng):
+    array = rng.standard_normal((3, 68)).astype(np.float32)
+    results = [sums(gpu, array, DataType.kFloat, offset).tobytes() for offset in range(4)]
+    assert len(set(results)) == 1

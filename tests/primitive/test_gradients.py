@@ -1,0 +1,39 @@
+"""Gradients at the ends of the range, launched on every floating-point type."""
+
+import pytest
+
+from ep import BinaryOp
+from ep.include.number_kind import FLOATS
+from ep.include.primitive import BroadcastElementwiseBinaryFactory
+from ep.include.primitive.op_table import attributes_of
+from ep.testing import tolerances
+from ep.testing.ulps import errors_in_ulps
+from tests.extremes import dys, worst_of, xs
+
+REQUIRED = {
+    BinaryOp.kThresholdBackwardWithDyX: (0.25,),
+    BinaryOp.kScalarBasePowerGrad: (2.5,),
+    BinaryOp.kScalarExpPowerGrad: (1.5,),
+}
+POWER_GRADS = [BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad]
+GRADIENTS = [*POWER_GRADS, *(op for op in BinaryOp if "Backward" in op.name)]
+
+
+@pytest.mark.parametrize("data_type", sorted(FLOATS, key=lambda data_type: data_type.name), ids=lambda t: t.name)
+@pytest.mark.parametrize("op", GRADIENTS, ids=lambda op: op.name)
+def test_extremes(device, op, data_type):
+    attributes = REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
+    primitive = device.require(BroadcastElementwiseBinaryFactory, op, data_type, data_type, 1, *attributes)
+
+    def launch(dy, x):
+        a, b = (x, dy) if op in POWER_GRADS else (dy, x)
+        dst = device.empty(dy.size, data_type)
+        primitive.Launch(device.stream, a.shape, device.buffer(a), b.shape, device.buffer(b), dst)
+        return device.array(dst)
+
+    dy, x = dys(data_type.dtype), xs(data_type.dtype, op)
+    if device.simulated:
+        dy, x = dy[::3], x[::5]
+    bound = tolerances.launch_ulps(tolerances.binary_ulps(op), data_type, data_type.dtype)
+    error, what = worst_of(op, launch, dy, x, attributes, errors_in_ulps)
+    assert error <= bound, f"{what}, {bound} allowed"

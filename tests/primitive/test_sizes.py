@@ -1,0 +1,103 @@
+"""Sizes and dims that are equal to integers and are none: the same answer before and after the first launch."""
+
+from collections import namedtuple
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ep import BinaryOp, UnaryOp
+from ep.include import DataType
+from ep.include.primitive import (
+    BatchGatherFactory,
+    BroadcastElementwiseBinaryFactory,
+    ElementwiseUnaryFactory,
+    ExpandFactory,
+    GatherFactory,
+)
+
+NO_INTEGERS = [2.0, np.float64(2), np.float32(2), Fraction(2), Decimal(2), 2 + 0j]
+INTEGERS = [np.int64(2), np.uint8(2)]
+
+
+def cases(device):
+    """By name: what launches on `dst` with a size in place of each 2, and the arguments that it goes to."""
+    x, rows = device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
+    unary = device.require(ElementwiseUnaryFactory, UnaryOp.kAbs, "float32", "float32")
+    binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
+    expand = device.require(ExpandFactory, "float32", 2)
+    gather = device.require(GatherFactory, "float32", "int64")
+    batch_gather = device.require(BatchGatherFactory, "float32", "int64")
+    s = device.stream
+    return {
+        "unary count": (lambda n, dst: unary.Launch(s, x, dst, n), "count"),
+        "binary src0_dims": (lambda n, dst: binary.Launch(s, (n, 1), x, (2, 2), x, dst), r"src0_dims\[0\]"),
+        "binary src1_dims": (lambda n, dst: binary.Launch(s, (2, 1), x, (2, n), x, dst), r"src1_dims\[1\]"),
+        "expand src_dims": (lambda n, dst: expand.Launch(s, (n, 1), x, (2, 2), dst), r"src_dims\[0\]"),
+        "expand dst_dims": (lambda n, dst: expand.Launch(s, (2, 1), x, (2, n), dst), r"dst_dims\[1\]"),
+        "expand src_strides": (
+            lambda n, dst: expand.Launch(s, (2, 1), x, (2, 2), dst, (n, 1), (2, 1)),
+            r"src_strides\[0\]",
+        ),
+        "expand dst_strides": (
+            lambda n, dst: expand.Launch(s, (2, 1), x, (2, 2), dst, (2, 1), (n, 1)),
+            r"dst_strides\[0\]",
+        ),
+        "gather size": (lambda n, dst: gather.Launch(s, 1, n, 2, x, 2, rows, dst), "gather_dim_size"),
+        "gather num_indices": (lambda n, dst: gather.Launch(s, 1, 2, 2, x, n, rows, dst), "num_indices"),
+        "gather offset": (lambda n, dst: gather.Launch(s, 1, 2, 2, x, 2, rows, dst, n), "offset"),
+        "batch gather": (lambda n, dst: batch_gather.Launch(s, n, 1, 2, 1, x, 1, rows, dst), "batch_dim_size"),
+    }
+
+
+NAMES = [
+    *("unary count", "binary src0_dims", "binary src1_dims", "expand src_dims", "expand dst_dims"),
+    *("expand src_strides", "expand dst_strides", "gather size", "gather num_indices", "gather offset", "batch gather"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_integer_is_refused_cold_and_warm(device, name):
+    launch, argument = cases(device)[name]
+    for _ in range(3):  # before a launch, after one, and after another with what is refused
+        dst = device.filled(4, DataType.kFloat)
+        for wrong in NO_INTEGERS:
+            with pytest.raises(TypeError, match=f"{argument} must be an integer, not"):
+                launch(wrong, dst)
+        assert set(device.array(dst).view(np.uint8)) == {0xA5}
+        launch(2, dst)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_integers_of_any_type_are_taken_cold_and_warm(device, name):
+    launch, _ = cases(device)[name]
+    for _ in range(2):
+        results = []
+        for number in (*INTEGERS, 2):
+            dst = device.filled(4, DataType.kFloat)
+            launch(number, dst)
+            results.append(device.array(dst).tobytes())
+        assert len(set(results)) == 1
+
+
+def test_true_is_one_cold_and_warm(device):
+    binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
+    x = device.buffer(np.arange(4, dtype=np.float32))
+    for one in (True, 1, True, 1):
+        dst = device.filled(4, DataType.kFloat)
+        binary.Launch(device.stream, (4, one), x, (one, one), x, dst)
+        assert device.array(dst).tolist() == [0, 1, 2, 3]
+
+
+def test_dims_of_other_types(device):
+    """Named tuples, as `torch.Size` is one, lists and arrays."""
+    pair = namedtuple("pair", "rows columns")
+    binary = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "float32", "float32", 2)
+    x = device.buffer(np.arange(4, dtype=np.float32))
+    for dims in ((2, 2), pair(2, 2), [2, 2], np.array([2, 2]), pair(2, 2)):
+        dst = device.filled(4, DataType.kFloat)
+        binary.Launch(device.stream, dims, x, dims, x, dst)
+        assert device.array(dst).tolist() == [0, 2, 4, 6]
+    with pytest.raises(TypeError, match=r"src0_dims\[1\] must be an integer, not 2\.0"):
+        binary.Launch(device.stream, pair(2, 2.0), x, (2, 2), x, dst)

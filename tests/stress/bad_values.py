@@ -1,0 +1,77 @@
+"""What no primitive may take for an argument of Launch."""
+
+import numpy as np
+
+from ep import DeviceType
+from tests.stress.call import is_buffer
+from tests.stress.draw import chance, pick
+
+NO_INTEGERS = (None, 2.0, float("nan"), float("inf"), np.float32(1), "3", b"3", 1j, [1], (), {}, object(), int, ...)
+BAD_SIZES = (-1, np.int64(-1), -(2**31), -(2**63), -(2**70), 2**31, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, 10**30)
+BAD_OFFSETS = (2**62 + 1, -(2**62) - 1, 2**63, -(2**63), 2**70, -(10**30))
+NO_SEQUENCES = (0, 2, 1.5, "12", b"12", {1, 2}, {1: 2}, object(), np.array(3), np.int64(3), (i for i in (1, 2)), int)
+NO_STREAMS = (None, 0, "stream", object(), [], 1.5, np.zeros(1), DeviceType)
+NO_BUFFERS = (None, "text", b"\0" * 64, object(), [1.0, 2.0], memoryview(b"\0" * 64), int, np.float64, {}, ...)
+
+
+def bad_argument(rng, call, name, value):
+    """What must be refused in the place of the right `value`."""
+    if name == "stream":
+        return pick(rng, NO_STREAMS)
+    if name.endswith(("_dims", "_strides")):
+        return bad_dims(rng, call, name, value)
+    if is_buffer(name, call.arguments[name]):
+        return bad_buffer(rng, name == call.output, value)
+    if name == "offset":
+        return pick(rng, NO_INTEGERS + BAD_OFFSETS)
+    if name.startswith("src"):  # a plain number
+        return pick(rng, ("3", b"3", object(), [1], {}, None, int))
+    return pick(rng, NO_INTEGERS + BAD_SIZES)
+
+
+def bad_dims(rng, call, name, value):
+    kind = rng.integers(3)
+    sizes = [] if value is None else [int(size) for size in value]
+    if kind == 0:
+        return pick(rng, NO_SEQUENCES)
+    if kind == 1 or not sizes:
+        wrong = tuple(sizes + [1] * 9)
+    else:
+        place = int(rng.integers(len(sizes)))
+        wrong_sizes = (-1, -(2**63), 2**63, 2**64, float(sizes[place]), None, float("nan"), "1", 1.5, [1], 1j)
+        wrong = (*sizes[:place], pick(rng, wrong_sizes), *sizes[place + 1 :])
+    return wrong if chance(rng, 0.7) else list(wrong)
+
+
+def bad_buffer(rng, written, buffer):
+    """Not a buffer, of another data type, too small; on the host also not contiguous, read-only, of another order."""
+    on_host = isinstance(buffer, np.ndarray)
+    kind = pick(rng, ("none", "type", "size", "gaps", "frozen", "order") if on_host else ("none", "type", "size"))
+    if kind == "none":
+        return pick(rng, NO_BUFFERS if on_host else (*NO_BUFFERS, np.zeros(buffer.size, buffer.dtype)))
+    if kind == "gaps" and buffer.size > 1:
+        return pick(rng, (np.repeat(buffer, 2)[::2], buffer[::-1]))
+    if kind == "frozen" and written:
+        frozen = buffer[:]
+        frozen.flags.writeable = False
+        return frozen
+    if kind == "order" and buffer.dtype.itemsize > 1 and buffer.dtype.isbuiltin == 1:
+        return buffer.view(buffer.dtype.newbyteorder())
+    if kind == "type":
+        others = (
+            "?",
+            "i1",
+            "u1",
+            "i2",
+            "f2",
+            "i4",
+            "f4",
+            "i8",
+            "f8",
+            "c8",
+            "c16",
+            *(("O", "M8[s]") if on_host else ()),
+        )
+        other = np.dtype(pick(rng, [name for name in others if np.dtype(name) != buffer.dtype]))
+        return np.zeros(buffer.size, other) if on_host else buffer[:0].view(np.uint8).view(other)
+    return buffer[: buffer.size // 8]  # at most three elements are more than is needed

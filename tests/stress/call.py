@@ -1,0 +1,97 @@
+"""A launch whose right result is known."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ep.include import DataType
+from ep.include import primitive as p
+from ep.include.primitive.registry import Entry
+from tests.stress.guarded import Guarded
+
+FILL = 0xA5
+"""The byte that results are full of before a launch."""
+
+
+@dataclass
+class Call:
+    """One launch of one primitive: what New and Launch take, where buffers are host arrays. It can be pickled.
+
+    output: the argument that is written; its array holds what is there before, which stays where nothing is written.
+    shared: the operand whose memory the output is, None where it has its own.
+    """
+
+    entry: Entry
+    options: tuple[Any, ...]
+    arguments: dict[str, Any]
+    output: str
+    shared: str | None = None
+
+    def make(self, device) -> Any:
+        """The primitive."""
+        return device.require(factory_of(self.entry), *self.key())
+
+    def key(self) -> tuple[Any, ...]:
+        """What New takes."""
+        op = () if self.entry.op is None else (self.entry.op,)
+        return (*op, *self.entry.dtypes, *self.options)
+
+    def expected(self, device, primitive) -> np.ndarray:
+        """What the output must hold: from a reference, or from other launches of `primitive`, see `agrees`."""
+        raise NotImplementedError
+
+    def agrees(self, device, primitive) -> None:
+        """Raise AssertionError where such launches differ from the reference by more than the op's tolerance."""
+
+    def place(self, device, rng: np.random.Generator) -> tuple[dict[str, Guarded], dict[str, Any]]:
+        """The buffers by argument, and all arguments of Launch but the stream."""
+        buffers = {
+            name: Guarded(device, rng, value)
+            for name, value in self.arguments.items()
+            if is_buffer(name, value) and not (self.shared and name == self.output)
+        }
+        placed = {name: buffers[name].view if name in buffers else value for name, value in self.arguments.items()}
+        if self.shared:
+            placed[self.output] = placed[self.shared].view(self.arguments[self.output].dtype)
+        return buffers, placed
+
+    def launch(self, device, primitive, rng: np.random.Generator, expected: np.ndarray) -> None:
+        """Launch once on buffers in new places; raise AssertionError where a byte is wrong, in them or around them."""
+        buffers, placed = self.place(device, rng)
+        primitive.Launch(device.stream, **placed)
+        for name, buffer in buffers.items():
+            buffer.check(f"{name} of {self}", expected if name == (self.shared or self.output) else None)
+
+    def run(self, device, rng: np.random.Generator, primitive=None) -> None:
+        """Launch `primitive`, else a new one, and check that the bytes are those that a new one writes."""
+        new = self.make(device)
+        self.launch(device, primitive or new, rng, self.expected(device, new))
+
+    def names(self) -> list[str]:
+        """The names of Launch's arguments."""
+        return list(inspect.signature(self.entry.interface.Launch).parameters)[1:]
+
+    def __str__(self) -> str:
+        told = [
+            f"{name}={value.dtype}[{value.size}]" if is_buffer(name, value) else f"{name}={value!r}"
+            for name, value in self.arguments.items()
+        ]
+        shared = f", {self.output} is {self.shared}" if self.shared else ""
+        return f"{self.entry} options {self.options}: Launch({', '.join(told)}{shared})"
+
+
+def factory_of(entry: Entry) -> type:
+    """The contract whose New makes what `entry` names."""
+    return getattr(p, f"{entry.interface.__name__}Factory")
+
+
+def is_buffer(name: str, value: Any) -> bool:
+    """Whether an argument is a buffer, not dims in an array or a plain number."""
+    return isinstance(value, np.ndarray) and not name.endswith(("_dims", "_strides"))
+
+
+def background(count: int, data_type: DataType) -> np.ndarray:
+    """`count` elements that are recognised where they are not overwritten."""
+    return np.full(count * data_type.itemsize, FILL, np.uint8).view(data_type.dtype)

@@ -1,0 +1,40 @@
+"""Random calls of any key that a device registers."""
+
+import numpy as np
+
+from ep.include import DataType
+from ep.include import primitive as p
+from ep.include.primitive.registry import Entry
+from tests.stress import elementwise_calls, movement_calls
+from tests.stress.call import Call
+from tests.stress.draw import pick
+
+MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS}
+"""What draws a call of each primitive."""
+
+
+def random_call(rng: np.random.Generator, device, entry: Entry | None = None, most: int = 300_000) -> Call:
+    """A call of `entry`, or of any key: each primitive is as likely as the others.
+
+    most: the largest number of elements, about.
+    """
+    if entry is None:
+        entries = p.registered(device.type)
+        interfaces = sorted({entry.interface for entry in entries}, key=lambda interface: interface.__name__)
+        interface = pick(rng, interfaces)
+        entry = pick(rng, [entry for entry in entries if entry.interface is interface])
+    return MAKERS[entry.interface](rng, device, entry, min(most, 1000) if device.simulated else most)
+
+
+def few_entries(device_type) -> list[Entry]:
+    """One key of each primitive, for trials that compile: found without loading what provides the device."""
+    from ep import BinaryOp, UnaryOp
+
+    single, index = DataType.kFloat, DataType.kInt64
+    return [
+        Entry(p.Gather, None, (single, index), device_type),
+        Entry(p.BatchGather, None, (single, index), device_type),
+        Entry(p.Expand, None, (single,), device_type),
+        Entry(p.ElementwiseUnary, UnaryOp.kRelu, (single, single), device_type),
+        Entry(p.BroadcastElementwiseBinary, BinaryOp.kSub, (single, single), device_type),
+    ]

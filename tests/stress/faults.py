@@ -1,0 +1,16 @@
+"""Trials that go wrong, to test that this is found: number 1 fails, 2 crashes, 3 hangs, the others pass."""
+
+import ctypes
+import time
+
+FRESH, SECONDS, DEVICES = False, 1, None
+
+
+def trial(rng, tag):
+    way = int(rng.integers(4))
+    if way == 1:
+        raise ValueError("a failure")
+    if way == 2:
+        ctypes.string_at(0)
+    if way == 3:
+        time.sleep(60)

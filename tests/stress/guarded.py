@@ -1,0 +1,34 @@
+"""Buffers between guard bytes, anywhere in memory."""
+
+import numpy as np
+
+
+class Guarded:
+    """A buffer on the device with random bytes on both sides of it, which a launch must leave as they are."""
+
+    def __init__(self, device, rng: np.random.Generator, contents: np.ndarray) -> None:
+        """contents: what the buffer, `view`, holds. It begins at any byte, elsewhere than on the host at one of 16."""
+        before = int(rng.integers(1, 200))
+        if not device.on_host:
+            before *= 16  # which all data types are content with
+        self._first, self._end = before, before + contents.nbytes
+        self._image = rng.integers(0, 256, self._end + int(rng.integers(1, 200)), np.uint8)
+        self._image[self._first : self._end] = contents.reshape(-1).view(np.uint8)
+        self._device = device
+        self.block = device.buffer(self._image)
+        self.view = self.block[self._first : self._end].view(contents.dtype)
+
+    def check(self, name: str, expected: np.ndarray | None = None) -> None:
+        """Raise AssertionError where a byte is not as it was or, in the buffer, not as in `expected`."""
+        image = self._image.copy()
+        if expected is not None:
+            contents = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)
+            image[self._first : self._first + contents.size] = contents
+        found = self._device.array(self.block)
+        wrong = np.flatnonzero(found != image)
+        if wrong.size:
+            inside = np.count_nonzero((wrong >= self._first) & (wrong < self._end))
+            raise AssertionError(
+                f"{name}: {wrong.size} bytes are wrong, {inside} of them among the {self._end - self._first} of the "
+                f"buffer, the first at byte {wrong[0] - self._first}: {found[wrong[:16]]} for {image[wrong[:16]]}"
+            )

@@ -1,0 +1,63 @@
+"""The short form of `python -m tests.stress`: a few trials of each kind; and that it finds what goes wrong."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from ep.include.primitive import registered
+from ep.testing.samples import sized
+from tests.stress import runner
+from tests.stress.calls import MAKERS
+
+SEED = 20260101
+SEED_OF_FAULTS = 39  # the first four trials fail, crash, hang and pass
+FOR_EVER = 600.0
+TRIALS = {
+    **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
+    **{"forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1},
+}
+ON_ANY_DEVICE = ("launches", "malformed", "copies")
+
+
+def check(kind, tag, count):
+    outcome = runner.run(kind, tag, SEED, 0, 1, count, FOR_EVER)
+    assert outcome.trials == count
+    assert not outcome.failures, "\n\n".join(map(str, outcome.failures))
+
+
+@pytest.mark.parametrize("kind", ON_ANY_DEVICE)
+def test_trials_on_any_device(device, kind):
+    check(kind, str(device), sized(device, TRIALS[kind], 10))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in runner.KINDS if kind not in ON_ANY_DEVICE])
+def test_trials_on_the_cpu(kind):
+    check(kind, "cpu", TRIALS[kind])
+
+
+def test_every_primitive_has_calls(device):
+    assert {entry.interface for entry in registered(device.type)} == MAKERS.keys()
+
+
+def test_what_goes_wrong_is_found():
+    """A failure, a crash and a trial that hangs; those after them are done, and each can be repeated."""
+    outcome = runner.run("faults", "cpu", SEED_OF_FAULTS, 0, 1, 4, FOR_EVER)
+    assert outcome.trials == 4
+    failed, crashed, hung = outcome.failures
+    assert "ValueError: a failure" in failed.reason
+    assert "crashed: SIGSEGV" in crashed.reason
+    assert "Timeout" in hung.reason
+    again = runner.run("faults", "cpu", SEED_OF_FAULTS, crashed.number, 1, 1, FOR_EVER)
+    assert [other.command for other in again.failures] == [crashed.command]
+
+
+def test_nothing_done_is_a_failure():
+    command = shlex.split(runner.command("launches", "cpu", SEED, 3))
+    done = subprocess.run([sys.executable, *command[1:]], cwd=runner.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^launches +1 +0 ", done.stdout, re.MULTILINE)
+    nothing = [sys.executable, "-m", "tests.stress", "--device", "cuda", "--only", "forks", "--seconds", "1"]
+    assert subprocess.run(nothing, cwd=runner.ROOT, capture_output=True, check=False).returncode == 1

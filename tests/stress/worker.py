@@ -1,0 +1,44 @@
+"""The process that does trials, one after the other: `python -m tests.stress.worker`, started by `runner.py`.
+
+It writes each trial to a file when it begins and when it is over: what began and is not over has crashed.
+"""
+
+import faulthandler
+import json
+import sys
+import time
+import traceback
+import zlib
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+
+def numbers(seed: int, kind: str, number: int) -> np.random.Generator:
+    """The random numbers of a trial."""
+    return np.random.default_rng([seed, zlib.crc32(kind.encode()), number])
+
+
+def main(kind: str, tag: str, seed: int, first: int, step: int, count: int, seconds: float, report: str) -> None:
+    """Do trials `first`, `first + step`, ..., `count` of them at most, none that begins after `seconds`."""
+    module = import_module(f"tests.stress.{kind}")
+    end = time.monotonic() + seconds
+    with Path(report).open("a", buffering=1) as lines:
+        for number in range(first, first + step * count, step):
+            lines.write(json.dumps({"begun": number}) + "\n")
+            print(f"trial {number}", flush=True)
+            faulthandler.dump_traceback_later(module.SECONDS, exit=True)
+            failure = growth = None
+            try:
+                growth = module.trial(numbers(seed, kind, number), tag)
+            except BaseException:
+                failure = traceback.format_exc()
+            faulthandler.cancel_dump_traceback_later()
+            lines.write(json.dumps({"over": number, "failure": failure, "growth": growth}) + "\n")
+            if time.monotonic() > end:
+                break
+
+
+if __name__ == "__main__":
+    main(**json.loads(sys.argv[1]))

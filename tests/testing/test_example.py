@@ -1,0 +1,90 @@
+"""The example of a device package passes the conformance suite, and mutants of it do not."""
+
+import ast
+import re
+
+import pytest
+
+from tests.testing.conftest import EXAMPLE, passed
+
+
+def test_the_example_conforms(example):
+    said = example.run("--pyargs", "ep.testing", "-o", "ep_same_words=true")
+    assert passed(said) > 300
+    assert "numpy: tested: device, memory, streams, events, " in said
+    assert "Fill (5 keys), Gather (4 keys), Expand (4 keys), ElementwiseUnary (8 keys)\n" in said
+    assert re.findall(r"SKIPPED.*", said) == [line for line in re.findall(r"SKIPPED.*", said) if "ElapsedTime" in line]
+
+
+def test_a_device_of_one_primitive_conforms(example):
+    example.keep_fill_alone()
+    said = example.run("--pyargs", "ep.testing")
+    assert passed(said) > 70
+    assert "numpy: tested: device, memory, streams, events, Fill (5 keys)\n" in said
+    assert re.search("numpy: not registered: Add, .*Gather,.*Where\n", said)
+
+
+FILL, GATHER, EXPAND, UNARY = (
+    f"ep.testing.primitive.test_{name}" for name in ("fill", "gather", "expand", "elementwise_unary")
+)
+MEMORY, MANAGER = "ep.testing.device_layer.test_memory", "ep.testing.device_layer.test_manager"
+
+MUTANTS = {
+    "a wrong result": (UNARY, "primitives", "x <= 0", "x <= 1", "exactly"),
+    "a write past the end": (
+        FILL,
+        "primitives",
+        'dst = elements(dst, "dst", data_type, as_size(count, "count"), written=True)\n        dst[...] = number',
+        'elements(dst, "dst", data_type, as_size(count, "count"), written=True)\n        dst[: count + 1] = number',
+        "elements past the end of dst were written",
+    ),
+    "an error after writing": (
+        FILL,
+        "primitives",
+        "        check_stream(stream)\n        number =",
+        "        dst[...] = 0\n        check_stream(stream)\n        number =",
+        "dst was written before the error",
+    ),
+    "an error that names nothing": (
+        FILL,
+        "primitives",
+        'convert_scalar(value, data_type, "value")',
+        'convert_scalar(value, data_type, "that")',
+        "Regex pattern did not match",
+    ),
+    "no check of overlap": (
+        EXPAND,
+        "primitives",
+        'check_apart(dst, "dst", src, "src", in_place=all(a == b for a, b in walked))',
+        "pass",
+        "DID NOT RAISE",
+    ),
+    "rows that wrap around": (GATHER, "primitives", "(indices >= offset)", "(indices >= -1)", "AssertionError"),
+    "memory that is not aligned": (
+        MEMORY,
+        "device",
+        "-block.ctypes.data % kMax",
+        "64 - block.ctypes.data % kMax",
+        "% 512",
+    ),
+    "a new device each time": (MANAGER, "device", "if self._device is None", "if True", "is"),
+}
+
+
+@pytest.mark.parametrize("what", MUTANTS)
+def test_a_mutant_fails(example, what):
+    module, file, old, new, message = MUTANTS[what]
+    example.change(file, old, new)
+    said = example.run("--pyargs", module, code=1)
+    assert re.search(r"\d+ failed", said)
+    assert re.search(f"^E .*{re.escape(message)}", said, re.MULTILINE), said
+
+
+def test_its_files_are_those_that_it_installs():
+    """Short, and without what a reader would have to look up elsewhere."""
+    files = {path.name: path.read_text() for path in (EXAMPLE / "ep_numpy_device").glob("*.py")}
+    assert set(files) == {"__init__.py", "device.py", "primitives.py"}
+    for name, text in files.items():
+        assert len(text.splitlines()) < 200, name
+        imported = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+        assert not any(module.startswith(("ep.cpu", "ep.cuda", "ep.ops")) for module in imported)

@@ -1,0 +1,195 @@
+"""What `python -m tools.matrix` decides and prints; the environments themselves are made by `.ci/run`."""
+
+import os
+import sys
+from argparse import Namespace
+
+import pytest
+
+from tools import matrix
+from tools.matrix import Interpreter, Row
+
+PROJECT = {
+    "name": "ours",
+    "requires-python": ">=3.11",
+    "dependencies": ["numpy>=2.1", "numba>=0.66,<0.69"],
+    "optional-dependencies": {
+        "cuda": ["numba-cuda[cu13]>=0.30.4,<0.31"],
+        "test": ["ours[cuda]; platform_system == 'Linux'", "py_test.x >= 8 ; platform_system == 'Linux'"],
+        "bench": ["torch"],
+    },
+}
+
+
+def test_constraints_are_the_lower_bounds():
+    assert matrix.constraints(PROJECT) == ["numpy==2.1", "numba==0.66", "numba-cuda==0.30.4", "py_test.x==8"]
+    assert matrix.oldest_python(PROJECT) == (3, 11)
+
+
+@pytest.mark.parametrize("requirement", ["numpy", "numpy<3", "numpy[x]; python_version > '3'"])
+def test_each_requirement_has_a_lower_bound(requirement):
+    with pytest.raises(ValueError, match=r"numpy.*in pyproject\.toml has no lower bound"):
+        matrix.constraints({**PROJECT, "dependencies": [requirement]})
+
+
+def test_constraints_of_this_package():
+    names = [line.partition("==")[0] for line in matrix.constraints(matrix._project())]
+    assert {"numpy", "numba", "ml_dtypes", "rich", "numba-cuda", "pytest", "scipy"} <= set(names)
+    assert "ep" not in names
+
+
+def test_one_interpreter_of_each_version_is_chosen():
+    found = [
+        Interpreter("here", (3, 12, 1)),
+        Interpreter("a", (3, 13, 0)),
+        Interpreter("b", (3, 12, 1)),
+        Interpreter("c", (3, 11, 2)),
+        Interpreter("d", (3, 11, 10)),
+        Interpreter("e", (3, 10, 9)),
+        Interpreter("f", (3, 13, 1), free_threaded=True),
+    ]
+    chosen = matrix.choose(found, (3, 11))
+    assert {name: one.path for name, one in chosen.items()} == {
+        "3.11": "d",
+        "3.12": "here",
+        "3.13": "a",
+        "3.13t": "f",
+    }
+    assert next(iter(chosen)) == "3.11"
+
+
+def test_interpreters_on_the_path_and_of_pyenv(tmp_path):
+    for name in (
+        "bin/python3.12",
+        "bin/python3.13t",
+        "bin/python3.12-config",
+        "bin/python3",
+        "env/versions/3.13.0/bin/python",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    path = os.pathsep.join(["", str(tmp_path / "absent"), str(tmp_path / "bin"), str(tmp_path / "bin")])
+    names = ["bin/python3.12", "bin/python3.13t", "env/versions/3.13.0/bin/python"]
+    assert matrix.candidates(path, tmp_path / "env") == [sys.executable, *(str(tmp_path / name) for name in names)]
+
+
+def test_what_an_interpreter_is(tmp_path):
+    own = matrix.ask(sys.executable)
+    assert own == Interpreter(sys.executable, sys.version_info[:3])
+    assert own.name == ".".join(map(str, sys.version_info[:2]))
+    broken = tmp_path / "python3.12"
+    broken.write_text("#!/bin/sh\nexit 127\n")
+    broken.chmod(0o755)
+    assert matrix.ask(str(broken)) is None
+    assert matrix.ask(str(tmp_path)) is None
+    assert Interpreter("x", (3, 14, 0), free_threaded=True).name == "3.14t"
+
+
+FOUND = {
+    "3.11": Interpreter("a", (3, 11, 7)),
+    "3.99": Interpreter("b", (3, 99, 0)),
+    "3.99t": Interpreter("c", (3, 99, 0), free_threaded=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "planned"),
+    [
+        ({}, ["3.11", "3.99", "lowest"]),
+        ({"pre": True}, ["3.11", "3.99"]),
+        ({"only": ["3.99", "lowest"]}, ["3.99", "lowest"]),
+        ({"only": ["3.99t"]}, []),
+    ],
+    ids=str,
+)
+def test_the_plan(options, planned):
+    arguments = Namespace(**{"pre": False, "only": None, "others": False, **options})
+    plan = matrix.plan(FOUND, arguments, (3, 11))
+    assert list(plan) == planned
+    assert plan.get("lowest", FOUND["3.11"]) is FOUND["3.11"]
+
+
+def test_the_plan_without_this_python_and_without_the_oldest():
+    this = ".".join(map(str, sys.version_info[:2]))
+    found = {this: Interpreter("a", sys.version_info[:3]), "3.99": FOUND["3.99"]}
+    arguments = Namespace(pre=False, only=None, others=True)
+    assert list(matrix.plan(found, arguments, (3, 98))) == ["3.99"]
+    del found["3.99"]
+    assert list(matrix.plan(found, arguments, (3, 98))) == [this]
+
+
+def test_nothing_run_is_a_failure(capsys, monkeypatch):
+    assert matrix.main(["--only", "3.10"]) == 1
+    assert "3.10: not found, and nothing was run" in capsys.readouterr().err
+    monkeypatch.setattr(matrix, "ask", lambda command: None)
+    assert matrix.main([]) == 1
+    assert "no Python: not found, and nothing was run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("output", "code", "cell"),
+    [
+        ("..\n12 passed, 1 skipped in 3.21s\n", 0, "12 passed, 1 skipped"),
+        ("..\n12 passed, 3 deselected, 2 warnings in 63.21s (0:01:03)\n", 0, "12 passed"),
+        ("FAILED x\n=== 2 failed, 10 passed in 3.21s ===\n", 1, "FAILED: 2 failed, 10 passed"),
+        ("ERROR: file not found\n\nno tests ran in 0.01s\n", 4, "FAILED: exit code 4"),
+        ("", 0, "ok"),
+    ],
+)
+def test_outcomes(output, code, cell):
+    assert matrix.outcome(output, code) == cell
+
+
+def test_the_table():
+    rows = [Row("3.12", {"Python": "3.12.1", "demo": "ok", "seconds": "7"}), Row("lowest", {"Python": "3.11.7"}, True)]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in matrix.table(rows).splitlines()]
+    assert lines[0] == ["environment", *matrix.COLUMNS]
+    assert set("".join(lines[1])) == {"-"}
+    assert lines[2] == ["3.12", "3.12.1", *["not run"] * 3, "ok", *["not run"] * 2, "7"]
+    assert lines[3] == ["lowest", "3.11.7", *["not run"] * 7]
+    assert len({len(line) for line in matrix.table(rows).splitlines()}) == 1
+
+
+def steps(tmp_path, monkeypatch, codes, **options):
+    """Run an environment whose steps end with `codes`; return the row, and what was run of each."""
+    ran = []
+
+    def done(command, **_):
+        if "-c" in command and "importlib.metadata" in command[-1]:
+            return Namespace(returncode=0, stdout="3.12.1 2.5.5 0.68.1 0.30.4\n", stderr="")
+        ran.append(command)
+        return Namespace(returncode=codes.get(len(ran), 0), stdout="5 passed in 1s\n", stderr="")
+
+    monkeypatch.setattr(matrix.subprocess, "run", done)
+    arguments = Namespace(**{"quick": False, "pre": False, **options})
+    name = options.get("name", "3.12")
+    row = matrix.run_environment(name, Interpreter("python3.12", (3, 12, 1)), tmp_path / name, arguments, 2)
+    return row, ran
+
+
+def test_the_steps(tmp_path, monkeypatch):
+    row, ran = steps(tmp_path, monkeypatch, {})
+    assert not row.failed
+    assert [row.results[column] for column in ("NumPy", "CPU tests", "simulator tests")] == ["2.5.5", *["5 passed"] * 2]
+    assert ran[0] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
+    assert ran[1][-2:] == ["-e", ".[test]"]
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--device", "cuda"]]
+    assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 4
+
+
+def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
+    _, ran = steps(tmp_path, monkeypatch, {}, name="lowest")
+    assert ran[1][-2:] == ["-c", str(tmp_path / "lowest.constraints")]
+    assert (tmp_path / "lowest.constraints").read_text().splitlines() == matrix.constraints(matrix._project())
+    _, ran = steps(tmp_path, monkeypatch, {}, pre=True)
+    assert ran[2][-len(matrix.NEWEST) - 2 :] == ["--pre", "--upgrade", *matrix.NEWEST]
+
+
+@pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 5), (4, 5), (5, 5)])
+def test_a_step_that_fails(tmp_path, monkeypatch, capsys, step, ran):
+    """Without an environment there is nothing to go on with; the demo and the tests are run in any case."""
+    row, commands = steps(tmp_path, monkeypatch, {step: 1})
+    assert row.failed
+    assert len(commands) == ran
+    assert "FAILED: 5 passed" in row.results.values()
+    assert "5 passed in 1s" in capsys.readouterr().out

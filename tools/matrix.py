@@ -1,0 +1,282 @@
+"""Runs the demo and the tests with each Python found, and with the lowest versions promised: `python -m tools.matrix`.
+
+Each environment has what `pip install -e ".[test]"` gives. Pythons are looked for on the path and where pyenv keeps
+them. The environment `lowest` has the oldest Python of `requires-python`, and of each requirement in pyproject.toml the
+lower bound. The exit code is 1 where anything failed, or nothing was run. Needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+LOWEST: Final = "lowest"
+EXTRAS: Final = ("cuda", "test")
+"""The extras whose bounds are tried; the peers of `bench` are only measured against."""
+
+NEWEST: Final = ("numpy", "numba", "numba-cuda[cu13]", "ml_dtypes")
+"""What `--pre` takes the newest of, whatever upper bound pyproject.toml has."""
+
+QUICK: Final = (
+    *("tests/include", "tests/primitive", "tests/ops/test_dlpack.py", "tests/ops/test_worked_examples.py"),
+    *("tests/cli/test_run.py", "tests/cpu/test_object_layout.py", "tests/cpu/test_code.py", "tests/cpu/test_places.py"),
+    *("tests/cuda/test_absent.py", "tests/cuda/test_kernels_on_disk.py"),
+    "-k",
+    "not (test_broadcast_elementwise_binary.py or test_elementwise_unary.py or test_expand.py or test_gather.py"
+    " or test_code.py or test_places.py) or kGelu or zero_sizes"
+    " or test_every_key and kFloat and (kInt64 or kAdd or test_expand.py)",
+)
+"""Arguments of pytest for a short run: a few keys of each primitive, and all that versions have an influence on."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that can make environments."""
+
+    path: str
+    version: tuple[int, ...]
+    free_threaded: bool = False
+
+    @property
+    def name(self) -> str:
+        """Such as "3.12", or "3.13t" where it is free-threaded."""
+        return ".".join(map(str, self.version[:2])) + "t" * self.free_threaded
+
+
+@dataclass
+class Row:
+    """What was found out in one environment. results: by column, in the order of the steps."""
+
+    name: str
+    results: dict[str, str] = field(default_factory=dict)
+    failed: bool = False
+
+
+# what there is
+
+
+def candidates(path: str, pyenv: Path) -> list[str]:
+    """Commands that may be a Python 3, on the search path `path` and among the versions of pyenv; this one first."""
+    folders = [Path(folder) for folder in path.split(os.pathsep) if folder]
+    there = [file for folder in folders for file in sorted(folder.glob("python3.*")) if _PYTHON.fullmatch(file.name)]
+    return list(
+        dict.fromkeys([sys.executable, *map(str, there), *map(str, sorted(pyenv.glob("versions/3.*/bin/python")))])
+    )
+
+
+_PYTHON: Final = re.compile(r"python3\.\d+t?")
+_ASK: Final = """
+import ensurepip, sys, sysconfig, venv
+print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"))))
+"""
+
+
+def ask(command: str) -> Interpreter | None:
+    """What a command is; None where it is no Python that can make environments."""
+    try:
+        done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    *version, free_threaded = map(int, done.stdout.split())
+    return Interpreter(command, tuple(version), bool(free_threaded))
+
+
+def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
+    """One of each minor version from `oldest` on, by name: the newest, and of equals the first."""
+    chosen: dict[str, Interpreter] = {}
+    for one in found:
+        if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
+            chosen[one.name] = one
+    return dict(sorted(chosen.items(), key=lambda item: item[1].version))
+
+
+def oldest_python(project: Mapping[str, Any]) -> tuple[int, ...]:
+    """The lower bound of `requires-python`."""
+    return tuple(map(int, re.findall(r"\d+", project["requires-python"])))
+
+
+def constraints(project: Mapping[str, Any]) -> list[str]:
+    """Each requirement of the package and its extras at its lower bound, as pip's constraints."""
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
+    lines = []
+    for requirement in requirements:
+        name, _, _, bound = re.match(r"([\w.-]+)(\[[^]]*\])?\s*(>=\s*([\w.]+))?", requirement).groups()  # type: ignore[union-attr]
+        if name == project["name"]:
+            continue  # an extra that another one includes
+        if bound is None:
+            raise ValueError(f"{requirement!r} in pyproject.toml has no lower bound")
+        lines.append(f"{name}=={bound}")
+    return lines
+
+
+# what is done
+
+
+def run_environment(name: str, python: Interpreter, folder: Path, arguments: argparse.Namespace, workers: int) -> Row:
+    """Make the environment `folder`, or use the one that is there, and run all steps in it."""
+    row, started = Row(name), time.perf_counter()
+    log = folder.with_name(f"{folder.name}.log")
+    environment = {**os.environ, "EP_CACHE_DIR": str(folder.parent / "cache"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    environment.pop("PYTHONPATH", None)
+    environment.pop("NUMBA_ENABLE_CUDASIM", None)
+    own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+    tests = [own, "-m", "pytest", "-q", "-n", str(workers), *(QUICK if arguments.quick else ())]
+    limits: tuple[str, ...] = ()
+    if name == LOWEST:
+        file = folder.with_name(f"{folder.name}.constraints")
+        file.write_text("\n".join(constraints(_project())))
+        limits = "-c", str(file)
+    steps: list[tuple[str, list[str], dict[str, str]]] = [
+        ("environment", [python.path, "-m", "venv", str(folder)], {}),
+        ("install", [own, "-m", "pip", "install", "-q", "-e", ".[test]", *limits], {}),
+        ("demo", [own, "-m", "ep", "demo"], {}),
+        ("CPU tests", tests, {}),
+        ("simulator tests", [*tests, "--device", "cuda"], {"NUMBA_ENABLE_CUDASIM": "1"}),
+    ]
+    if arguments.pre:
+        steps.insert(2, ("newest", [own, "-m", "pip", "install", "-q", "--pre", "--upgrade", *NEWEST], {}))
+    log.unlink(missing_ok=True)
+    for step, command, variables in steps:
+        with _INSTALLING if step == "install" else nullcontext():
+            done = subprocess.run(
+                command, cwd=ROOT, env={**environment, **variables}, text=True, capture_output=True, check=False
+            )
+        output = done.stdout + done.stderr
+        with log.open("a") as file_of_log:
+            file_of_log.write(f"+ {' '.join(command)}\n{output}\n")
+        row.results[step] = outcome(output, done.returncode)
+        print(f"{name}: {step}: {row.results[step]}", flush=True)
+        if done.returncode:
+            print(*output.splitlines()[-_TAIL:], sep="\n", flush=True)
+            row.failed = True
+            if step not in ("demo", "CPU tests"):
+                break
+        if step in ("install", "newest"):
+            row.results |= _versions(own)
+    row.results["seconds"] = f"{time.perf_counter() - started:.0f}"
+    return row
+
+
+_INSTALLING: Final = threading.Lock()  # setuptools writes into the source tree
+_TAIL: Final = 60  # lines of what a step that failed has printed
+_VERSIONS: Final = """
+import platform
+from importlib.metadata import version
+print(platform.python_version(), *map(version, ("numpy", "numba", "numba-cuda")))
+"""
+
+
+def _versions(python: str) -> dict[str, str]:
+    done = subprocess.run([python, "-c", _VERSIONS], capture_output=True, text=True, check=False, cwd=ROOT)
+    return dict(zip(("Python", "NumPy", "Numba", "numba-cuda"), done.stdout.split(), strict=False))
+
+
+def outcome(output: str, code: int) -> str:
+    """A step's cell in the table: what pytest counted, where it did, and whether the step failed."""
+    counted = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).*?)(?: in [\d.]+s.*)?$", output, re.MULTILINE)
+    said = re.sub(r", \d+ (?:deselected|warnings?)", "", counted[-1]) if counted else "ok"
+    return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"
+
+
+# what is said
+
+COLUMNS: Final = ("Python", "NumPy", "Numba", "numba-cuda", "demo", "CPU tests", "simulator tests", "seconds")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A table in Markdown; "not run" where a step before had failed."""
+    lines = [
+        ["environment", *COLUMNS],
+        *([row.name, *(row.results.get(c, "not run") for c in COLUMNS)] for row in rows),
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines)
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=(__doc__ or "").partition("\n\n")[2])
+    parser.add_argument("--quick", action="store_true", help="run a small part of the tests")
+    parser.add_argument(
+        "--pre", action="store_true", help=f"with the newest release or pre-release of {', '.join(NEWEST)}"
+    )
+    parser.add_argument(
+        "--only", action="append", metavar="NAME", help="an environment, such as 3.12 or lowest; repeat"
+    )
+    parser.add_argument("--others", action="store_true", help="leave out the Python that runs this, if there is more")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="make environments here, or use those that are here"
+    )
+    return parser.parse_args(arguments)
+
+
+def plan(
+    found: Mapping[str, Interpreter], arguments: argparse.Namespace, oldest: tuple[int, ...]
+) -> dict[str, Interpreter]:
+    """The environments to run, by name, with their Pythons."""
+    plan = {name: python for name, python in found.items() if not python.free_threaded}
+    first = ".".join(map(str, oldest))
+    if not arguments.pre and first in plan:
+        plan[LOWEST] = plan[first]
+    if arguments.others and len(plan) > 1:
+        plan.pop(".".join(map(str, sys.version_info[:2])), None)
+    return {name: python for name, python in plan.items() if arguments.only is None or name in arguments.only}
+
+
+def main(command_line: Sequence[str] | None = None) -> int:
+    """Run the environments, and print the table; return the exit code."""
+    arguments, oldest = _arguments(command_line), oldest_python(_project())
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    found = choose(filter(None, map(ask, candidates(os.environ.get("PATH", ""), pyenv))), oldest)
+    for name, python in found.items():
+        print(f"{name}: {python.path}{', which is free-threaded and refused' * python.free_threaded}")
+    planned = plan(found, arguments, oldest)
+    missing = sorted(set(arguments.only or ()) - set(planned))
+    if missing or not planned:
+        print(f"{', '.join(missing) or 'no Python'}: not found, and nothing was run", file=sys.stderr)
+        return 1
+    if LOWEST not in planned:
+        print(f"{LOWEST}: not run")
+    folder = (arguments.keep or Path(tempfile.mkdtemp(prefix="ep-matrix-"))).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    cores = os.cpu_count() or 1
+    jobs = min(len(planned), cores)  # installing takes one core
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            running = [
+                pool.submit(
+                    run_environment, name, python, folder / f"{name}{'-pre' * arguments.pre}", arguments, cores // jobs
+                )
+                for name, python in planned.items()
+            ]
+            rows = [one.result() for one in running]
+    finally:
+        if arguments.keep is None:
+            shutil.rmtree(folder)
+    print(f"\n{table(rows)}")
+    return int(any(row.failed for row in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
