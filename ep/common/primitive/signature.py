@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ep.common.buffer_checks import check_overlap
@@ -64,7 +63,7 @@ class Signature:
         if not any(operand.written for operand in self.operands):
             raise ValueError("no operand is written")
 
-    @cached_property
+    @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """The operands that must not overlap, by number: each that is written, with every other one."""
         numbers = range(len(self.operands))
