@@ -1,5 +1,6 @@
 """The repository keeps its own promises: README, generated table, layers, self-containment."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -100,3 +101,35 @@ def test_python_m_ep_is_the_command():
     command = [sys.executable, "-m", "ep", "--version"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert __version__ in done.stdout
+
+
+def _imports(path, modules):
+    """The modules of the package that a file imports, in functions too, but for those that only type checkers see."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in for_types:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in modules else node.module
+
+
+def test_no_circle_of_imports_on_the_cpu():
+    """Those in functions count: what a module needs, it can import at its top or not at all."""
+    paths = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "ep").rglob("*.py")}
+    modules = {name.removesuffix(".__init__"): path for path, name in paths.items()}
+    needs = {
+        name: set(_imports(path, modules)) & modules.keys()
+        for name, path in modules.items()
+        if name.startswith(("ep.include", "ep.common", "ep.cpu"))
+    }
+    while free := [name for name, needed in needs.items() if not needed & needs.keys()]:
+        for name in free:
+            del needs[name]
+    assert not needs, f"circles among {sorted(needs)}"

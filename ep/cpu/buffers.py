@@ -18,10 +18,10 @@ def check_stream(stream: Any) -> CpuStream:
     return stream
 
 
-def as_buffer(
-    buffer: Any, argument: str, data_type: DataType, num_elements: int, *, writable: bool = False
-) -> np.ndarray[Any, Any]:
-    """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, over the same memory.
+def read_buffer(
+    buffer: Any, argument: str, data_type: DataType, num_elements: int, written: bool = False
+) -> tuple[np.ndarray[Any, Any], int]:
+    """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, and its address.
 
     num_elements: how many elements are needed at least.
     Raises TypeError for what is no ndarray or has a mask and for another dtype, ValueError for memory that is not
@@ -34,28 +34,10 @@ def as_buffer(
     buffer_checks.check_dtype(argument, buffer.dtype, data_type)
     if not buffer.flags.c_contiguous:
         raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
-    if writable and not buffer.flags.writeable:
+    if written and not buffer.flags.writeable:
         raise ValueError(f"{argument} is read-only")
     buffer_checks.check_size(argument, buffer.size, num_elements)
     plain = buffer.view(np.ndarray)
-    return plain if plain.dtype is data_type.dtype else plain.view(data_type.dtype)
-
-
-def check_overlap(
-    dst: np.ndarray[Any, Any],
-    dst_elements: int,
-    dst_argument: str,
-    src: np.ndarray[Any, Any],
-    src_elements: int,
-    src_argument: str,
-    *,
-    in_place: bool = False,
-) -> None:
-    """Raise ValueError where the used parts of `dst` and `src` share memory.
-
-    in_place: the two may be the very same memory, since each element is read and written at one place.
-    """
-    dst_bytes, src_bytes = dst_elements * dst.itemsize, src_elements * src.itemsize
-    buffer_checks.check_overlap(
-        dst.ctypes.data, dst_bytes, dst_argument, src.ctypes.data, src_bytes, src_argument, in_place=in_place
-    )
+    if plain.dtype is not data_type.dtype:
+        plain = plain.view(data_type.dtype)
+    return plain, plain.ctypes.data

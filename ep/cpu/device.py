@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.cpu.caches import streamed_from
-from ep.cpu.launch_state import NUM_SETTINGS, NUM_THREADS, POOL, STREAM, STREAMED_FROM
+from ep.cpu.engine.state import SETTINGS
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
@@ -32,7 +32,7 @@ class CpuDevice(Device):
         """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
         self._device_manager = device_manager
         # compiled entries read these words at every launch
-        self._settings = np.zeros(NUM_SETTINGS, np.int64)
+        self._settings = np.zeros(SETTINGS.num_words, np.int64)
         self.settings_address: int = self._settings.ctypes.data
         self.set_streamed_from(streamed_from(available_threads()))
         self._start_threads: Callable[[int], None] | None = None
@@ -45,25 +45,25 @@ class CpuDevice(Device):
             raise ValueError(f"num_threads is {number}; it must be from 1 to {MAX_THREADS}")
         if self._start_threads is not None:
             self._start_threads(number)
-        self._settings[NUM_THREADS] = number
+        self._settings[SETTINGS.num_threads] = number
 
     def GetNumThreads(self) -> int:
         """The most threads that a launch uses."""
-        return int(self._settings[NUM_THREADS])
+        return int(self._settings[SETTINGS.num_threads])
 
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
         """Let launches share their work in the pool at `address`; `start_threads(n)` starts what is missing of n."""
-        self._settings[POOL] = address
+        self._settings[SETTINGS.pool] = address
         self._start_threads = start_threads
         start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
 
     def set_streamed_from(self, num_bytes: int) -> None:
         """Let launches that read and write more bytes write past the caches."""
-        self._settings[STREAMED_FROM] = num_bytes
+        self._settings[SETTINGS.streamed_from] = num_bytes
 
     def set_stream(self, address: int) -> None:
         """Let such launches write by the task at `address`."""
-        self._settings[STREAM] = address
+        self._settings[SETTINGS.stream] = address
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.skipif(
 COMPILE = """
 import json
 from ep import BinaryOp, UnaryOp
-from ep.cpu.kernels import broadcast_elementwise_binary, compiler, elementwise_unary
+from ep.cpu.kernels import compiler
+from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType
 
-kernels = {{"UnaryOp": elementwise_unary, "BinaryOp": broadcast_elementwise_binary}}
 texts = {{}}
 for kind, op, src, dst in {keys}:
-    kernels[kind].row_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
+    op_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
     library = compiler._keep[-1]
     texts[f"{{op}} {{src}} {{dst}}"] = library.get_asm_str(), library.get_llvm_str()
 print(json.dumps(texts))

@@ -13,10 +13,11 @@ from tests.subprocesses import run
 CODE = """
 import json
 from ep import BinaryOp
-from ep.cpu.kernels import broadcast_elementwise_binary, compiler
+from ep.cpu.kernels import compiler
+from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType as T
 
-broadcast_elementwise_binary.row_kernel(BinaryOp.kGeluBackwardWithDyX, T.kDouble, T.kDouble)
+op_kernel(BinaryOp.kGeluBackwardWithDyX, T.kDouble, T.kDouble)
 print(json.dumps(compiler._keep[-1].get_llvm_str()))
 """
 

@@ -229,7 +229,7 @@ def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(tm
 gather.Launch(stream, 1, 4, 6, zeros, 3, indices, out)
 expand.Launch(stream, (6, 1), zeros, (6, 2), out)
 names = [name for name in statistics.names if "thread_pool" not in name]
-assert sorted(names) == ["expand", "expand.each.1.2", "expand.walk", "gather", "gather.kInt16.5", "gather.walk"], names
+assert sorted(names) == ["expand", "gather", "gather.kInt16.5", "gather.walk", "move.each.1.2", "move.walk"], names
 launch_all()
 """
     run(MOVES + needed, EP_CACHE_DIR=str(tmp_path))

@@ -19,11 +19,12 @@ def address(name, function, signature, compiled):
 compiler._address = address
 from ep.include.data_type import DataType
 from ep.include.primitive import BinaryOp, UnaryOp
-from ep.cpu.kernels import broadcast_elementwise_binary, elementwise_unary, expand_rows, gather_rows, gather_walk
+from ep.cpu.engine.move import gather_rows, gather_walk, row_writers
+from ep.cpu.kernels.functors import op_kernel
 float32, int8 = DataType.kFloat, DataType.kInt8
 for op in (UnaryOp.kRelu, UnaryOp.kExp, UnaryOp.kTanh):
-    elementwise_unary.row_kernel(op, float32, float32)
-broadcast_elementwise_binary.row_kernel(BinaryOp.kAdd, int8, int8)
+    op_kernel(op, float32, float32)
+op_kernel(BinaryOp.kAdd, int8, int8)
 gather_rows.mover(DataType.kInt32, 5)
 print({name.removeprefix("elementwise_unary.").split(".k")[0]: file for name, file in files.items()})
 """
@@ -73,7 +74,7 @@ def before(sources):
         ("cpu/primitive/elementwise_unary.py", '"""', '"""A word. ', set()),
         ("ops/shapes.py", '"""', '"""A word. ', set()),
         ("version.py", '"""', '"""A word. ', set()),
-        ("cpu/kernels/gather_rows.py", '"""', '"""A word. ', {GATHER}),
+        ("cpu/engine/move/gather_rows.py", '"""', '"""A word. ', {GATHER}),
     ],
 )
 def test_an_edit_changes_the_keys_of_what_it_reaches(sources, before, path, old, new, changed):

@@ -93,6 +93,33 @@ def test_a_kernel_that_is_compiled(tmp_path):
     )
 
 
+def test_as_many_operands_as_there_can_be():
+    """Sixteen that are read, all by tiles, and one that is written, past the caches as well."""
+    run(
+        PRELUDE
+        + """
+from ep.cpu.kernels.functors import attribute_reader, loader, storer
+from ep.cpu.engine.map.rows import RowFunctions
+from ep.cpu.kernels.jit import jit
+from ep.include import DataType
+from tests.cpu.mapped import Mapped
+T = DataType.kComplex128
+def functions():
+    apply = jit(lambda a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p: a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p)
+    return RowFunctions((loader(T),) * 16, apply, storer(T), attribute_reader(0, None))
+sum_of_all = Mapped("sum_of_16", functions, (T,) * 16, T)
+def add():
+    src, dst = np.arange(300, dtype=np.complex128), np.zeros((300, 70), np.complex128)
+    sum_of_all.Launch(stream, ((300, 1),) * 16, (src,) * 16, dst)
+    assert (dst == 16 * src[:, None]).all()
+in_a_small_thread(add)
+device.set_streamed_from(1 << 12)
+in_a_small_thread(add)
+""",
+        EP_CPU_NUM_THREADS="1",
+    )
+
+
 def test_workers_have_a_stack_of_their_own():
     run(
         PRELUDE

@@ -303,6 +303,31 @@ stop = True
 
 
 @needs_fork
+def test_a_fork_while_work_logs():
+    """The lock of logging is taken before a fork, too: after those that may be held by who logs."""
+    run(
+        PRELUDE
+        + """
+import logging
+inside = threading.Event()
+def log():
+    inside.set()
+    time.sleep(0.3)
+    logging.getLogger("ep").setLevel(logging.INFO)  # takes the lock
+thread = threading.Thread(target=exclusively, args=(log,))
+thread.start()
+inside.wait()
+signal.alarm(20)
+child = os.fork()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+"""
+    )
+
+
+@needs_fork
 def test_a_fork_inside():
     """By the thread that is inside, as a provider may do in its import."""
     run(

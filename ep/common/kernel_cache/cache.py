@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +19,6 @@ from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
-from ep.common.lazy import lazy
 
 _log: Final = logging.getLogger("ep")
 _KEPT: Final = 4  # files of one kernel: of as many states of its sources
@@ -63,10 +63,9 @@ class KernelCache:
         """The folder of the kernels that these versions of the tools compile."""
         return user_cache_folder() / self._folder_name
 
-    @lazy
+    @property
     def _folder_name(self) -> str:
-        versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in self._tools])
-        return f"{self._tag}-{hashlib.sha256(repr(versions).encode()).hexdigest()[:16]}"
+        return f"{self._tag}-{_versions(self._tools)}"
 
     def file_name(self, kernel: str, variant: str, function: Callable[..., Any]) -> str | None:
         """Return the name of a kernel's file; None where this process cannot know what the kernel is made of.
@@ -184,6 +183,13 @@ class KernelCache:
         except (UntrustedError, OSError) as error:
             return str(error)
         return None
+
+
+@cache
+def _versions(tools: tuple[str, ...]) -> str:
+    """A digest of Python's version and those of the tools."""
+    versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in tools])
+    return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
 
 
 def _version(tool: str) -> str | None:

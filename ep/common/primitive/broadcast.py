@@ -62,19 +62,24 @@ class StridedWalk(NamedTuple):
     dst_strides: Dims
 
 
-def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:
-    """Simplify a walk over `dims`, none of size 0, whose source strides are 0 where the source is broadcast.
+def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, ...]:
+    """Simplify a walk over `dims`, none of size 0, that visits each operand by its strides, 0 where it is broadcast.
 
-    The axes come in the order of falling destination strides; those of size 1 go; two neighbours merge where both
-    source and destination step from one to the other without a gap, which is decided between axes that are kept.
+    Axes of size 1 go; two neighbours merge where every operand steps from one to the other without a gap, which is
+    decided between axes that are kept. Returns the dims, of at least one axis, and the strides of each operand.
     """
-    kept: list[tuple[int, int, int]] = []
-    axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=lambda axis: -axis[2])
-    for size, src, dst in axes:
+    kept: list[tuple[int, ...]] = []  # per axis, its size and the operands' strides
+    for size, *steps in zip(dims, *strides, strict=True):
         if size == 1:
             continue
-        if kept and kept[-1][1] == src * size and kept[-1][2] == dst * size:
-            kept[-1] = (kept[-1][0] * size, src, dst)
+        if kept and all(outer == step * size for outer, step in zip(kept[-1][1:], steps, strict=True)):
+            kept[-1] = (kept[-1][0] * size, *steps)
         else:
-            kept.append((size, src, dst))
-    return StridedWalk(*map(tuple, zip(*(kept or [(1, 1, 1)]), strict=True)))
+            kept.append((size, *steps))
+    return tuple(zip(*(kept or [(1,) * (1 + len(strides))]), strict=True))
+
+
+def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:
+    """Simplify a walk over `dims`, none of size 0, in the order of falling destination strides: see `simplify_walk`."""
+    axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=lambda axis: -axis[2])
+    return StridedWalk(*simplify_walk(*(zip(*axes, strict=True) if axes else ((), (), ()))))

@@ -1,16 +1,17 @@
-"""The functor of a key, compiled for the CPU, with the attributes that the op has."""
+"""The row kernels of ops: the functor of a key, compiled for the CPU, with the attributes that the op has."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ep.common.functor import functor_maker
-from ep.common.functor.math_library import MathLibrary
+from ep.common.functor.math_library import Maker, MathLibrary
+from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.contraction import has_fused_multiply_add
 from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
@@ -18,11 +19,12 @@ from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
 from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
+from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_table import attributes_of
+from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 
@@ -31,23 +33,20 @@ def storage_type(data_type: DataType) -> DataType:
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
-class RowFunctions(NamedTuple):
-    """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
+def op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, attributes: Sequence[float] = ()) -> int:
+    """The address of the row kernel of `op`; see `row_kernel`.
 
-    apply_any: where `apply` is not good for every element, the functor that is. Where `apply` is only good for
-        |x| <= LIMIT, that functor is called for one element at a time.
-    exceeds: the compiled function that says of a block whether `apply` is not good for it: (address, begin, end), and
-        (src0, step0, src1, step1, begin, end) for a binary op; None where there is no `apply_any`.
-    compile_loop: what compiles the function with the loop of `apply` over the elements.
+    attributes: the kernel takes them from the launch state; these only say what arithmetic they need.
     """
+    wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
+    return _op_kernel(op, storage_type(src_type), storage_type(dst_type), wide)
 
-    load: Any
-    apply: Any
-    store: Any
-    read_attributes: Any
-    apply_any: Any
-    exceeds: Any
-    compile_loop: Any
+
+@cache
+def _op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool) -> int:
+    primitive = "elementwise_unary" if isinstance(op, UnaryOp) else "broadcast_elementwise_binary"
+    name = f"{primitive}.{op.name}.{src_type.name}.{dst_type.name}" + ".wide" * wide
+    return row_kernel(name, row_functions(op, src_type, dst_type, wide))
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
@@ -59,8 +58,8 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     wide: without float32 arithmetic, for attributes that it is not fit for.
     """
     if function := on_bits(op, src_type, dst_type):
-        bits, read_attributes = DataType.kUInt16, _attribute_reader(0, np.float64)
-        return RowFunctions(loader(bits), jit(function), storer(bits), read_attributes, None, None, jit)
+        bits = DataType.kUInt16
+        return RowFunctions((loader(bits),), jit(function), storer(bits), attribute_reader(0, np.float64))
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
@@ -78,20 +77,63 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     attribute_type = library.T if kind is Kind.FLOAT and op is not UnaryOp.kSoftPlus else np.float64
     ordinary = ORDINARY.get((op, precision))
     load, apply, apply_any, exceeds = loader(src_type, narrow), library.use(maker), None, None
+    unary = isinstance(op, UnaryOp)
+    compile_loop = (interleaved if names and not libm else jit) if unary else inlined
     if ordinary is not None:
         apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
-        exceeds = ordinary.exceeds(load, library.T)
+        exceeds, compile_loop = ordinary.exceeds(load, library.T), interleaved
     elif names & LIMITS.keys() and not libm and op not in WITHIN_LIMIT:
-        apply_any, exceeds = _unlimited(library).use(maker), exceeds_limit(load)
+        apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load)
+        exceeds = exceeds if unary else _of_second(exceeds)
+    beyond = None
+    if unary and op in WITHIN_LIMIT and has_fused_multiply_add() and src_type is not DataType.kFloat16:
+        beyond = WITHIN_LIMIT[op], src_type
     return RowFunctions(
-        load,
+        (load,) * len(OPS[op].operands),
         apply,
         storer(dst_type, narrow),
-        _attribute_reader(len(attributes_of(op)), attribute_type),
+        attribute_reader(len(attributes_of(op)), attribute_type),
         apply_any,
         exceeds,
-        interleaved if names and not libm else jit,
+        compile_loop,
+        beyond,
     )
+
+
+def composed_functions(
+    maker: Maker, src_types: Sequence[DataType], dst_type: DataType, in_single: bool = False
+) -> RowFunctions:
+    """The functions of the row kernel of what `maker` makes: any composition of functors, of any number of operands.
+
+    src_types: of the operands, all with one type of arithmetic.
+    in_single: whether elementary functions on float32 and 16-bit types are good enough in float32, else in float64.
+    """
+    names, (scalar_type, *others) = elementary_functions_of(maker), {arithmetic_type(each) for each in src_types}
+    if others:
+        raise ValueError(f"operands of types {[each.name for each in src_types]} are not computed in one type")
+    libm, limited = not has_fused_multiply_add(), bool(names & LIMITS.keys())
+    single = scalar_type is np.float32 and in_single and not (libm or limited)
+    wide = scalar_type is np.float32 and bool(names) and not single
+    precision = Precision.LIBM if libm or not names else Precision.SINGLE if single else Precision.FULL
+    library = cpu_math_library(np.float64 if wide else scalar_type, precision)
+    return RowFunctions(
+        tuple(loader(each, wide) for each in src_types),
+        (unlimited(library) if limited and not libm else library).use(maker),
+        storer(dst_type, wide),
+        attribute_reader(0, library.T),
+        compile_loop=interleaved if names and not libm else jit,
+    )
+
+
+def _of_second(exceeds: Any) -> Any:
+    """The check of both operands that only looks at the second one, for an op whose functions are called on that."""
+
+    @jit
+    def of_second(src0, step0, src1, step1, begin, end):  # type: ignore[no-untyped-def]
+        everywhere = step1 | (step0 == step1)  # also where both steps are 0, of one element
+        return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
+
+    return of_second
 
 
 IN_SINGLE = frozenset(
@@ -132,7 +174,7 @@ LOOPS = frozenset((BinaryOp.kZeta,))
 
 
 @cache
-def _unlimited(library: MathLibrary) -> MathLibrary:
+def unlimited(library: MathLibrary) -> MathLibrary:
     """The same library with functions that are good beyond their limits, and give the same bits within."""
     of_any = functions_of_any()
     return library.replaced(
@@ -149,7 +191,7 @@ def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:
 
 
 @cache
-def _attribute_reader(count: int, scalar_type: Any) -> Any:
+def attribute_reader(count: int, scalar_type: Any) -> Any:
     def none(address):  # type: ignore[no-untyped-def]
         return ()
 

@@ -14,9 +14,9 @@ from numba.core import cgutils, types
 from numba.core.datamodel.models import PrimitiveModel
 from numba.extending import NativeValue, intrinsic, register_model, unbox
 
+from ep.cpu.engine.state import STATE
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_int, load_word
-from ep.cpu.launch_state import INT_TYPE, NONE, TUPLE_TYPE
 from ep.cpu.object_layout import (
     C_CONTIGUOUS,
     DATA,
@@ -142,18 +142,27 @@ def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
 
 
 @jit
-def are_dims(dims, state):  # type: ignore[no-untyped-def]
-    """Whether an object that is equal to the dims (or strides) of a plan is such dims: None, or a tuple of ints.
+def _is_dims(dims, state):  # type: ignore[no-untyped-def]
+    """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
 
     (2.0, 3) is equal to (2, 3), finds its plan, and is none.
     """
-    if dims == load_word(state, NONE):
+    if dims == load_word(state, STATE.none):
         return True
     kind = load_word(dims + TYPE, 0)
-    if kind != load_word(state, TUPLE_TYPE) and _is_subtype(kind, load_word(state, TUPLE_TYPE)) == 0:
+    if kind != load_word(state, STATE.tuple_type) and _is_subtype(kind, load_word(state, STATE.tuple_type)) == 0:
         return False
-    int_type = load_word(state, INT_TYPE)
+    int_type = load_word(state, STATE.int_type)
     for axis in range(load_word(dims + TUPLE_LENGTH, 0)):
         if load_word(load_word(dims + TUPLE_ITEMS, axis) + TYPE, 0) != int_type:
+            return False
+    return True
+
+
+@jit
+def are_dims(several, state):  # type: ignore[no-untyped-def]
+    """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
+    for position in range(load_word(several + TUPLE_LENGTH, 0)):
+        if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):
             return False
     return True

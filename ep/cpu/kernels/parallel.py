@@ -8,9 +8,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.state import SETTINGS, STATE
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word
-from ep.cpu.launch_state import NUM_THREADS, POOL, SETTINGS, SHARE
 
 _WORD = ir.IntType(64)
 _CHUNKS_PER_LANE: Final = 4
@@ -63,13 +63,21 @@ def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
     if count <= grain:
         call_task(task, context, 0, count)
         return
-    settings, num_grains = load_word(state, SETTINGS), (count + grain - 1) // grain
-    num_lanes = min(load_word(settings, NUM_THREADS), num_grains)
+    settings, num_grains = load_word(state, STATE.settings), (count + grain - 1) // grain
+    num_lanes = min(load_word(settings, SETTINGS.num_threads), num_grains)
     thread_state = release_gil()
     if num_lanes == 1:
         call_task(task, context, 0, count)
     else:
         # a few chunks each: who is late, or slow, leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
-        call_task(load_word(state, SHARE), load_word(settings, POOL), task, context, count, num_lanes, chunks_per_lane)
+        call_task(
+            load_word(state, STATE.share),
+            load_word(settings, SETTINGS.pool),
+            task,
+            context,
+            count,
+            num_lanes,
+            chunks_per_lane,
+        )
     acquire_gil(thread_state)

@@ -12,10 +12,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.move.row_writer import VECTOR
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import stack_words
 from ep.cpu.kernels.rows import copy_short_row
-from ep.cpu.row_writer import VECTOR
 
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8

@@ -14,22 +14,24 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.state import SETTINGS, STATE
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import copy_bytes, load_word, stack_words, store_word, store_words
 from ep.cpu.kernels.parallel import call_task, run
 from ep.cpu.kernels.rows import copy_short_row, prefetch_second
-from ep.cpu.launch_state import SETTINGS, STREAM, STREAMED_FROM
 
-DST: Final = 0
-"""The word of dst's address in the context of a task that `run_writing` takes."""
-CONTEXT_WORDS: Final = 6
-"""The words of such a context, at most: it is copied for each thread."""
-
-# words of the context of the task that streams
-_TASK, _CONTEXT, _SIZE = 0, 1, 2
-_READ = 3  # twice: the address of what is read in the order of dst, and bytes of an element, 0 for nothing
-_STREAM_WORDS = _READ + 4
+_STREAM: Final = layout(
+    "Stream",
+    task=1,  # the one that writes
+    context=1,
+    count=1,  # elements that it writes
+    size=1,  # bytes of an element
+)
+"""The context of the task that streams."""
+_STREAM_WORDS: Final[int] = _STREAM.num_words
 
 _LINE: Final = 64
 _UNROLLED: Final = 4 * _LINE
@@ -114,21 +116,27 @@ def stream_row(dst, src, size):  # type: ignore[no-untyped-def]
 
 
 def _stream(context, begin, end):  # type: ignore[no-untyped-def]
-    task, size = load_word(context, _TASK), load_word(context, _SIZE)
+    task, size, count = (
+        load_word(context, _STREAM.task),
+        load_word(context, _STREAM.size),
+        load_word(context, _STREAM.count),
+    )
     own, tile = stack_words(CONTEXT_WORDS), stack_words(_TILE_WORDS)
     tile += -tile & (_LINE - 1)
-    copy_bytes(own, load_word(context, _CONTEXT), 8 * CONTEXT_WORDS)
-    dst, per_tile, ahead = load_word(own, DST), _TILE // size, _AHEAD // size
+    copy_bytes(own, load_word(context, _STREAM.context), 8 * CONTEXT_WORDS)
+    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, _AHEAD // size
     # tiles end where lines do, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
-        for operand in range(2):
-            read_size = load_word(context, _READ + 2 * operand + 1)
-            fetched = load_word(context, _READ + 2 * operand) + (begin + ahead) * read_size
-            for offset in range(0, (stop - begin) * read_size, _LINE):
-                prefetch_second(fetched + offset)
-        store_word(own, DST, tile - begin * size)  # the task adds the place of each element
+        for source in range(load_word(own, CONTEXT.num_sources)):
+            place = CONTEXT.sources + SOURCE_WORDS * source
+            if load_word(own, place + 1) == count:  # it is read in the order of dst
+                read_size = load_word(own, place + 2)
+                fetched = load_word(own, place) + (begin + ahead) * read_size
+                for offset in range(0, (stop - begin) * read_size, _LINE):
+                    prefetch_second(fetched + offset)
+        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the place of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
@@ -143,19 +151,19 @@ def stream() -> int:
 
 
 @jit
-def run_writing(state, task, context, count, size, operands, grain):  # type: ignore[no-untyped-def]
+def run_writing(context, task, count, size, num_bytes, grain):  # type: ignore[no-untyped-def]
     """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
 
+    context: that of the launch, by the layout CONTEXT; the task uses nothing else.
     size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps, and must write to it directly.
-    operands: address, elements and bytes of an element of two operands; those of `count` elements are read in order.
+    num_bytes: how many the launch reads and writes.
     Returns 1, and has run nothing, where the task that streams is needed and has not been compiled yet.
     """
-    settings, streamed = load_word(state, SETTINGS), stack_words(_STREAM_WORDS)
-    src0, count0, size0, src1, count1, size1 = operands
-    if size != 0 and count * size + count0 * size0 + count1 * size1 > load_word(settings, STREAMED_FROM):
-        in_order0, in_order1 = size0 if count0 == count else 0, size1 if count1 == count else 0
-        store_words(streamed, task, context, size, src0, in_order0, src1, in_order1)
-        task, context = load_word(settings, STREAM), streamed
+    state = load_word(context, CONTEXT.state)
+    settings, streamed = load_word(state, STATE.settings), stack_words(_STREAM_WORDS)
+    if size != 0 and num_bytes > load_word(settings, SETTINGS.streamed_from):
+        store_words(streamed, task, context, count, size)
+        task, context = load_word(settings, SETTINGS.stream), streamed
         if task == 0:
             return 1
     run(state, task, context, count, grain)

@@ -34,14 +34,14 @@ class BatchGatherImpl(CpuGather, BatchGather):
             outer_dim_size,
             gather_dim_size,
             inner_dim_size,
-            params,
             num_indices,
+            offset,
+            params,
             indices,
             out,
-            offset,
         ):
-            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size
-            self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
+            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+            self._launch_sizes(stream, sizes, params, indices, out)
 
 
 @register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar
 
-from ep.common.attributes import attribute_values
+from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
-from ep.cpu.launch_state import LaunchState
+from ep.common.primitive.signature import Signature
+from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.engine.move.row_writer import RowWriter
+from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.state import STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -23,21 +27,24 @@ def _not_compiled(*args: Any) -> int:
 class CpuPrimitive(Primitive):
     """A primitive whose Launch calls a compiled entry, which checks its arguments and does the work.
 
-    The entry answers 0 where all was as expected. Where it was not, nothing has been written, and `Launch` calls the
-    primitive's `_launch_checked`: it raises what is wrong, or puts right what is only unusual (a subclass of ndarray,
-    an equal dtype that is another object, a list for a tuple) and goes on with `_run`.
+    The entry returns 0 where all was as expected. Where it was not, nothing has been written, and `Launch` checks again
+    in Python, by `_launch_checked`: that raises what is wrong, or puts right what is only unusual (a subclass of
+    ndarray, an equal dtype that is another object) and calls the entry once more.
     """
 
-    def __init__(self, request: Request, operands: Sequence[DataType]) -> None:
-        """Make the launch state for `operands`, the data types of the buffers in the order of Launch."""
+    signature: ClassVar[Signature]
+    state_layout: ClassVar[Any] = STATE
+
+    def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._state = LaunchState(operands, attribute_values(request))
+        self._types: Any = self.signature.data_types(request.dtypes or ())
+        self._state = LaunchState(self.state_layout, self._types)
         self._words = self._state.words
         self._entry: Callable[..., int] = _not_compiled
 
     @abstractmethod
-    def _compile(self) -> tuple[Callable[..., int], int, int]:
-        """Return the entry, the address of its task, and the task's argument (0 where it has none)."""
+    def _compile(self) -> Callable[..., int]:
+        """Compile what every launch needs, write the addresses to the state, and return the entry."""
 
     def _compile_variants(self) -> None:
         """Compile what only some launches need, and otherwise compile themselves."""
@@ -56,10 +63,8 @@ class CpuPrimitive(Primitive):
             from ep.cpu.kernels import runtime
 
             device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-            share = runtime.start(device)
-            entry, task, argument = self._compile()
-            self._state.set_code(device.settings_address, share, task, argument)
-            self._entry = entry
+            self._state.set(settings=device.settings_address, share=runtime.start(device))
+            self._entry = self._compile()
 
     def _set_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
@@ -72,6 +77,19 @@ class CpuPrimitive(Primitive):
         """Do what compiles or imports Numba: see `compiling`."""
         compiling(self.request, "cpu", work)
 
+    def _launch_checked(self, stream: Any, sizes: Sequence[int], others: Sequence[int], buffers: Sequence[Any]) -> None:
+        """Check a launch without a plan in Python, then do it; sizes, others: of the signature, checked."""
+        buffers = self._checked(stream, buffers, sizes)
+        if all(sizes):
+            self._run(*sizes, *others, *buffers)
+
+    def _checked(
+        self, stream: Any, buffers: Sequence[Any], sizes: Sequence[int], in_place: bool = True, types: Any = None
+    ) -> list[Any]:
+        """Check stream and buffers in Python; return the buffers as the entry takes them."""
+        check_stream(stream)
+        return self.signature.read(buffers, types or self._types, sizes, read_buffer, in_place)
+
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
         if self._entry is _not_compiled:
@@ -81,3 +99,47 @@ class CpuPrimitive(Primitive):
             if self._entry(self._words, *args) == 0:
                 return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
+
+
+class PlannedPrimitive(CpuPrimitive):
+    """A primitive whose launches have dims: what follows from them is kept, in plans."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._plans = BoundedCache()
+        self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
+
+    def _launch_planned(
+        self,
+        stream: Any,
+        dims: tuple[Any, ...],
+        sizes: Sequence[int],
+        buffers: Sequence[Any],
+        make: Callable[[], Plan],
+        types: tuple[DataType, ...] = (),
+    ) -> None:
+        """Check a launch in Python, then do it.
+
+        dims: all that Launch takes, each None or a tuple of ints; sizes: of the signature.
+        make: makes the plan of a launch that writes something.
+        types: of the operands, where Launch says any. Plans are then found by (dims, types), and else by dims.
+        """
+        key = (dims, types) if types else dims
+        plan, counts, made = self._plans.get(key), self.signature.counts(sizes), None
+        if plan is None and any(counts[operand] for operand, _ in self.signature.pairs):
+            plan = made = make()
+        buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
+        if made is not None:  # nothing is compiled for a launch that is refused
+            for move in made.moves:
+                move.link()
+            self._plans.keep(key, lambda: made)
+        if plan is not None:
+            self._run(plan.words, dims, *buffers)
+
+    def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
+        """Compile ways to write rows that plans may name, and the walk that calls them."""
+        from ep.cpu.engine.move import row_writers, walk
+
+        walk.task()
+        for wanted in writers:
+            row_writers.writer(wanted)

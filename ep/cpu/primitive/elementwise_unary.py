@@ -1,4 +1,4 @@
-"""ElementwiseUnary on the CPU."""
+"""ElementwiseUnary on the CPU: the map engine, over adjacent elements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ep.common.checks import as_size
+from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
-from ep.cpu.buffers import as_buffer, check_overlap, check_stream
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -18,31 +19,16 @@ from ep.include.stream import Stream
 
 
 class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
-    def __init__(self, request: Request) -> None:
-        self.src_type, self.dst_type = request.dtypes or ()
-        super().__init__(request, (self.src_type, self.dst_type))
+    signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
 
-    def _compile(self) -> tuple[Callable[..., int], int, int]:
-        from ep.cpu.kernels import elementwise_unary as kernels
-        from ep.cpu.kernels.grain import grain_elements
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.kernels.elementwise import unary_entry
 
-        op: Any = self.request.op
-        self._state.set_grain(grain_elements(op, (self.src_type, self.dst_type)))
-        row_kernel = kernels.row_kernel(op, self.src_type, self.dst_type, self.request.attributes)
-        return kernels.entry(), row_kernel, 0
+        return unary_entry(self.request, self.signature, self._state)
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        if type(stream) is not CpuStream or self._entry(self._words, src, dst, count):
-            self._launch_checked(stream, src, dst, count)
-
-    def _launch_checked(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        check_stream(stream)
-        count = as_size(count, "count")
-        src = as_buffer(src, "src", self.src_type, count)
-        dst = as_buffer(dst, "dst", self.dst_type, count, writable=True)
-        check_overlap(dst, count, "dst", src, count, "src", in_place=True)
-        if count:
-            self._run(src, dst, count)
+        if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
+            self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
 
 
 @register_primitive_factory(DeviceType.kCPU, ElementwiseUnaryFactory)

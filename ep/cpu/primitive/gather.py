@@ -1,13 +1,14 @@
-"""Gather on the CPU."""
+"""Gather on the CPU: the move engine, by rows that indices name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
-from ep.cpu.buffers import as_buffer, check_overlap, check_stream
+from ep.cpu.engine.move.gather_state import GATHER_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.row_class import ROW_CLASSES, row_class
 from ep.cpu.stream import CpuStream
@@ -21,58 +22,43 @@ from ep.include.stream import Stream
 class CpuGather(CpuPrimitive):
     """What Gather and BatchGather share: Gather is BatchGather of one batch."""
 
+    signature, state_layout = signatures.BATCH_GATHER, GATHER_STATE
+
     def __init__(self, request: Request) -> None:
+        super().__init__(request)
         self.params_type, self.indices_type = request.dtypes or ()
-        super().__init__(request, (self.params_type, self.indices_type, self.params_type))
 
-    def _compile(self) -> tuple[Callable[..., int], int, int]:
-        from ep.cpu.kernels import gather, gather_walk
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.move.entry import gather_entry
 
-        return gather.entry(), gather_walk.task(), int(self.indices_type.dtype.kind == "u")
+        return gather_entry(self.signature, self._state, self.indices_type)
 
     def _compile_variants(self) -> None:
         for of_class in ROW_CLASSES:
             self._need_mover(of_class)
 
     def _need_mover(self, of_class: int) -> None:
-        if not self._state.has_mover(of_class):
+        if not self._words[GATHER_STATE.movers + of_class]:
             self._compiling(lambda: self._set_mover(of_class))
 
     def _set_mover(self, of_class: int) -> None:
-        from ep.cpu.kernels.gather_rows import mover
+        from ep.cpu.engine.move.gather_rows import mover
 
-        self._state.set_mover(of_class, mover(self.indices_type, of_class))
+        self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
 
-    def _launch_checked(
-        self,
-        stream: Stream,
-        batch_dim_size: int,
-        outer_dim_size: int,
-        gather_dim_size: int,
-        inner_dim_size: int,
-        params: Any,
-        num_indices: int,
-        indices: Any,
-        out: Any,
-        offset: int,
-    ) -> None:
-        check_stream(stream)
-        batch, outer, gather, inner, num_indices, offset = as_gather_sizes(
-            batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-        )
-        num_params, num_out = batch * outer * gather * inner, batch * outer * num_indices * inner
-        params = as_buffer(params, "params", self.params_type, num_params)
-        indices = as_buffer(indices, "indices", self.indices_type, batch * num_indices)
-        out = as_buffer(out, "out", self.params_type, num_out, writable=True)
-        check_overlap(out, num_out, "out", params, num_params, "params")
-        check_overlap(out, num_out, "out", indices, batch * num_indices, "indices")
+    def _launch_sizes(self, stream: Stream, sizes: Sequence[Any], params: Any, indices: Any, out: Any) -> None:
+        """Check a launch in Python, then do it; sizes: as `as_gather_sizes` takes them."""
+        *sizes, offset = as_gather_sizes(*sizes)
+        _, _, gather, inner, _ = sizes
+        *_, num_out = self.signature.counts(sizes)
+        buffers = self._checked(stream, (params, indices, out), sizes)
         if num_out == 0:
             return
         if gather == 0:  # no index names a row
-            out.reshape(-1)[:num_out] = 0
+            buffers[-1].reshape(-1)[:num_out] = 0
             return
         self._need_mover(row_class(inner * self.params_type.itemsize))
-        self._run(batch, outer, gather, inner, params, num_indices, indices, out, offset)
+        self._run(*sizes, offset, *buffers)
 
 
 class GatherImpl(CpuGather, Gather):
@@ -89,10 +75,10 @@ class GatherImpl(CpuGather, Gather):
         offset: int = 0,
     ) -> None:
         if type(stream) is not CpuStream or self._entry(
-            self._words, 1, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset
+            self._words, 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset, params, indices, out
         ):
-            sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size
-            self._launch_checked(stream, *sizes, params, num_indices, indices, out, offset)
+            sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+            self._launch_sizes(stream, sizes, params, indices, out)
 
 
 @register_primitive_factory(DeviceType.kCPU, GatherFactory)

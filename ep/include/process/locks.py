@@ -7,6 +7,7 @@ sides.
 
 from __future__ import annotations
 
+import logging  # noqa: F401, whose lock is an inner one: what is to be done before a fork is done in reverse order
 import os
 import sys
 import threading

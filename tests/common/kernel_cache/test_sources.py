@@ -178,10 +178,11 @@ def test_relative_imports():
 
 
 def test_gather_does_not_reach_functors_nor_kernels_the_device():
-    for kernel in ("gather", "gather_rows", "gather_walk", "expand", "expand_rows", "streaming", "thread_pool"):
-        found = PACKAGE.reached([f"ep.cpu.kernels.{kernel}"])
+    moves = (f"engine.move.{name}" for name in ("gather", "gather_rows", "gather_walk", "walk", "row_writers", "entry"))
+    for kernel in (*moves, "kernels.streaming", "kernels.thread_pool"):
+        found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert not [module for module in found if "functor" in module], kernel
-    for kernel in ("elementwise_unary", "broadcast_elementwise_binary"):
-        found = PACKAGE.reached([f"ep.cpu.kernels.{kernel}"])
+    for kernel in ("engine.map.rows", "engine.map.walk", "kernels.elementwise"):
+        found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert {"ep.include.primitive.unary_op", "ep.include.data_type", "ep.cpu.kernels.lowering"} <= found
         assert not found & {"ep.cpu.stream", "ep.cpu.device", "ep.cpu.primitive", "ep.ops", "ep.cli", "ep.cuda"}

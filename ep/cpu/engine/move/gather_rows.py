@@ -15,8 +15,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.gather_walk import FIRST_ROW, LOW, NUM_VALID, PARAMS_BYTES, ROW_BYTES, STREAMED
 from ep.cpu.kernels.jit import jit
 from ep.cpu.kernels.memory import load_word, loader, unit_functions, zero_bytes
 from ep.cpu.kernels.rows import copy_row, prefetch, prefetch_second
@@ -105,9 +105,9 @@ def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..
     ahead = 0 if bits == 5 else _AHEAD
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
-        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
-        first_row, fetched = load_word(context, FIRST_ROW), 0
-        if ahead and count > ahead and load_word(context, PARAMS_BYTES) > _CACHED:
+        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
+        first_row, fetched = load_word(context, GATHER.first_row), 0
+        if ahead and count > ahead and load_word(context, GATHER.params_bytes) > _CACHED:
             fetched = count - ahead
         for i in range(fetched):
             row, _ = find(indices, i + ahead, low, num_valid, first_row)
@@ -127,9 +127,9 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
     copy_unit, copy_unit_or_zero = unit_functions(unit)
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
-        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
-        first_row, fetched = load_word(context, FIRST_ROW), 0
-        if count > _AHEAD and load_word(context, PARAMS_BYTES) > _CACHED:
+        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
+        first_row, fetched = load_word(context, GATHER.first_row), 0
+        if count > _AHEAD and load_word(context, GATHER.params_bytes) > _CACHED:
             fetched = count - _AHEAD
         for i in range(fetched):  # not in blocks: fetches are spread evenly
             row, _ = find(indices, i + _AHEAD, low, num_valid, first_row)
@@ -160,11 +160,11 @@ def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
     copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
-        if load_word(context, STREAMED) == 0 or out & (_CACHE_LINE - 1) != 0:
+        if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:
             copy_lines(context, params, indices, out, count, width)
             return
-        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
-        first_row = load_word(context, FIRST_ROW)
+        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
+        first_row = load_word(context, GATHER.first_row)
         for i in range(count):
             row, _ = find(indices, min(i + _AHEAD, count - 1), low, num_valid, first_row)
             prefetch_second(params + row * _CACHE_LINE)
@@ -202,11 +202,11 @@ def _move_bytes(find: Any) -> Callable[..., None]:
     """Rows of any size, or parts of them."""
 
     def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
-        low, num_valid = load_word(context, LOW), load_word(context, NUM_VALID)
-        first_row, size, fetched = load_word(context, FIRST_ROW), load_word(context, ROW_BYTES), 0
+        low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
+        first_row, size, fetched = load_word(context, GATHER.first_row), load_word(context, GATHER.row_bytes), 0
         ahead = min(_AHEAD, _AHEAD_BYTES // size)
-        streamed = load_word(context, STREAMED) != 0
-        if load_word(context, PARAMS_BYTES) > _CACHED and size <= _LONGEST_FETCHED:
+        streamed = load_word(context, GATHER.streamed) != 0
+        if load_word(context, GATHER.params_bytes) > _CACHED and size <= _LONGEST_FETCHED:
             fetched = count - ahead
         for i in range(count):
             if i < fetched:

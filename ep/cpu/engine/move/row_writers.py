@@ -1,4 +1,4 @@
-"""What Expand's walk calls on blocks of rows: a writer for each way in which rows are written, and size of a unit.
+"""What the walk calls on blocks of rows: the writers, compiled.
 
 Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
 of one; `num_rows` is 1 then.
@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
 from ep.cpu.kernels.compiler import compile_task
 from ep.cpu.kernels.memory import unit_functions
 from ep.cpu.kernels.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.kernels.rows import copy_row, copy_short_row, row_filler
-from ep.cpu.row_writer import VECTOR, RowWriter
 
 Writer = Callable[[int, int, int, int, int, int, int, int], None]
 
@@ -24,18 +23,8 @@ Writer = Callable[[int, int, int, int, int, int, int, int], None]
 def writer(wanted: RowWriter) -> int:
     """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)."""
     kind, unit, count = wanted
-    name = f"expand.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
+    name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
     return compile_task(name, _MAKERS[kind](unit, count), 8)
-
-
-def compile_writers(unit: int, max_unit: int = MAX_UNIT) -> None:
-    """Compile every writer that a walk over units of `unit` to `max_unit` bytes may need."""
-    for kind in ("copy", "repeat", "repeat_tiny"):
-        writer(RowWriter(kind))
-    while unit <= max_unit:
-        for kind, count in (("few", 3), ("each", 2), ("each", 3), ("fill", 0), ("any", 0)):
-            writer(RowWriter(kind, unit, count))
-        unit *= 2
 
 
 def _copy(unit: int, of_count: int) -> Writer:

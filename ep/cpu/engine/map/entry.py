@@ -1,0 +1,28 @@
+"""From a row kernel to what Launch calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ep.common.primitive.signature import Signature
+from ep.cpu.engine.entry import entry
+from ep.cpu.engine.map import walk
+from ep.cpu.engine.map.plan import map_layout
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.state import LaunchState
+
+
+def map_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:
+    """The entry (state, sizes, operands) of a primitive without a walk: all operands are adjacent elements.
+
+    row_kernel: of a number of operands other than two.
+    """
+    state.set(task=row_kernel, row_kernel=row_kernel)
+    return entry(name, signature, MAP_STATE, walk.launch)
+
+
+def walk_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:
+    """The entry (state, plan, dims, operands) of a primitive whose launches have a `MapPlan`."""
+    num_sources = len(signature.operands) - 1
+    state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
+    return entry(name, signature, MAP_STATE, walk.launch_walk, map_layout(num_sources))

@@ -1,0 +1,107 @@
+"""The plan of the map engine: one walk that all operands share, and which of them are written out before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from ep.common.primitive.broadcast import Dims, StridedWalk, broadcast_dims, simplify_walk
+from ep.common.primitive.signature import Signature
+from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.move.plan import MovePlan
+from ep.cpu.engine.plan import Plan
+from ep.include.data_type import DataType
+from ep.include.primitive.primitive import kMaxNumDims
+
+MAP_PLAN: Final = layout(
+    "MapPlan",
+    num_axes=1,
+    count=1,  # elements of the walk
+    gaps=1,  # whether dst has any: its elements are not adjacent in the order of the walk
+    spill=1,  # where it has, the plan that moves a tile of results to dst
+    dims=kMaxNumDims,
+)
+"""What the plans of any number of operands begin with."""
+
+# rows of an operand that is broadcast which would fill no vector: it is written out first
+_SHORT: Final = 16
+_SHORT_BYTES: Final = 32
+
+
+@cache
+def map_layout(num_sources: int) -> Any:
+    """The layout of plans for so many operands that are read.
+
+    strides: of each, in elements. fills: for each, the plan that writes its elements out in the order of the walk, 0
+    where they are read in place.
+    """
+    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * num_sources, fills=num_sources)
+
+
+class MapPlan(Plan):
+    """A walk over `dims` in row-major order, none of them 0, with strides in elements for each operand."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        dims: Sequence[int],
+        strides: Sequence[Sequence[int]],
+        data_types: Sequence[DataType],
+        dst_strides: Sequence[int] | None = None,
+    ) -> None:
+        """strides: of the operands that are read; data_types: theirs, then that of dst; dst_strides: None without gaps.
+
+        A row kernel of two operands reads rows in which either is contiguous or one element; one of another number of
+        operands reads adjacent elements alone. For all else the walk goes by tiles, to which every operand is written
+        out that is not in the order of the walk.
+        """
+        fields = map_layout(len(strides))
+        super().__init__(fields, signature)
+        dims, *steps = simplify_walk(dims, *strides, *([] if dst_strides is None else [dst_strides]))
+        self.set(num_axes=len(dims), count=math.prod(dims), dims=dims)
+        gaps = dst_strides is not None and not _is_in_order(dims, steps[-1])
+        read = list(zip(steps, data_types, strict=False))[: len(strides)]
+        tiled = gaps or len(strides) != 2 or any(_wants_tile(dims, each, one.itemsize) for each, one in read)
+        for source, (row_steps, data_type) in enumerate(read):
+            first = fields.strides + kMaxNumDims * source
+            self.words[first : first + len(dims)] = row_steps
+            if tiled and not _is_in_order(dims, row_steps):
+                fill = MovePlan(_to_tile(dims, row_steps), data_type.itemsize)
+                self.words[fields.fills + source] = fill.address
+                self.moves += (fill,)
+        if gaps:
+            spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
+            self.set(gaps=1, spill=spill.address)
+            self.moves += (spill,)
+
+
+def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_types: Sequence[DataType]) -> MapPlan:
+    """The plan of launches whose operands are row-major and broadcast to dst; data_types: as for `MapPlan`."""
+    dims = broadcast_dims(*operand_dims)
+    strides = [expanded_strides(each, contiguous_strides(each), len(dims)) for each in operand_dims]
+    plan = MapPlan(signature, dims, strides, data_types)
+    plan.set_checks([math.prod(each) for each in (*operand_dims, dims)], in_place=True)
+    return plan
+
+
+def _is_in_order(dims: Dims, steps: Dims) -> bool:
+    return math.prod(dims) == 1 or steps == contiguous_strides(dims)
+
+
+def _wants_tile(dims: Dims, steps: Dims, itemsize: int) -> bool:
+    """Whether a row kernel of two operands cannot read an operand as it lies, or not well."""
+    is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
+    return not _is_in_order(dims, steps) and (is_short or steps[-1] not in (0, 1))
+
+
+def _to_tile(dims: Dims, steps: Dims) -> StridedWalk:
+    dims, steps = simplify_walk(dims, steps)
+    return StridedWalk(dims, steps, contiguous_strides(dims))
+
+
+def _from_tile(dims: Dims, steps: Dims) -> StridedWalk:
+    dims, steps = simplify_walk(dims, steps)
+    return StridedWalk(dims, contiguous_strides(dims), steps)

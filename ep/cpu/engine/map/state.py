@@ -1,0 +1,15 @@
+"""What the map engine's launches find in the state."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.state import STATE
+
+MAP_STATE: Final = layout(
+    "MapState",
+    STATE,
+    row_kernel=1,  # what the task that walks calls
+    attributes=2,  # float64 values, which the row kernel reads
+)

@@ -1,0 +1,227 @@
+"""The tasks of the map engine that walk and call row kernels, one for each number of operands, and what launches them.
+
+Where a row kernel cannot read an operand as it lies, it is written out first, a tile at a time, by the move engine, and
+the row kernel is called on tiles.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
+from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
+from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.odometer import odometer
+from ep.cpu.engine.state import STATE
+from ep.cpu.kernels.compiler import compile_task
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import load_word, stack_words, store_word
+from ep.cpu.kernels.parallel import call_task
+from ep.cpu.kernels.streaming import run_writing
+from ep.include.primitive.primitive import kMaxNumDims
+
+_TILE: Final = 1024  # elements of an operand that are written out together, at most
+_TILE_BYTES: Final = 8192  # of the tiles of all operands: no more, for a thread may have little stack
+_LINE: Final = 64
+_TILE_WORDS: Final = (_TILE_BYTES + _LINE) // 8
+
+_SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every SOURCE_WORDS
+
+
+@jit
+def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+    """What entries without a plan call; the state's task is a row kernel of other than two operands."""
+    state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
+    size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
+    return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
+
+
+@jit
+def launch_walk(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+    """What entries with a plan call; the state's task is `walk`."""
+    state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
+    direct = in_place or load_word(plan, MAP_PLAN.gaps) != 0
+    count, size = load_word(plan, MAP_PLAN.count), 0 if direct else load_word(context, CONTEXT.dst_size)
+    return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
+
+
+@cache
+def walk(num_sources: int) -> int:
+    """The address of the task (context, begin, end) that calls the state's row kernel on the elements of a walk."""
+    task = _walk_of_two() if num_sources == 2 else _walk(num_sources)
+    return compile_task(f"map.walk.{num_sources}", task)
+
+
+@cache
+def _tiled(num_sources: int) -> tuple[Any, Any]:
+    """Functions (is_tiled, walk_tiles): whether a plan wants tiles, and the walk over them."""
+    fields = map_layout(num_sources)
+    # a row kernel of two operands has a context of its own, and takes a number of rows where others take a begin
+    first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
+    dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
+
+    @jit
+    def is_tiled(plan):  # type: ignore[no-untyped-def]
+        found = load_word(plan, fields.spill)
+        for source in range(num_sources):
+            found |= load_word(plan, fields.fills + source)
+        return found != 0
+
+    @jit
+    def tile_of(context, plan):  # type: ignore[no-untyped-def]
+        """The bytes of a tile, and the elements that go into each: there are as many tiles as the plan has moves."""
+        spilled = load_word(plan, fields.spill) != 0
+        tiles, size = np.int64(spilled), load_word(context, CONTEXT.dst_size) if spilled else 1
+        for source in range(num_sources):
+            if load_word(plan, fields.fills + source) != 0:
+                tiles += 1
+                size = max(size, load_word(context, _SIZE + SOURCE_WORDS * source))
+        room = _TILE_BYTES // tiles & -_LINE
+        return room, min(room // size, _TILE)
+
+    @jit
+    def move(plan, dst, src, begin, end, context):  # type: ignore[no-untyped-def]
+        store_word(context, CONTEXT.dst, dst)
+        store_word(context, CONTEXT.plan, plan)
+        store_word(context, CONTEXT.sources, src)
+        call_task(load_word(plan, MOVE_PLAN.walk), context, begin, end)
+
+    @jit
+    def walk_tiles(context, begin, end):  # type: ignore[no-untyped-def]
+        plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
+        dst, dst_size = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
+        row_kernel, spill = load_word(state, MAP_STATE.row_kernel), load_word(plan, fields.spill)
+        free = stack_words(_TILE_WORDS)
+        free += -free & (_LINE - 1)
+        room, tile = tile_of(context, plan)
+        row_context, move_context = stack_words(CONTEXT_WORDS), stack_words(CONTEXT_WORDS)
+        results = free
+        if spill != 0:
+            free += room
+        store_word(row_context, state_place, state)
+        if num_sources == 2:
+            store_word(row_context, ROWS.step, 1)
+            store_word(row_context, ROWS.step + 1, 1)
+        while begin < end:
+            stop, next_tile = min(begin + tile, end), free
+            for source in range(num_sources):
+                src, size = (
+                    load_word(context, CONTEXT.sources + SOURCE_WORDS * source),
+                    load_word(context, _SIZE + SOURCE_WORDS * source),
+                )
+                fill, place = load_word(plan, fields.fills + source), src + begin * size
+                if fill != 0:
+                    place = next_tile
+                    next_tile += room
+                    move(fill, place - begin * size, src, begin, stop, move_context)  # it adds each element's place
+                store_word(row_context, first + step * source, place)
+            store_word(row_context, dst_place, dst + begin * dst_size if spill == 0 else results)
+            call_task(row_kernel, row_context, lead, stop - begin)
+            if spill != 0:
+                move(spill, dst, results - begin * dst_size, begin, stop, move_context)
+            begin = stop
+
+    return is_tiled, walk_tiles
+
+
+def _walk(num_sources: int) -> Any:
+    is_tiled, walk_tiles = _tiled(num_sources)
+
+    def walk(context, begin, end):  # type: ignore[no-untyped-def]
+        if is_tiled(load_word(context, CONTEXT.plan)):
+            walk_tiles(context, begin, end)
+        else:
+            row_kernel = load_word(load_word(context, CONTEXT.state), MAP_STATE.row_kernel)
+            call_task(row_kernel, context, begin, end)
+
+    return walk
+
+
+def _walk_of_two() -> Any:
+    fields = map_layout(2)
+    is_tiled, walk_tiles = _tiled(2)
+    first_row, next_row = odometer(2)
+    size_place0, size_place1 = _SIZE, _SIZE + SOURCE_WORDS
+    place0, place1 = CONTEXT.sources, CONTEXT.sources + SOURCE_WORDS
+    strides_place0, strides_place1 = fields.strides, fields.strides + kMaxNumDims
+
+    @jit
+    def walk_one_row(context, begin, end):  # type: ignore[no-untyped-def]
+        """What most launches are: nothing to find out by divisions, which would take longer than a short row."""
+        plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
+        dst_size = load_word(context, CONTEXT.dst_size)
+        step0, step1 = load_word(plan, strides_place0), load_word(plan, strides_place1)
+        row_context = stack_words(ROWS_WORDS)
+        store_word(row_context, ROWS.state, state)
+        store_word(row_context, ROWS.step, step0)
+        store_word(row_context, ROWS.step + 1, step1)
+        store_word(row_context, ROWS.row, 0)
+        store_word(row_context, ROWS.row + 1, 0)
+        store_word(row_context, ROWS.dst_size, dst_size)
+        src0 = load_word(context, place0) + begin * step0 * load_word(context, size_place0)
+        src1 = load_word(context, place1) + begin * step1 * load_word(context, size_place1)
+        store_word(row_context, ROWS.src, src0)
+        store_word(row_context, ROWS.src + 1, src1)
+        dst = load_word(context, CONTEXT.dst) + begin * dst_size
+        store_word(row_context, ROWS.dst, dst)
+        call_task(load_word(state, MAP_STATE.row_kernel), row_context, 1, end - begin)
+
+    @jit
+    def walk_rows(context, begin, end):  # type: ignore[no-untyped-def]
+        plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
+        size0, size1 = load_word(context, size_place0), load_word(context, size_place1)
+        dst_size = load_word(context, CONTEXT.dst_size)
+        dims, strides = plan + 8 * fields.dims, plan + 8 * fields.strides
+        inner_axis = load_word(plan, fields.num_axes) - 1
+        # the walk goes over blocks of two axes, rows and what is in them
+        num_outer = max(inner_axis - 1, 0)
+        inner, rows, row0, row1 = load_word(dims, inner_axis), 1, 0, 0
+        step0, step1 = load_word(strides, inner_axis), load_word(strides, kMaxNumDims + inner_axis)
+        if inner_axis > 0:
+            rows = load_word(dims, num_outer)
+            row0, row1 = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
+        index, offsets, row_context = stack_words(kMaxNumDims), stack_words(2), stack_words(ROWS_WORDS)
+        row, column = begin // inner, begin % inner
+        first_row(dims, strides, num_outer, row // rows, index, offsets)
+        row %= rows
+        store_word(row_context, ROWS.state, state)
+        store_word(row_context, ROWS.step, step0)
+        store_word(row_context, ROWS.step + 1, step1)
+        store_word(row_context, ROWS.row, row0 * size0)
+        store_word(row_context, ROWS.row + 1, row1 * size1)
+        store_word(row_context, ROWS.dst_size, dst_size)
+        row_kernel = load_word(state, MAP_STATE.row_kernel)
+        while begin < end:
+            num_rows, count = 1, inner
+            if column == 0 and end - begin >= inner:
+                num_rows = min(rows - row, (end - begin) // inner)
+            else:
+                count = min(inner - column, end - begin)
+            offset0 = load_word(offsets, 0) + row * row0 + column * step0
+            offset1 = load_word(offsets, 1) + row * row1 + column * step1
+            store_word(row_context, ROWS.src, load_word(context, place0) + offset0 * size0)
+            store_word(row_context, ROWS.src + 1, load_word(context, place1) + offset1 * size1)
+            store_word(row_context, ROWS.dst, load_word(context, CONTEXT.dst) + begin * dst_size)
+            call_task(row_kernel, row_context, num_rows, count)
+            begin += num_rows * count
+            column = 0
+            row += num_rows
+            if row == rows:
+                row = 0
+                next_row(dims, strides, num_outer, index, offsets)
+
+    def walk(context, begin, end):  # type: ignore[no-untyped-def]
+        plan = load_word(context, CONTEXT.plan)
+        if is_tiled(plan):
+            walk_tiles(context, begin, end)
+        elif load_word(plan, fields.num_axes) == 1:
+            walk_one_row(context, begin, end)
+        else:
+            walk_rows(context, begin, end)
+
+    return walk

@@ -1,0 +1,25 @@
+"""What Launch calls of the primitives that move bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ep.common.primitive.signature import Signature
+from ep.cpu.engine.entry import entry
+from ep.cpu.engine.move import gather, gather_walk, walk
+from ep.cpu.engine.move.gather_state import GATHER_STATE
+from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.state import STATE, LaunchState
+from ep.include.data_type import DataType
+
+
+def move_entry(name: str, signature: Signature, state: LaunchState) -> Callable[..., int]:
+    """The entry (state, plan, dims, operands) of a primitive whose launches have a `MovePlan`."""
+    state.set(task=walk.task())
+    return entry(name, signature, STATE, walk.launch, MOVE_PLAN)
+
+
+def gather_entry(signature: Signature, state: LaunchState, indices_type: DataType) -> Callable[..., int]:
+    """The entry (state, sizes, offset, operands) of Gather and BatchGather."""
+    state.set(task=gather_walk.task(), unsigned=indices_type.dtype.kind == "u")
+    return entry("gather", signature, GATHER_STATE, gather.launch)

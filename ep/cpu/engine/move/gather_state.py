@@ -1,0 +1,16 @@
+"""What Gather's launches find in the state."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.state import STATE
+from ep.cpu.row_class import ANY_SIZE
+
+GATHER_STATE: Final = layout(
+    "GatherState",
+    STATE,
+    unsigned=1,  # whether the type of the indices is
+    movers=ANY_SIZE + 1,  # the addresses of what moves rows, by class, 0 where there is nothing yet
+)

@@ -1,0 +1,68 @@
+"""The task of the move engine that walks over blocks of rows, one for all data types, and what launches it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ep.cpu.engine.context import CONTEXT
+from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.odometer import odometer
+from ep.cpu.engine.state import STATE
+from ep.cpu.kernels.compiler import compile_task
+from ep.cpu.kernels.jit import jit
+from ep.cpu.kernels.memory import load_word, stack_words
+from ep.cpu.kernels.parallel import call_task
+from ep.cpu.kernels.streaming import run_writing
+from ep.include.primitive.primitive import kMaxNumDims
+
+_SRC, _DST = 0, 1  # the sides, as the odometer has them
+
+_first_row, _next_row = odometer(2)
+
+
+def _walk(context, begin, end):  # type: ignore[no-untyped-def]
+    plan = load_word(context, CONTEXT.plan)
+    dims, strides = plan + 8 * MOVE_PLAN.dims, plan + 8 * MOVE_PLAN.strides
+    inner_axis = load_word(plan, MOVE_PLAN.num_axes) - 1
+    # the walk goes over blocks of two axes, rows and what is in them
+    num_outer = inner_axis - 1 if inner_axis > 0 else 0
+    inner, rows, src_row, dst_row = load_word(dims, inner_axis), 1, 0, 0
+    src_step, dst_step = load_word(strides, inner_axis), load_word(strides, kMaxNumDims + inner_axis)
+    if inner_axis > 0:
+        rows = load_word(dims, num_outer)
+        src_row, dst_row = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
+    index, offsets = stack_words(8), stack_words(2)
+    row, column = begin // inner, begin % inner
+    _first_row(dims, strides, num_outer, row // rows, index, offsets)
+    row %= rows
+    while begin < end:
+        src = load_word(context, CONTEXT.sources) + load_word(offsets, _SRC) + row * src_row + column * src_step
+        dst = load_word(context, CONTEXT.dst) + load_word(offsets, _DST) + row * dst_row + column * dst_step
+        num_rows, count = rows - row, inner
+        if column != 0 or end - begin < inner:
+            num_rows, count = 1, min(inner - column, end - begin)
+        elif end - begin < num_rows * inner:
+            num_rows = (end - begin) // inner
+        call_task(load_word(plan, MOVE_PLAN.writer), dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        begin += num_rows * count
+        column = 0
+        row += num_rows
+        if row == rows:
+            row = 0
+            _next_row(dims, strides, num_outer, index, offsets)
+
+
+@cache
+def task() -> int:
+    """The address of the task (context, begin, end) that has the plan's writer write units of the walk."""
+    return compile_task("move.walk", _walk)
+
+
+@jit
+def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+    """What entries of planned launches call; the state's task is `task`."""
+    plan = load_word(context, CONTEXT.plan)
+    count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)
+    unit = 0 if in_place else load_word(plan, MOVE_PLAN.streamed)
+    task = load_word(load_word(context, CONTEXT.state), STATE.task)
+    return run_writing(context, task, count, unit, num_bytes, grain)

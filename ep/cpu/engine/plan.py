@@ -1,0 +1,58 @@
+"""Plans: what follows from the dims of a launch, worked out once and kept by the primitive for its later launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.signature import Signature
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.state import TYPE_WORDS, type_words
+from ep.include.data_type import DataType
+
+
+@cache
+def plan_layout(base: Any, signature: Signature) -> Any:
+    """The layout of an engine's plan with what the compiled check of a launch reads.
+
+    sizes: those of the signature. in_place: whether the walks of all operands agree.
+    types: the words of the data types that Launch says, of each operand; unused by those that New says.
+    """
+    of_launch = any(operand.data_type is None for operand in signature.operands)
+    types = TYPE_WORDS * len(signature.operands) * of_launch
+    return layout(type(base).__name__, base, sizes=len(signature.sizes), in_place=1, types=types)
+
+
+class Plan:
+    """Words that compiled code reads; making one compiles nothing.
+
+    words: by the layout `fields`, the engine's and what the check of a launch reads.
+    in_place: whether the walks of all operands agree.
+    sizes: those of the signature.
+    moves: the plans of the move engine that launches of this one run, which must be linked first.
+    """
+
+    def __init__(self, base: Any, signature: Signature | None = None) -> None:
+        """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
+        self.fields = base if signature is None else plan_layout(base, signature)
+        self.words = np.zeros(self.fields.num_words, np.int64)
+        self.address: int = self.words.ctypes.data
+        self.sizes: tuple[int, ...] = ()
+        self.in_place = False
+        self.moves: tuple[Any, ...] = ()
+
+    def set(self, **values: int | Sequence[int]) -> None:
+        """Write fields."""
+        for field, value in values.items():
+            place = getattr(self.fields, field)
+            count = len(value) if isinstance(value, Sequence) else 1
+            self.words[place : place + count] = value
+
+    def set_checks(self, sizes: Sequence[int], in_place: bool, data_types: Sequence[DataType] = ()) -> None:
+        """Write what the check of a launch reads; data_types: of all operands, where Launch says any."""
+        self.sizes, self.in_place = tuple(sizes), in_place
+        types = [word for data_type in data_types for word in type_words(data_type)]
+        self.set(sizes=self.sizes, in_place=in_place, types=types)

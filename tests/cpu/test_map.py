@@ -1,0 +1,158 @@
+"""The map engine beyond the primitives that there are: any number of operands, any walk, any function."""
+
+import functools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from ep import DeviceManagerRegistry, DeviceType, UnaryOp
+from ep.common.functor import functor_maker
+from ep.common.primitive.strides import extent
+from ep.cpu.engine.map.plan import MapPlan
+from ep.include import DataType
+from ep.include.number_kind import Kind
+from ep.testing.ulps import errors_in_ulps
+from tests.cpu.mapped import Mapped, stream, where
+
+T = DataType
+
+
+def sum_functions(types):
+    """A function that tells its operands apart: a + 3 b + 9 c + ..."""
+    from ep.cpu.kernels.functors import composed_functions
+
+    def maker(m):
+        one, three = m.T(1), m.T(3)
+        if len(types) == 1:
+            return lambda a: three * a + one
+        if len(types) == 2:
+            return lambda a, b: a + three * b
+        return lambda a, b, c, d: a + three * (b + three * (c + three * d))
+
+    return composed_functions(maker, types, types[0])
+
+
+@functools.cache
+def weighted_sum(count, data_type):
+    types = (data_type,) * count
+    return Mapped(f"sum.{count}.{data_type.name}", lambda: sum_functions(types), types, data_type)
+
+
+def weighted(sources):
+    """What `weighted_sum` computes."""
+    return 3 * sources[0] + 1 if len(sources) == 1 else sum(3**k * source for k, source in enumerate(sources))
+
+
+def random_dims(rng, num_axes, count):
+    """Dims of so many axes, and of operands that broadcast to them."""
+    dims = tuple(int(size) for size in rng.integers(1, 4 if num_axes > 4 else 9, num_axes))
+    if num_axes and rng.random() < 0.5:
+        dims = (*dims[:-1], int(rng.integers(16, 70)))
+    operands = []
+    for _ in range(count):
+        kept = tuple(size if rng.random() < 0.6 else 1 for size in dims)
+        operands.append(kept[int(rng.integers(0, num_axes + 1)) if rng.random() < 0.3 else 0 :])
+    return tuple(operands)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("data_type", [T.kInt32, T.kDouble, T.kInt8], ids=lambda t: t.name)
+def test_every_walk(rng, count, data_type):
+    primitive, on = weighted_sum(count, data_type), stream()
+    for num_axes in range(9):
+        for _ in range(6):
+            dims = random_dims(rng, num_axes, count)
+            sources = [rng.integers(-3, 4, each).astype(data_type.dtype) for each in dims]
+            result = np.broadcast_shapes(*dims)
+            expected = weighted([source.astype(np.int64) for source in sources])
+            dst = np.full(math.prod(result) + 1, 77, data_type.dtype)
+            primitive.Launch(on, dims, sources, dst[:-1])
+            assert dst[-1] == 77
+            assert (dst[:-1] == np.broadcast_to(expected, result).astype(data_type.dtype).reshape(-1)).all(), dims
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_large_walks_on_threads(rng, threads):
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    before = device.GetNumThreads()
+    device.SetNumThreads(threads)
+    try:
+        primitive = weighted_sum(4, T.kInt32)
+        dims = (300, 1, 7), (1, 401, 1), (), (300, 401, 7)
+        sources = [rng.integers(-9, 9, each).astype(np.int32) for each in dims]
+        dst = np.zeros((300, 401, 7), np.int32)
+        primitive.Launch(stream(), dims, sources, dst)
+        assert (dst == weighted(sources)).all()
+    finally:
+        device.SetNumThreads(before)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_strides_on_both_sides(rng, count):
+    """What lies between the elements of dst stays as it is."""
+    primitive = weighted_sum(count, T.kInt32)
+    dims = 5, 3, 37
+    strides = [(400, 80, 2), (37, 0, 1), (1, 5, 15), (0, 0, 3)][:count]
+    dst_strides = 500, 120, 3
+    types = (T.kInt32,) * (count + 1)
+    plan = MapPlan(primitive.signature, dims, strides, types, dst_strides)
+    extents = [extent(dims, steps) for steps in (*strides, dst_strides)]
+    plan.set_checks(extents, in_place=False)
+    buffers = [rng.integers(-9, 9, extent).astype(np.int32) for extent in extents]
+    expected = buffers[-1].copy()
+    *views, at = (
+        np.lib.stride_tricks.as_strided(buffer, dims, [4 * step for step in steps])
+        for buffer, steps in zip((*buffers[:-1], expected), (*strides, dst_strides), strict=True)
+    )
+    at[...] = weighted(views)
+    for move in plan.moves:
+        move.link()
+    primitive._run(plan.words, (), *buffers)
+    assert (buffers[-1] == expected).all()
+
+
+def fused(m):
+    gelu = m.use(functor_maker(UnaryOp.kGelu, Kind.FLOAT))
+    return lambda a, b, c: gelu(a + b) * c
+
+
+@pytest.mark.parametrize("in_single", [False, True])
+@pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble], ids=lambda t: t.name)
+def test_a_composed_function_is_a_row_kernel(rng, data_type, in_single):
+    """gelu(a + b) * c, of which a + b and the factor are exact."""
+    from ep.cpu.kernels.functors import composed_functions
+
+    name = f"gelu_add_mul.{data_type.name}.{in_single}"
+    types = (data_type,) * 3
+    primitive = Mapped(name, lambda: composed_functions(fused, types, data_type, in_single), types, data_type)
+    for dims in (((1000,),) * 3, ((7, 1, 5), (1, 33, 5), (7, 33, 1)), ((64, 65), (65,), ()), ((), (1,), (3, 1))):
+        a, b = (np.asarray(rng.integers(-2000, 2000, each) / 1024, data_type.dtype) for each in dims[:2])
+        c = np.asarray(rng.choice([-2.0, 0.5, 4.0], dims[2]), data_type.dtype)
+        dst = np.zeros(np.broadcast_shapes(*dims), data_type.dtype)
+        primitive.Launch(stream(), dims, (a, b, c), dst)
+        x = (a + b).astype(np.float64)
+        gelu = np.array([np.longdouble(mpmath.nstr(each * mpmath.ncdf(each), 25)) for each in x.ravel().tolist()])
+        assert errors_in_ulps(dst, gelu.reshape(x.shape) * c).max() <= 4
+
+
+def test_where(rng):
+    primitive, on = where(), stream()
+    cond, x, y = (
+        rng.random((9, 1)) < 0.5,
+        rng.normal(size=(9, 33)).astype(np.float32),
+        rng.normal(size=33).astype(np.float32),
+    )
+    z = np.zeros((9, 33), np.float32)
+    for _ in range(2):
+        primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), y, z)
+        assert (z == np.where(cond, x, y)).all()
+    primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), y, x)
+    assert (x == z).all()
+    with pytest.raises(ValueError, match=r"z overlaps y"):
+        primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), z.reshape(-1)[:33], z)
+    with pytest.raises(TypeError, match=r"cond has dtype float32"):
+        primitive.Launch(on, (9, 1), z, (9, 33), x, (33,), y, z)
+    with pytest.raises(ValueError, match=r"dims do not broadcast at axis -1: cond_dims \(9, 2\)"):
+        primitive.Launch(on, (9, 2), cond, (9, 33), x, (33,), y, z)
