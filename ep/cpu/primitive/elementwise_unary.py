@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ep.common.attributes import attribute_values
 from ep.common.checks import as_size
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
 from ep.cpu.buffers import as_buffer, check_overlap, check_stream
@@ -28,7 +29,7 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
 
         op: Any = self.request.op
         self._state.set_grain(grain_elements(op, (self.src_type, self.dst_type)))
-        row_kernel = kernels.row_kernel(op, self.src_type, self.dst_type, self.request.attributes)
+        row_kernel = kernels.row_kernel(op, self.src_type, self.dst_type, attribute_values(self.request))
         return kernels.entry(), row_kernel, 0
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
