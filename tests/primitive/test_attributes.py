@@ -16,6 +16,8 @@ from ep.testing.samples import sized
 REACH = {2: 80, 4: 85, 8: 700}
 """How large an exponent may be, by the bytes of an element, for a normal number."""
 
+SOFT_PLUS = [UnaryOp.kSoftPlus, BinaryOp.kSoftplusBackwardWithDyX]
+
 SLOPES = {
     UnaryOp.kCelu: lambda alpha: 1 / alpha,
     UnaryOp.kSoftPlus: lambda beta: beta,
@@ -28,7 +30,7 @@ SLOPES = {
 def draw(rng, op):
     """A random attribute or two."""
     first = float(np.exp(rng.uniform(-2, 2)))
-    return (first, 20.0) if op in (UnaryOp.kSoftPlus, BinaryOp.kSoftplusBackwardWithDyX) else (first,)
+    return (first, 20.0) if op in SOFT_PLUS else (first,)
 
 
 def numbers(rng, op, data_type, attributes, count):
@@ -42,7 +44,7 @@ def numbers(rng, op, data_type, attributes, count):
 
 
 @pytest.mark.parametrize("data_type", sorted(FLOATS, key=lambda data_type: data_type.name), ids=lambda t: t.name)
-@pytest.mark.parametrize("op", [UnaryOp.kElu, UnaryOp.kCelu], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [UnaryOp.kElu, UnaryOp.kCelu, UnaryOp.kSoftPlus], ids=lambda op: op.name)
 def test_unary(device, rng, op, data_type):
     for _ in range(3):
         attributes = draw(rng, op)
@@ -51,6 +53,23 @@ def test_unary(device, rng, op, data_type):
         dst = device.empty(x.size, data_type)
         primitive.Launch(device.stream, device.buffer(x), dst, x.size)
         check_unary(op, data_type, device.array(dst), x, attributes)
+
+
+@pytest.mark.parametrize("data_type", sorted(FLOATS, key=lambda data_type: data_type.name), ids=lambda t: t.name)
+@pytest.mark.parametrize(("beta", "threshold"), [(0.1, 1.0), (-0.1, -1.0), (0.3, 3.0), (-0.3, -3.0)])
+@pytest.mark.parametrize("op", SOFT_PLUS, ids=lambda op: op.name)
+def test_unrounded_products_are_compared_with_the_threshold(device, op, beta, threshold, data_type):
+    """10 beta rounds to the threshold, from above or from below."""
+    x, dy = np.array([10], data_type.dtype), np.array([1], data_type.dtype)
+    dst = device.empty(1, data_type)
+    if op is UnaryOp.kSoftPlus:
+        primitive = device.require(ElementwiseUnaryFactory, op, data_type, data_type, beta, threshold)
+        primitive.Launch(device.stream, device.buffer(x), dst, 1)
+        check_unary(op, data_type, device.array(dst), x, (beta, threshold))
+    else:
+        primitive = device.require(BroadcastElementwiseBinaryFactory, op, data_type, data_type, 1, beta, threshold)
+        primitive.Launch(device.stream, (1,), device.buffer(dy), (1,), device.buffer(x), dst)
+        check_binary(op, data_type, device.array(dst), dy, x, (beta, threshold))
 
 
 BINARY = [

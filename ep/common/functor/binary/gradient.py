@@ -1,17 +1,11 @@
 """Functions that several gradients share."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-
-
-def by_precision(m: MathLibrary, single: float, double: float) -> Any:
-    """Return, in the type of the arithmetic or of its parts, the constant for float32 or the one for float64."""
-    real_type = type(m.T(0).real)
-    return real_type(single if real_type is np.float32 else double)
+from ep.common.functor.stable import by_precision, clamped, exact_product, root_of_exp
 
 
 def unless_nan(m: MathLibrary) -> Function:
@@ -19,18 +13,6 @@ def unless_nan(m: MathLibrary) -> Function:
 
     def f(value: Scalar, dy: Scalar, x: Scalar) -> Scalar:
         return value if (dy == dy) & (x == x) else dy + x
-
-    return f
-
-
-def clamped(m: MathLibrary) -> Function:
-    """x within [-limit, limit]; a NaN stays.
-
-    A product of a polynomial and an e^-|x| has the limit 0 at infinity, where evaluating it would give NaN.
-    """
-
-    def f(x: Scalar, limit: Scalar) -> Scalar:
-        return limit if x > limit else (-limit if x < -limit else x)
 
     return f
 
@@ -116,35 +98,6 @@ def exp_product(m: MathLibrary) -> Function:
         beyond = x > far
         y = limit if (x > limit) & (x < infinity) else x
         return multiply(dy * (factor if beyond else one), c, exp(half * (y - (step if beyond else zero))))
-
-    return f
-
-
-def exact_product(m: MathLibrary) -> Function:
-    """The pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
-
-    Every product that meets a sum is exact, so fusing the two changes nothing.
-    """
-    split = by_precision(m, 2.0**12, 2.0**27)
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        s, t = a + a * split, b + b * split
-        a_head, b_head = s - (s - a), t - (t - b)
-        head = a_head * b_head
-        tail = a_head * (b - b_head) + (a - a_head) * b
-        p = head + tail
-        return p, (head - p) + tail
-
-    return f
-
-
-def root_of_exp(m: MathLibrary) -> Function:
-    """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
-    half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
-
-    def f(p: Scalar, r: Scalar) -> Scalar:
-        e = exp(minus_half * p)
-        return e - e * (half * r)
 
     return f
 

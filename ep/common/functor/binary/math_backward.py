@@ -5,8 +5,9 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 
 import math
 
-from ep.common.functor.binary.gradient import by_precision, exp_product, root_of_gaussian, square_product
+from ep.common.functor.binary.gradient import exp_product, root_of_gaussian, square_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+from ep.common.functor.stable import by_precision
 from ep.common.functor.table import functor
 from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp

@@ -173,3 +173,10 @@ def cosh(x):  # type: ignore[no-untyped-def]
 def softplus(x):  # type: ignore[no-untyped-def]
     """ln(1 + e^x), which is x where x is large."""
     return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -690.0, 40.0))), x)
+
+
+@inlined
+def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta; the product of float32 numbers is exact."""
+    z = beta * x
+    return select(z > threshold, x, softplus(z) / beta)
