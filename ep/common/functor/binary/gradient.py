@@ -84,22 +84,37 @@ def nearer(m: MathLibrary) -> Function:
     return f
 
 
-def exp_product(m: MathLibrary) -> Function:
-    """dy c e^x for |c| <= 1, right wherever it is a number; 0 for dy = 0 unless x is infinite.
+def _power_product(power: Function, far: Scalar, step: Scalar, limit: Scalar, factor: Scalar) -> Function:
+    """Return the function dy c power(x), right wherever it is a number; 0 for dy = 0 unless x is infinite.
 
-    e^(x / 2) overflows before the smallest dy times e^x does: there a constant is taken out of it. From the limit on
-    every dy but 0 gives infinity.
+    power: e^x or 2^x; up to `far` on either side it neither overflows nor loses bits.
+    step, factor: beyond `far`, twice the step is taken from x, and factor = power(step) meets dy before and after. The
+        smallest dy times power(far - step) is a normal number.
+    limit: from here on every dy but 0 gives infinity; power(limit - 2 step) does not overflow.
     """
-    zero, half, one, infinity = m.T(0), m.T(0.5), m.T(1), m.T(np.inf)
-    far, limit, step = by_precision(m, *_FAR), by_precision(m, 196, 1480), by_precision(m, *_STEP)
-    factor, exp, multiply = by_precision(m, *map(math.exp, _STEP)), m.exp, m.use(square_product)
+    scalar_type = type(step)
+    zero, one, infinity, twice = scalar_type(0), scalar_type(1), scalar_type(np.inf), step + step
+    inverse = one / factor
 
     def f(dy: Scalar, c: Scalar, x: Scalar) -> Scalar:
-        beyond = x > far
+        above, below = x > far, x < -far
         y = limit if (x > limit) & (x < infinity) else x
-        return multiply(dy * (factor if beyond else one), c, exp(half * (y - (step if beyond else zero))))
+        scale = factor if above else (inverse if below else one)
+        return ((dy * scale) * (c * power(y - (twice if above else (-twice if below else zero))))) * scale
 
     return f
+
+
+def exp_product(m: MathLibrary) -> Function:
+    """dy c e^x for |c| <= 1."""
+    far, step, limit = by_precision(m, 80, 500), by_precision(m, 55, 400), by_precision(m, 196, 1480)
+    return _power_product(m.exp, far, step, limit, by_precision(m, math.exp(55), math.exp(400)))
+
+
+def exp2_product(m: MathLibrary) -> Function:
+    """dy c 2^x for |c| <= 1."""
+    far, step, limit = by_precision(m, 110, 700), by_precision(m, 80, 600), by_precision(m, 280, 2140)
+    return _power_product(m.exp2, far, step, limit, by_precision(m, 2.0**80, 2.0**600))
 
 
 def root_of_gaussian(m: MathLibrary) -> Function:

@@ -48,6 +48,18 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def exp_product(dy, c, x):  # type: ignore[no-untyped-def]
+    """dy c e^x, which is a float32 number only where e^x is a number here."""
+    return dy * (c * exp(x))
+
+
+@inlined
+def exp2_product(dy, c, x):  # type: ignore[no-untyped-def]
+    """dy c 2^x."""
+    return dy * (c * exp2(x))
+
+
+@inlined
 def exp2_unbounded(x):  # type: ignore[no-untyped-def]
     """2^x for |x| < 1000."""
     shifted = x + _SHIFT
