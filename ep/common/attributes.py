@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from ep.common.scalar import convert_scalar
 from ep.include.data_type import DataType
+from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Request
 
 
 def attribute_values(request: Request) -> tuple[float, ...]:
-    """Return the values of a request's attributes, those that are compared with stored elements rounded as they were.
+    """Return the values of a request's attributes, rounded to float32 beside float32 and 16-bit numbers.
 
-    16-bit numbers are computed in float32, attributes too, and stored with a second rounding.
+    Devices compute some ops on these in float64, each device others: what an attribute is does not depend on that.
+    Those that are compared with stored elements are rounded as the elements were, once more where these have 16 bits.
     """
-    declared = attributes_of(request.op)
+    declared, data_type = attributes_of(request.op), (request.dtypes or (DataType.kDouble,))[0]
+    types = [DataType.kFloat] if data_type in FLOATS and data_type is not DataType.kDouble else []
     return tuple(
-        _as_stored(value, request.dtypes[0]) if attribute.stored and request.dtypes else value
+        _rounded(value, [*types, data_type] if attribute.stored else types)
         for attribute, value in zip(declared, request.attributes, strict=True)
     )
 
 
-def _as_stored(value: float, data_type: DataType) -> float:
-    computed = convert_scalar(value, DataType.kFloat, "attribute") if data_type.itemsize == 2 else value
-    return float(convert_scalar(computed, data_type, "attribute"))
+def _rounded(value: float, types: list[DataType]) -> float:
+    for data_type in types:
+        value = float(convert_scalar(value, data_type, "attribute"))
+    return value

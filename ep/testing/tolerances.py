@@ -25,7 +25,6 @@ _UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
     # float32 and 708 in float64, twice that after the square inside erfc.
     UnaryOp.kGelu: (220, 2000),
     UnaryOp.kFastGelu: (220, 1800),
-    UnaryOp.kQuickGelu: (110, 900),
     # Five roundings after an exponential that counts twice.
     UnaryOp.kMish: 6,
     # Sums of many terms; 1e-6 and 1e-13 are what matters there.

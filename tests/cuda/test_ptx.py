@@ -63,6 +63,8 @@ UNARY = [
     (U.kReal, T.kComplex64, T.kFloat16, 16, 4),
     (U.kLeakyRelu, T.kFloat, T.kFloat, 16, 16),
     (U.kTanh, T.kFloat, T.kFloat, 16, 16),
+    (U.kSoftPlus, T.kFloat, T.kFloat, 16, 16),
+    (U.kQuickGelu, T.kFloat, T.kFloat, 16, 16),
     (U.kExp, T.kFloat16, T.kFloat16, 16, 16),
     (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
 ]

@@ -1,8 +1,68 @@
-"""Functions that several functors share, in forms that neither overflow nor cancel."""
+"""Functions that several functors share, in forms that neither overflow nor cancel, nor magnify what rounding lost."""
+
+from typing import Any
 
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+
+
+def by_precision(m: MathLibrary, single: float, double: float) -> Any:
+    """Return, in the type of the arithmetic or of its parts, the constant for float32 or the one for float64."""
+    real_type = type(m.T(0).real)
+    return real_type(single if real_type is np.float32 else double)
+
+
+def clamped(m: MathLibrary) -> Function:
+    """x within [-limit, limit]; a NaN stays.
+
+    A product of a polynomial and an e^-|x| has the limit 0 at infinity, where evaluating it would give NaN.
+    """
+
+    def f(x: Scalar, limit: Scalar) -> Scalar:
+        return limit if x > limit else (-limit if x < -limit else x)
+
+    return f
+
+
+def exact_product(m: MathLibrary) -> Function:
+    """The pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
+
+    Every product that meets a sum is exact, so fusing the two changes nothing.
+    """
+    split = by_precision(m, 2.0**12, 2.0**27)
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        s, t = a + a * split, b + b * split
+        a_head, b_head = s - (s - a), t - (t - b)
+        head = a_head * b_head
+        tail = a_head * (b - b_head) + (a - a_head) * b
+        p = head + tail
+        return p, (head - p) + tail
+
+    return f
+
+
+def product_exceeds(m: MathLibrary) -> Function:
+    """Whether a product is above a limit, given the product rounded, and its magnitude as a sum of two numbers."""
+    zero = m.T(0)
+
+    def f(rounded: Scalar, p: Scalar, r: Scalar, limit: Scalar) -> Scalar:
+        rest = (p - abs(rounded)) + r
+        return (rounded > limit) | ((rounded == limit) & (rest > zero if rounded > zero else rest < zero))
+
+    return f
+
+
+def root_of_exp(m: MathLibrary) -> Function:
+    """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
+    half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
+
+    def f(p: Scalar, r: Scalar) -> Scalar:
+        e = exp(minus_half * p)
+        return e - e * (half * r)
+
+    return f
 
 
 def sigmoid(m: MathLibrary) -> Function:
@@ -39,17 +99,26 @@ def lifted(m: MathLibrary) -> Function:
     return f
 
 
-def gated(m: MathLibrary) -> Function:
-    """x * sigmoid(z), 0 where both are -inf.
+def gate(m: MathLibrary) -> Function:
+    """x * sigmoid(z), given h = e^(-|z|/2) and whether z >= 0; 0 where x and z are -inf.
 
-    e^-|z| is taken as the square of e^(-|z|/2), whose factors meet x one by one: the product can be a normal number
-    where e^-|z| alone is not.
+    e^-|z| is taken as the square of h, whose factors meet x one by one: the product can be a normal number where
+    e^-|z| alone is not.
     """
-    zero, half, one, exp, lift = m.T(0), m.T(0.5), m.T(1), m.exp, m.use(lifted)
+    one, lift = m.T(1), m.use(lifted)
+
+    def f(x: Scalar, h: Scalar, right: Scalar) -> Scalar:
+        y = lift(x)
+        return (y if right else (y * h) * h) / (one + h * h)
+
+    return f
+
+
+def gated(m: MathLibrary) -> Function:
+    """x * sigmoid(z), 0 where both are -inf."""
+    zero, minus_half, exp, times_sigmoid = m.T(0), m.T(-0.5), m.exp, m.use(gate)
 
     def f(x: Scalar, z: Scalar) -> Scalar:
-        y = lift(x)
-        h = exp(-half * abs(z))
-        return (y if z >= zero else (y * h) * h) / (one + h * h)
+        return times_sigmoid(x, exp(minus_half * abs(z)), z >= zero)
 
     return f

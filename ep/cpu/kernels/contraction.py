@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir.instructions import InsertValue
 from numba.core.registry import cpu_target
 
 _TYPES = (ir.FloatType, ir.DoubleType)
@@ -39,21 +40,28 @@ def _fuse(block: Any, instruction: Any, uses: Counter[int]) -> None:
     subtracted = instruction.opname == "fsub"
     if _is_product(left) and uses[id(left)] == 1:
         (a, b), c, product = left.operands, right, left
-        negated = c if subtracted else None
+        if subtracted:
+            c = _negated(block, instruction, c)
     elif _is_product(right) and uses[id(right)] == 1 and not _is_zero(left):  # 0 - x is how Numba negates
         (a, b), c, product = right.operands, left, right
-        negated = a if subtracted else None
+        if subtracted:
+            a = _negated(block, instruction, a)
     else:
         return
     real, module = instruction.type, block.module
     fma = module.declare_intrinsic("llvm.fma", [real], ir.FunctionType(real, [real] * 3))
-    place = block.instructions.index(instruction)
-    if negated is not None:
-        minus = ir.Instruction(block, real, "fneg", [negated])
-        block.instructions.insert(place, minus)
-        a, c = (a, minus) if negated is c else (minus, c)
-    block.replace(instruction, ir.CallInstr(block, fma, [a, b, c]))
+    fused = ir.CallInstr(block, fma, [a, b, c])
+    block.replace(instruction, fused)
+    for user in (user for block in block.function.blocks for user in block.instructions):
+        if isinstance(user, InsertValue) and user.value is instruction:
+            user.value = fused  # llvmlite replaces it among the operands alone, and writes this
     product.parent.instructions.remove(product)
+
+
+def _negated(block: Any, before: Any, value: Any) -> Any:
+    minus = ir.Instruction(block, value.type, "fneg", [value])
+    block.instructions.insert(block.instructions.index(before), minus)
+    return minus
 
 
 def _operands(instruction: Any) -> Any:

@@ -30,5 +30,6 @@ def _prepared(request: Request, signature: Signature, state: LaunchState) -> int
     src_type, dst_type = request.dtypes or ()
     grain = grain_elements(op, signature.data_types((src_type, dst_type)))  # type: ignore[arg-type]
     state.set(grain=grain)
-    state.set_reals(attributes=attribute_values(request))
-    return op_kernel(op, src_type, dst_type, request.attributes)
+    values = attribute_values(request)
+    state.set_reals(attributes=values)
+    return op_kernel(op, src_type, dst_type, values)

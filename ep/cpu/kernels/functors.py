@@ -74,7 +74,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         library = cpu_math_library(np.float32 if single else np.float64, precision)
     else:
         library = cpu_math_library(scalar_type)
-    attribute_type = library.T if kind is Kind.FLOAT and op is not UnaryOp.kSoftPlus else np.float64
+    attribute_type = library.T if kind is Kind.FLOAT else np.float64
     ordinary = ORDINARY.get((op, precision))
     load, apply, apply_any, exceeds = loader(src_type, narrow), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.functor import stable
+from ep.common.functor.binary import gradient
 from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
 from ep.cpu.kernels.jit import jit
@@ -60,6 +61,8 @@ def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str
 
 
 _MAKERS = {
+    "exp_product": gradient.exp_product,
+    "exp2_product": gradient.exp2_product,
     "sigmoid": stable.sigmoid,
     "softplus": stable.softplus,
     "soft_plus": activation.soft_plus,

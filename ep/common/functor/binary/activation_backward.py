@@ -5,21 +5,20 @@ be a normal number where e^-|x| is not.
 """
 
 import math
-from fractions import Fraction
 
-from ep.common.functor.binary.gradient import (
-    by_precision,
-    clamped,
-    exact_product,
-    logistic_gate,
-    nearer,
-    product,
-    root_of_exp,
-    square_product,
-)
+from ep.common.functor.binary.gradient import logistic_gate, nearer, product, square_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+from ep.common.functor.stable import by_precision, clamped, exact_product, product_exceeds, root_of_exp
 from ep.common.functor.table import functor
-from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE, SELU_ALPHA, SELU_SCALE
+from ep.common.functor.unary.activation import (
+    FAST_GELU_A,
+    FAST_GELU_B,
+    QUICK_GELU_SLOPE,
+    QUICK_GELU_VANISHED,
+    SELU_ALPHA,
+    SELU_SCALE,
+    quick_exponent,
+)
 from ep.include.primitive.binary_op import BinaryOp
 
 _VANISHED = (250, 1600)
@@ -124,13 +123,14 @@ def softplus_backward(m: MathLibrary) -> Function:
     The rounding error of beta x would be multiplied by it, so it is taken to double precision where it matters.
     """
     zero, limit, large = m.T(0), by_precision(m, *_VANISHED), by_precision(m, 2.0**100, 2.0**990)
-    multiply, root, times_sigmoid = m.use(exact_product), m.use(root_of_exp), m.use(logistic_product)
+    multiply, exceeds = m.use(exact_product), m.use(product_exceeds)
+    root, times_sigmoid = m.use(root_of_exp), m.use(logistic_product)
 
     def f(dy: Scalar, x: Scalar, beta: Scalar, threshold: Scalar) -> Scalar:
         z = beta * x
         matters = (abs(z) < limit) & (abs(x) < large) & (abs(beta) < large)
         p, r = multiply(abs(beta), abs(x)) if matters else (abs(z), zero)
-        return dy if z > threshold else times_sigmoid(dy, root(p, r), z >= zero)
+        return dy if exceeds(z, p, r, threshold) else times_sigmoid(dy, root(p, r), z >= zero)
 
     return f
 
@@ -164,17 +164,15 @@ def silu_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kQuickGeluBackwardWithDyX)
 def quick_gelu_backward(m: MathLibrary) -> Function:
     """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
-    zero, limit, slope = m.T(0), by_precision(m, 147, 941), m.T(QUICK_GELU_SLOPE)
-    # The constant is what its decimal digits say, not the number next to it.
-    slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
+    zero, limit, slope = m.T(0), by_precision(m, *QUICK_GELU_VANISHED), m.T(QUICK_GELU_SLOPE)
     clamp, gate, near = m.use(clamped), m.use(logistic_gate), m.use(nearer)
-    multiply, root = m.use(exact_product), m.use(root_of_exp)
+    exponent, root = m.use(quick_exponent), m.use(root_of_exp)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
-        p, r = multiply(slope, abs(y))
+        p, r = exponent(abs(y))
         dy_near, a = near(dy, p)
-        return gate(dy, dy_near, root(a, r + slope_rest * abs(y)), slope * y, y >= zero)
+        return gate(dy, dy_near, root(a, r), slope * y, y >= zero)
 
     return f
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ep.common.functor.binary.gradient import by_precision, exact_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+from ep.common.functor.stable import by_precision, exact_product
 from ep.common.functor.table import functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp

@@ -1,17 +1,11 @@
 """Functions that several gradients share."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-
-
-def by_precision(m: MathLibrary, single: float, double: float) -> Any:
-    """Return, in the type of the arithmetic or of its parts, the constant for float32 or the one for float64."""
-    real_type = type(m.T(0).real)
-    return real_type(single if real_type is np.float32 else double)
+from ep.common.functor.stable import by_precision, clamped, exact_product, root_of_exp
 
 
 def unless_nan(m: MathLibrary) -> Function:
@@ -19,18 +13,6 @@ def unless_nan(m: MathLibrary) -> Function:
 
     def f(value: Scalar, dy: Scalar, x: Scalar) -> Scalar:
         return value if (dy == dy) & (x == x) else dy + x
-
-    return f
-
-
-def clamped(m: MathLibrary) -> Function:
-    """x within [-limit, limit]; a NaN stays.
-
-    A product of a polynomial and an e^-|x| has the limit 0 at infinity, where evaluating it would give NaN.
-    """
-
-    def f(x: Scalar, limit: Scalar) -> Scalar:
-        return limit if x > limit else (-limit if x < -limit else x)
 
     return f
 
@@ -102,51 +84,37 @@ def nearer(m: MathLibrary) -> Function:
     return f
 
 
-def exp_product(m: MathLibrary) -> Function:
-    """dy c e^x for |c| <= 1, right wherever it is a number; 0 for dy = 0 unless x is infinite.
+def _power_product(power: Function, far: Scalar, step: Scalar, limit: Scalar, factor: Scalar) -> Function:
+    """Return the function dy c power(x), right wherever it is a number; 0 for dy = 0 unless x is infinite.
 
-    e^(x / 2) overflows before the smallest dy times e^x does: there a constant is taken out of it. From the limit on
-    every dy but 0 gives infinity.
+    power: e^x or 2^x; up to `far` on either side it neither overflows nor loses bits.
+    step, factor: beyond `far`, twice the step is taken from x, and factor = power(step) meets dy before and after. The
+        smallest dy times power(far - step) is a normal number.
+    limit: from here on every dy but 0 gives infinity; power(limit - 2 step) does not overflow.
     """
-    zero, half, one, infinity = m.T(0), m.T(0.5), m.T(1), m.T(np.inf)
-    far, limit, step = by_precision(m, *_FAR), by_precision(m, 196, 1480), by_precision(m, *_STEP)
-    factor, exp, multiply = by_precision(m, *map(math.exp, _STEP)), m.exp, m.use(square_product)
+    scalar_type = type(step)
+    zero, one, infinity, twice = scalar_type(0), scalar_type(1), scalar_type(np.inf), step + step
+    inverse = one / factor
 
     def f(dy: Scalar, c: Scalar, x: Scalar) -> Scalar:
-        beyond = x > far
+        above, below = x > far, x < -far
         y = limit if (x > limit) & (x < infinity) else x
-        return multiply(dy * (factor if beyond else one), c, exp(half * (y - (step if beyond else zero))))
+        scale = factor if above else (inverse if below else one)
+        return ((dy * scale) * (c * power(y - (twice if above else (-twice if below else zero))))) * scale
 
     return f
 
 
-def exact_product(m: MathLibrary) -> Function:
-    """The pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
-
-    Every product that meets a sum is exact, so fusing the two changes nothing.
-    """
-    split = by_precision(m, 2.0**12, 2.0**27)
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        s, t = a + a * split, b + b * split
-        a_head, b_head = s - (s - a), t - (t - b)
-        head = a_head * b_head
-        tail = a_head * (b - b_head) + (a - a_head) * b
-        p = head + tail
-        return p, (head - p) + tail
-
-    return f
+def exp_product(m: MathLibrary) -> Function:
+    """dy c e^x for |c| <= 1."""
+    far, step, limit = by_precision(m, 80, 500), by_precision(m, 55, 400), by_precision(m, 196, 1480)
+    return _power_product(m.exp, far, step, limit, by_precision(m, math.exp(55), math.exp(400)))
 
 
-def root_of_exp(m: MathLibrary) -> Function:
-    """e^(-(p + r) / 2) for a rest r whose square vanishes beside 1."""
-    half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
-
-    def f(p: Scalar, r: Scalar) -> Scalar:
-        e = exp(minus_half * p)
-        return e - e * (half * r)
-
-    return f
+def exp2_product(m: MathLibrary) -> Function:
+    """dy c 2^x for |c| <= 1."""
+    far, step, limit = by_precision(m, 110, 700), by_precision(m, 80, 600), by_precision(m, 280, 2140)
+    return _power_product(m.exp2, far, step, limit, by_precision(m, 2.0**80, 2.0**600))
 
 
 def root_of_gaussian(m: MathLibrary) -> Function:

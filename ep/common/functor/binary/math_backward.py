@@ -5,8 +5,9 @@ Factors that would overflow or vanish together meet dy one by one, so that a res
 
 import math
 
-from ep.common.functor.binary.gradient import by_precision, exp_product, root_of_gaussian, square_product
+from ep.common.functor.binary.gradient import exp2_product, exp_product, root_of_gaussian, square_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+from ep.common.functor.stable import by_precision
 from ep.common.functor.table import functor
 from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
@@ -175,15 +176,11 @@ def exp_backward(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kExp2BackwardWithDyX)
 def exp2_backward(m: MathLibrary) -> Function:
-    """dy 2^x ln 2, as `exp_product` is made."""
-    zero, half, one, infinity, ln2 = m.T(0), m.T(0.5), m.T(1), m.T(math.inf), m.T(math.log(2))
-    far, limit, step, factor = (by_precision(m, *c) for c in ((230, 2020), (280, 2104), (64, 128), (2.0**64, 2.0**128)))
-    exp2, multiply = m.exp2, m.use(square_product)
+    """dy 2^x ln 2."""
+    ln2, multiply = m.T(math.log(2)), m.use(exp2_product)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        beyond = x > far
-        y = limit if (x > limit) & (x < infinity) else x
-        return multiply(dy * (factor if beyond else one), ln2, exp2(half * (y - (step if beyond else zero))))
+        return multiply(dy, ln2, x)
 
     return f
 

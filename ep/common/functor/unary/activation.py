@@ -1,17 +1,23 @@
 """Smooth activation functions; those made of straight pieces are in `piecewise`."""
 
 import math
+from fractions import Fraction
 
 from ep.common.functor import stable
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.unary_op import UnaryOp
 
+_SOFT_PLUS_END = (84, 704)
+"""In float32 and in float64: e^-x is a normal number up to here; what softplus takes out of it beyond."""
+
 SELU_SCALE = 1.0507009873554804934
 SELU_ALPHA = 1.6732632423543772848
 FAST_GELU_A = 0.7978845608028654
 FAST_GELU_B = 0.044714998453855515
 QUICK_GELU_SLOPE = 1.702
+QUICK_GELU_VANISHED = (147, 941)
+"""In float32 and in float64: the slope times x e^(-slope x) is less than the smallest number over the largest here."""
 
 
 @functor(UnaryOp.kElu)
@@ -72,12 +78,26 @@ def log_sigmoid(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kSoftPlus)
 def soft_plus(m: MathLibrary) -> Function:
-    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
-    softplus = m.use(stable.softplus)
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+
+    With z = beta x the latter is max(z, 0) / beta, which is 0 or x, and ln(1 + e^-|z|) / beta. The rounding error of z
+    would be multiplied by it, so z is taken to double precision. Far from 0 the logarithm is e^-|z|, and a constant is
+    taken out of it: the quotient can be a normal number where e^-|z| is not.
+    """
+    zero, one = m.T(0), m.T(1)
+    end, large = stable.by_precision(m, *_SOFT_PLUS_END), stable.by_precision(m, 2.0**100, 2.0**990)
+    factor = stable.by_precision(m, *(math.exp(-end) for end in _SOFT_PLUS_END))
+    exp, log1p, multiply, exceeds = m.exp, m.log1p, m.use(stable.exact_product), m.use(stable.product_exceeds)
 
     def f(x: Scalar, beta: Scalar, threshold: Scalar) -> Scalar:
         z = beta * x
-        return x if z > threshold else softplus(z) / beta
+        exact = (abs(x) < large) & (abs(beta) < large) & (abs(z) < large)
+        p, r = multiply(abs(beta), abs(x)) if exact else (abs(z), zero)
+        far = p > end
+        e = exp(end - p if far else -p)
+        e -= e * r
+        rest = (e if far else log1p(e)) / beta * (factor if far else one)
+        return x if exceeds(z, p, r, threshold) else (x if z > zero else zero) + rest
 
     return f
 
@@ -104,13 +124,29 @@ def silu(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kQuickGelu)
-def quick_gelu(m: MathLibrary) -> Function:
-    """x sigmoid(1.702 x)."""
-    slope, gated = m.T(QUICK_GELU_SLOPE), m.use(stable.gated)
+def quick_exponent(m: MathLibrary) -> Function:
+    """1.702 x as a sum of two numbers. The constant is what its decimal digits say, not the number next to it."""
+    slope = m.T(QUICK_GELU_SLOPE)
+    slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
+    multiply = m.use(stable.exact_product)
 
     def f(x: Scalar) -> Scalar:
-        return gated(x, slope * x)
+        p, r = multiply(slope, x)
+        return p, r + slope_rest * x
+
+    return f
+
+
+@functor(UnaryOp.kQuickGelu)
+def quick_gelu(m: MathLibrary) -> Function:
+    """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
+    zero, minus_half, limit = m.T(0), m.T(-0.5), stable.by_precision(m, *QUICK_GELU_VANISHED)
+    exp, clamp, exponent, gate = m.exp, m.use(stable.clamped), m.use(quick_exponent), m.use(stable.gate)
+
+    def f(x: Scalar) -> Scalar:
+        y = clamp(x, limit)
+        p, r = exponent(abs(y))
+        return gate(x if x >= zero else y - y * r, exp(minus_half * p), x >= zero)
 
     return f
 

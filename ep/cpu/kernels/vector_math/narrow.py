@@ -48,6 +48,18 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def exp_product(dy, c, x):  # type: ignore[no-untyped-def]
+    """dy c e^x, which is a float32 number only where e^x is a number here."""
+    return dy * (c * exp(x))
+
+
+@inlined
+def exp2_product(dy, c, x):  # type: ignore[no-untyped-def]
+    """dy c 2^x."""
+    return dy * (c * exp2(x))
+
+
+@inlined
 def exp2_unbounded(x):  # type: ignore[no-untyped-def]
     """2^x for |x| < 1000."""
     shifted = x + _SHIFT
@@ -173,3 +185,10 @@ def cosh(x):  # type: ignore[no-untyped-def]
 def softplus(x):  # type: ignore[no-untyped-def]
     """ln(1 + e^x), which is x where x is large."""
     return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -690.0, 40.0))), x)
+
+
+@inlined
+def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta; the product of float32 numbers is exact."""
+    z = beta * x
+    return select(z > threshold, x, softplus(z) / beta)

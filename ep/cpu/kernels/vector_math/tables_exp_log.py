@@ -21,7 +21,7 @@ EXP_LOG_GENERIC: Final[dict[str, Any]] = {
 EXP_LOG: Final[dict[str, Any]] = with_tables(EXP_LOG_GENERIC)
 """The same, by tables where the processor has them."""
 
-_NARROW = ("exp", "exp2", "log", "pow", "sinh", "cosh", "softplus")
+_NARROW = ("exp", "exp2", "exp_product", "exp2_product", "log", "pow", "sinh", "cosh", "softplus", "soft_plus")
 
 EXP_LOG_NARROW: Final[dict[str, Any]] = {name: getattr(narrow, name) for name in _NARROW}
 """float64 to float64 for float32 values (hence float16 and bfloat16 values), to be rounded to float32 or narrower: what

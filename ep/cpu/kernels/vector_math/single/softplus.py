@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ep.cpu.kernels.vector_math.bits import copysign, fabs, fma, from_bits, select
+from ep.cpu.kernels.vector_math.bits import fabs, fma, from_bits, select
 from ep.cpu.kernels.vector_math.inlined import inlined
 from ep.cpu.kernels.vector_math.single.exponential import ZERO, exp_tail, reduced
 from ep.cpu.kernels.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
 
-_INF, _LARGEST = np.float32(np.inf), np.float32(np.finfo(np.float32).max)
+_INF = np.float32(np.inf)
 _CHANGE = np.float32(0.75)  # of ln(1 + f), from that of f: between 1/2 and 1
 # the scale of e^-|z| by the size of beta, and how far z goes before it is no normal number all the same
-_SMALL_BETA, _LARGE_BETA = 1.0, 2.0**32
+_SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)
 _ENDS = (172.0, 130.0, 87.0)
@@ -42,44 +42,39 @@ def logsigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _two(number: Any, largest: Any) -> Any:
-    """A float64 number as the sum of two of float32; beyond `largest`, as that or infinity alone."""
+def _two(number: Any) -> Any:
+    """A float64 number as the sum of two of float32; beyond their range, as infinity alone."""
     high = np.float32(number)
-    high = select(fabs(high) > largest, copysign(largest, high), high)
-    return high, select(fabs(high) < largest, np.float32(number - np.float64(high)), ZERO)
+    return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
 
 
 @inlined
-def _by_size(beta: float, small: Any, middle: Any, large: Any) -> Any:
+def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
     size = fabs(beta)
     return select(size < _SMALL_BETA, small, select(size > _LARGE_BETA, large, middle))
 
 
 @inlined
 def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
-    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta; the attributes are float64 numbers.
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
     What depends on them alone is left to be computed before the loop. With z = beta x, the result is max(z, 0) / beta,
     which is 0 or x, and ln(1 + e^-|z|) / beta, where the logarithm is scaled up so far that the quotient can be a
     normal number when e^-|z| is not.
     """
-    beta_high, beta_rest = _two(beta, _LARGEST)
     up_bits = _by_size(beta, _UP_BITS[0], _UP_BITS[1], _UP_BITS[2])
     down = from_bits(np.int32(_TWICE_ONE_BITS - up_bits))
-    end = np.float32(_by_size(beta, _ENDS[0], _ENDS[1], _ENDS[2]) / fabs(beta))
-    inverse, inverse_rest = _two(np.float64(down) / beta, _INF)
+    end = np.float32(_by_size(beta, _ENDS[0], _ENDS[1], _ENDS[2]) / fabs(np.float64(beta)))
+    inverse, inverse_rest = _two(np.float64(down) / np.float64(beta))
     inverse_or_0 = select(fabs(inverse) < _INF, inverse, ZERO)
-    limit, limit_rest = _two(threshold, _INF)
 
     a = fabs(x)
     a = select(a > end, end, a)
-    minus = -fabs(beta_high)
+    minus = -fabs(beta)
     y = fma(a, minus, ZERO)
-    y_rest = fma(a, select(beta < 0.0, beta_rest, -beta_rest), fma(a, minus, -y))
-    e, e_rest, ef, q = _scaled(y, y_rest, up_bits, down)
+    e, e_rest, ef, q = _scaled(y, fma(a, minus, -y), up_bits, down)
     log = fma(ef, q, e)
     log_rest = fma(e_rest, _CHANGE, fma(ef, q, e - log))
-    z = fma(x, beta_high, ZERO)
+    z = fma(x, beta, ZERO)
     right = fma(log, inverse_rest, fma(log_rest, inverse_or_0, select(z > ZERO, x, ZERO)))
-    over = fma(x, beta_high, -limit) + fma(x, beta_rest, -limit_rest)
-    return select(over > ZERO, x, fma(log, inverse, right))
+    return select(fma(x, beta, -threshold) > ZERO, x, fma(log, inverse, right))
