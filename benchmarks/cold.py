@@ -36,7 +36,7 @@ def measure(entries: Sequence[Entry]) -> list[tuple[float, float, int]]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["EP_CACHE_DIR"] = folder
         import_module("numba")
-        statistics = import_module("ep.cpu.kernels.compiler").statistics
+        statistics = import_module("ep.cpu.compile.compiler").statistics
         found = []
         for entry in entries:
             primitive: Any = make(entry)

@@ -1,4 +1,4 @@
-"""Writes the constants of `ep/cpu/kernels/vector_math/single/pieces.py`: polynomials on pieces of an axis.
+"""Writes the constants of `ep/cpu/vector_math/single/pieces.py`: polynomials on pieces of an axis.
 
 python -m tools.table_coefficients
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-FOLDER = Path(__file__).parents[1] / "ep/cpu/kernels/vector_math/single"
+FOLDER = Path(__file__).parents[1] / "ep/cpu/vector_math/single"
 HEAD = '''"""Polynomials on the pieces of an axis, written by `tools/table_coefficients.py`.
 
 Of each function: the centres of the pieces, and the coefficients in the distance from them, the constant ones first.

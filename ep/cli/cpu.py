@@ -33,7 +33,7 @@ def start_threads(device: Device) -> None:
     """Start the threads that share the work of launches."""
 
     def start() -> None:
-        from ep.cpu.kernels import runtime
+        from ep.cpu.threads import runtime
 
         runtime.start(device)  # type: ignore[arg-type]
 

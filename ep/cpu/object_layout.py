@@ -1,7 +1,7 @@
 """Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
 
 An entry reads type, data, dims, dtype and flags straight from the array's structure, and the items of tuples from
-theirs (`kernels/ndarray.py`); integers arrive through a function of Python's. The structures are part of NumPy's and
+theirs (`compile/ndarray.py`); integers arrive through a function of Python's. The structures are part of NumPy's and
 Python's ABI, which may change with a release. So no kernel runs before some objects were read like that and found to be
 what they are. Imports no Numba.
 """

@@ -126,7 +126,7 @@ def exp2(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function exp2 of x."""
 
 def exp2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
-    """dy 2^x ln 2, as `exp_product` is made."""
+    """dy 2^x ln 2."""
 
 def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy e^x."""
@@ -309,7 +309,7 @@ def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
 
 def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """x sigmoid(1.702 x)."""
+    """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
 
 def quick_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""

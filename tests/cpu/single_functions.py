@@ -6,9 +6,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from ep.cpu.kernels.jit import OUTER, interleaved
-from ep.cpu.kernels.vector_math.lookup import has_register_tables
-from ep.cpu.kernels.vector_math.single.tables import COMPUTED, SHORTER, SINGLE
+from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.vector_math.lookup import has_register_tables
+from ep.cpu.vector_math.single.tables import COMPUTED, SHORTER, SINGLE
 
 WITHOUT_TABLES = " without tables"
 

@@ -9,7 +9,7 @@ from llvmlite import binding as llvm
 
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import IN_SINGLE
-from ep.cpu.kernels.vector_math.lookup import has_register_tables
+from ep.cpu.vector_math.lookup import has_register_tables
 from ep.include import DataType
 from tests.subprocesses import run
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 COMPILE = """
 import json
 from ep import BinaryOp, UnaryOp
-from ep.cpu.kernels import compiler
+from ep.cpu.compile import compiler
 from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType
 

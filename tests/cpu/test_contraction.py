@@ -6,14 +6,14 @@ import re
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.contraction import has_fused_multiply_add
-from ep.cpu.kernels.jit import OUTER
+from ep.cpu.compile.contraction import has_fused_multiply_add
+from ep.cpu.compile.jit import OUTER
 from tests.subprocesses import run
 
 CODE = """
 import json
 from ep import BinaryOp
-from ep.cpu.kernels import compiler
+from ep.cpu.compile import compiler
 from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType as T
 

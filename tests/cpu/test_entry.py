@@ -27,8 +27,8 @@ NO_FIELDS = layout("NoFields")
 @pytest.fixture(scope="module")
 def entries():
     """For each signature, entries without and with a plan that do nothing."""
+    from ep.cpu.compile.jit import jit
     from ep.cpu.engine.entry import entry
-    from ep.cpu.kernels.jit import jit
 
     launch = jit(lambda context, num_bytes, in_place, sizes: 0)
     return {
@@ -116,8 +116,8 @@ def test_dims_are_checked(entries):
 
 
 def test_a_data_type_of_launch_comes_from_the_plan(entries):
+    from ep.cpu.compile.jit import jit
     from ep.cpu.engine.entry import entry
-    from ep.cpu.kernels.jit import jit
 
     signature = Signature((reads("src", None, "n"), writes("dst", None, "n")), sizes=("n",))
     check = entry("test.launch_type", signature, STATE, jit(lambda context, num_bytes, in_place, sizes: 0), NO_FIELDS)

@@ -22,7 +22,7 @@ relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu,
 assert "numba" not in sys.modules
 out = np.zeros(3, np.float32)
 relu.Launch(stream, np.array([-1, 0, 2], np.float32), out, 3)
-from ep.cpu.kernels.compiler import statistics
+from ep.cpu.compile.compiler import statistics
 print(out.tolist(), statistics.compiled, statistics.loaded)
 """
 
@@ -196,7 +196,7 @@ def test_every_kernel_has_a_name_of_its_own():
         (p.BroadcastBinaryFactory, (BinaryOp.kAdd, "int8", "int8", 2)),
     ]:
         RequirePrimitive(interface, DeviceType.kCPU, *arguments).Prepare()
-    from ep.cpu.kernels import compiler
+    from ep.cpu.compile import compiler
 
     names = compiler.statistics.names
     assert len(names) == len(set(names))
@@ -205,7 +205,7 @@ def test_every_kernel_has_a_name_of_its_own():
 MOVES = """
 import numpy as np
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.cpu.kernels.compiler import statistics
+from ep.cpu.compile.compiler import statistics
 from ep.include.primitive import BroadcastBinaryFactory, ExpandFactory, GatherFactory
 stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
 gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, "uint8", "int16")

@@ -11,7 +11,7 @@ from tests.subprocesses import run
 
 KEYS = """
 from ep.cpu.kernel_cache import CACHE
-from ep.cpu.kernels import compiler
+from ep.cpu.compile import compiler
 files = {}
 def address(name, function, signature, compiled):
     files[name] = CACHE.file_name(name, "x", function)
@@ -61,9 +61,9 @@ def before(sources):
         ("common/functor/unary/piecewise.py", "def relu(", "# a word\ndef relu(", {RELU}),
         ("common/functor/binary/arithmetic.py", "def add(", "# a word\ndef add(", {ADD}),
         # an elementary function that a library has, and a helper of it
-        ("cpu/kernels/vector_math/bits.py", '"""', '"""A word. ', OPS),
+        ("cpu/vector_math/bits.py", '"""', '"""A word. ', OPS),
         # what every kernel is compiled by
-        ("cpu/kernels/lowering.py", "_INTERLEAVED: Final = 4", "_INTERLEAVED: Final = 2", ALL),
+        ("cpu/compile/lowering.py", "_INTERLEAVED: Final = 4", "_INTERLEAVED: Final = 2", ALL),
         # an enum
         ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
         ("include/data_type.py", '"""', '"""A word. ', ALL),
@@ -109,8 +109,8 @@ def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
     """Their sources are not the package's, so that nobody knows of edits."""
     code = """
 from ep.cpu.kernel_cache import CACHE
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import store_word
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import store_word
 def task(address, begin, end):
     store_word(address, 0, begin)
 print(CACHE.file_name("mine", "x", store_word.py_func if hasattr(store_word, "py_func") else store_word) is not None)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.vector_math.lookup import has_register_tables, num_entries, table
+from ep.cpu.vector_math.lookup import has_register_tables, num_entries, table
 from tests.cpu.test_code import innermost_loops
 from tests.subprocesses import run
 
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512
 PROGRAM = """
 import ctypes, json
 import numpy as np
-from ep.cpu.kernels import compiler
-from ep.cpu.kernels.jit import interleaved
-from ep.cpu.kernels.memory import load_word, loader, storer
-from ep.cpu.kernels.vector_math.lookup import num_entries, table
+from ep.cpu.compile import compiler
+from ep.cpu.compile.jit import interleaved
+from ep.cpu.compile.memory import load_word, loader, storer
+from ep.cpu.vector_math.lookup import num_entries, table
 from ep.include import DataType as T
 
 real_type = np.{name}

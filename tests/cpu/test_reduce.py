@@ -130,8 +130,8 @@ def test_functors_before_and_after(rng):
     """The largest magnitude as a share of 100, of float32."""
 
     def reduction():
+        from ep.cpu.compile.jit import jit
         from ep.cpu.engine.reduce.rows import Reduction
-        from ep.cpu.kernels.jit import jit
 
         functions = (lambda x: abs(x), lambda a, b: a if a > b else b, lambda value, count: value / count)
         return Reduction(T.kFloat, T.kDouble, np.float64, *map(jit, functions))

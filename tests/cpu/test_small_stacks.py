@@ -100,7 +100,7 @@ def test_as_many_operands_as_there_can_be():
         + """
 from ep.cpu.kernels.functors import attribute_reader, loader, storer
 from ep.cpu.engine.map.rows import RowFunctions
-from ep.cpu.kernels.jit import jit
+from ep.cpu.compile.jit import jit
 from ep.include import DataType
 from tests.cpu.mapped import Mapped
 T = DataType.kComplex128

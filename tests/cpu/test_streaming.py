@@ -155,7 +155,8 @@ def test_the_last_caches(tmp_path):
 
 COMPILE = """
 from ep.cpu.engine.move import gather_rows, gather_walk
-from ep.cpu.kernels import compiler, streaming
+from ep.cpu.compile import compiler
+from ep.cpu.engine import streaming
 from ep.include import DataType
 {call}
 print(compiler._keep[-1].get_asm_str())

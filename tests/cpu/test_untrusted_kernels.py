@@ -30,7 +30,7 @@ for index_type in ("int32", "int64"):
     out = np.zeros(3, np.float32)
     gather.Launch(stream, 1, 5, 1, np.arange(5, dtype=np.float32), 3, np.array([4, 0, 3], index_type), out)
     assert out.tolist() == [4, 0, 3], out
-from ep.cpu.kernels.compiler import statistics
+from ep.cpu.compile.compiler import statistics
 print(statistics.compiled, statistics.loaded)
 """
 NUM_KERNELS = 9

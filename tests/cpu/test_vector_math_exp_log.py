@@ -9,8 +9,8 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OUTER
-from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_GENERIC, EXP_LOG_NARROW
+from ep.cpu.compile.jit import OUTER
+from ep.cpu.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_GENERIC, EXP_LOG_NARROW
 
 LONG = np.longdouble
 COUNT = 50_000

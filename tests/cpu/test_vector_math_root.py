@@ -4,8 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OUTER, interleaved
-from ep.cpu.kernels.vector_math.root import rsqrt
+from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.vector_math.root import rsqrt
 from ep.testing.ulps import errors_in_ulps
 
 LARGEST_BITS = 0x7FEFFFFFFFFFFFFF

@@ -7,8 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OUTER, interleaved
-from ep.cpu.kernels.vector_math.single import power
+from ep.cpu.compile.jit import OUTER, interleaved
+from ep.cpu.vector_math.single import power
 from ep.testing.ulps import errors_in_ulps
 
 SPECIAL = (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu.kernels.vector_math.single.trigonometric import LIMIT
+from ep.cpu.vector_math.single.trigonometric import LIMIT
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.single_functions import apply, loop

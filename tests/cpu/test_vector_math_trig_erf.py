@@ -9,10 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from ep.cpu.kernels.jit import OUTER
-from ep.cpu.kernels.memory import loader, storer
-from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
-from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS, TRIG_ERF, TRIG_ERF_GENERIC, TRIG_ERF_NARROW
+from ep.cpu.compile.jit import OUTER
+from ep.cpu.compile.memory import loader, storer
+from ep.cpu.vector_math.beyond_limit import functions_of_any
+from ep.cpu.vector_math.tables_trig_erf import LIMITS, TRIG_ERF, TRIG_ERF_GENERIC, TRIG_ERF_NARROW
 from ep.include.data_type import DataType
 from ep.testing.ulps import errors_in_ulps
 

@@ -7,15 +7,15 @@ from functools import cache, reduce
 from typing import Any
 
 from ep.common.primitive.signature import Signature
+from ep.cpu.compile.compiler import compile_entry
+from ep.cpu.compile.integers import multiply_sizes
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words, store_words
+from ep.cpu.compile.ndarray import READABLE, WRITABLE, are_dims, array_data, index_integer, object_address, word, words
 from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.engine.source import function_of
 from ep.cpu.engine.state import STATE, TYPE_WORDS
-from ep.cpu.kernels.compiler import compile_entry
-from ep.cpu.kernels.integers import multiply_sizes
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, stack_words, store_words
-from ep.cpu.kernels.ndarray import READABLE, WRITABLE, are_dims, array_data, index_integer, object_address, word, words
 
 
 @cache

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, store_word
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, store_word
 from ep.include.primitive.primitive import kMaxNumDims
 
 

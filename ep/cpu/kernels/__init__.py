@@ -1,5 +1,3 @@
-"""The compiled side of the CPU device. Only its modules import Numba, and only a first launch imports them."""
+"""What is compiled for ops: their functors in the arithmetic that they have on the CPU, as row kernels."""
 
-from ep.common.environment import check_compiler
-
-check_compiler()
+import ep.cpu.compile  # noqa: F401  first: it checks what Numba would read of the environment

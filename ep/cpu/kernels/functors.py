@@ -11,16 +11,16 @@ import numpy as np
 
 from ep.common.functor import functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
+from ep.cpu.compile.contraction import has_fused_multiply_add
+from ep.cpu.compile.jit import interleaved, jit
+from ep.cpu.compile.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
-from ep.cpu.kernels.contraction import has_fused_multiply_add
-from ep.cpu.kernels.jit import interleaved, jit
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
-from ep.cpu.kernels.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.kernels.vector_math.beyond_limit import functions_of_any
-from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.tables_trig_erf import LIMITS
+from ep.cpu.vector_math.beyond_limit import functions_of_any
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp

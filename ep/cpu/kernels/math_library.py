@@ -11,13 +11,13 @@ from ep.common.functor import stable
 from ep.common.functor.binary import gradient
 from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.vector_math.inlined import inlined
-from ep.cpu.kernels.vector_math.single.tables import SINGLE
-from ep.cpu.kernels.vector_math.tables_activation import ACTIVATION
-from ep.cpu.kernels.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
-from ep.cpu.kernels.vector_math.tables_gamma import GAMMA, GAMMA_NARROW
-from ep.cpu.kernels.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
+from ep.cpu.compile.jit import jit
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single.tables import SINGLE
+from ep.cpu.vector_math.tables_activation import ACTIVATION
+from ep.cpu.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
+from ep.cpu.vector_math.tables_gamma import GAMMA, GAMMA_NARROW
+from ep.cpu.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
 
 
 class Precision(Enum):

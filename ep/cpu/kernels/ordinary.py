@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.cpu.kernels.jit import jit
+from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
-from ep.cpu.kernels.vector_math import power
-from ep.cpu.kernels.vector_math.bits import from_bits, select, to_bits
-from ep.cpu.kernels.vector_math.lookup import has_register_tables
-from ep.cpu.kernels.vector_math.single import erfc_pieces, exponential, gate_pieces, logarithm, odd_pieces
-from ep.cpu.kernels.vector_math.single import power as single_power
-from ep.cpu.kernels.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
+from ep.cpu.vector_math import power
+from ep.cpu.vector_math.bits import from_bits, select, to_bits
+from ep.cpu.vector_math.lookup import has_register_tables
+from ep.cpu.vector_math.single import erfc_pieces, exponential, gate_pieces, logarithm, odd_pieces
+from ep.cpu.vector_math.single import power as single_power
+from ep.cpu.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 

@@ -60,7 +60,7 @@ class CpuPrimitive(Primitive):
     def _set_entry(self) -> None:
         """Compile what every launch needs, where that has not been done."""
         if self._entry is _not_compiled:
-            from ep.cpu.kernels import runtime
+            from ep.cpu.threads import runtime
 
             device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
             self._state.set(settings=device.settings_address, share=runtime.start(device))
@@ -68,7 +68,7 @@ class CpuPrimitive(Primitive):
 
     def _set_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
-        from ep.cpu.kernels import runtime
+        from ep.cpu.threads import runtime
 
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         runtime.start_streaming(device)

@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 from ep.common.functor import functor_maker
-from ep.cpu.kernels.jit import OUTER
+from ep.cpu.compile.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp

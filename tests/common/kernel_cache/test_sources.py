@@ -184,5 +184,5 @@ def test_gather_does_not_reach_functors_nor_kernels_the_device():
         assert not [module for module in found if "functor" in module], kernel
     for kernel in ("engine.map.rows", "engine.map.walk", "kernels.elementwise"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
-        assert {"ep.include.primitive.unary_op", "ep.include.data_type", "ep.cpu.kernels.lowering"} <= found
+        assert {"ep.include.primitive.unary_op", "ep.include.data_type", "ep.cpu.compile.lowering"} <= found
         assert not found & {"ep.cpu.stream", "ep.cpu.device", "ep.cpu.primitive", "ep.ops", "ep.cli", "ep.cuda"}

@@ -81,7 +81,7 @@ def in_compiled_code():
     """A compiled function that turns offsets into indices and back."""
     import numba
 
-    from ep.cpu.kernels.jit import OUTER, jit
+    from ep.cpu.compile.jit import OUTER, jit
 
     to_offset, to_index = jit(nd_index_to_offset), jit(offset_to_nd_index)
 

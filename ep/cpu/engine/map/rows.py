@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import load_word, stack_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.source import function_of
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit, separate
-from ep.cpu.kernels.memory import load_word, stack_words
-from ep.cpu.kernels.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
-from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
+from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 
 ROWS: Final = layout(

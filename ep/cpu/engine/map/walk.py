@@ -11,6 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
 from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
@@ -18,11 +21,8 @@ from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import odometer
 from ep.cpu.engine.state import STATE
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, stack_words, store_word
-from ep.cpu.kernels.parallel import call_task
-from ep.cpu.kernels.streaming import run_writing
+from ep.cpu.engine.streaming import run_writing
+from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 1024  # elements of an operand that are written out together, at most

@@ -15,14 +15,14 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, loader, unit_functions, zero_bytes
+from ep.cpu.engine.move.byte_rows import copy_row, prefetch, prefetch_second
 from ep.cpu.engine.move.gather_walk import GATHER
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, loader, unit_functions, zero_bytes
-from ep.cpu.kernels.rows import copy_row, prefetch, prefetch_second
-from ep.cpu.kernels.streaming import stream_line_or_zero, stream_row
-from ep.cpu.kernels.vector_math.inlined import inlined
+from ep.cpu.engine.streaming import stream_line_or_zero, stream_row
 from ep.cpu.row_class import ANY_SIZE, row_class
+from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 
 _CACHE_LINE = 64

@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word
 from ep.cpu.engine.layout import layout
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word
-from ep.cpu.kernels.parallel import call_task
-from ep.cpu.kernels.streaming import finish_streams
+from ep.cpu.engine.streaming import finish_streams
+from ep.cpu.threads.parallel import call_task
 
 GATHER: Final = layout(
     "Gather",

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.memory import unit_functions
+from ep.cpu.engine.move.byte_rows import copy_row, copy_short_row, row_filler
+from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.memory import unit_functions
-from ep.cpu.kernels.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
-from ep.cpu.kernels.rows import copy_row, copy_short_row, row_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int], None]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import odometer
 from ep.cpu.engine.state import STATE
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, stack_words
-from ep.cpu.kernels.parallel import call_task
-from ep.cpu.kernels.streaming import run_writing
+from ep.cpu.engine.streaming import run_writing
+from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _SRC, _DST = 0, 1  # the sides, as the odometer has them

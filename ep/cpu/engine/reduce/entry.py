@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 from ep.common.primitive.signature import Signature
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.reduce.state import MAX_SEGMENTS, REDUCE_WORDS, segment_length
 from ep.cpu.engine.state import STATE, LaunchState
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_word, stack_words, store_words
-from ep.cpu.kernels.parallel import call_task, run
+from ep.cpu.threads.parallel import call_task, run
 
 _ENOUGH_ROWS: Final = 64  # for all threads to have some
 

@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_float64, load_word, loader, stack_words, storer
 from ep.cpu.engine.reduce.state import BLOCK, MAX_SEGMENTS, REDUCE, segment_length
-from ep.cpu.kernels.compiler import compile_task
-from ep.cpu.kernels.jit import jit
-from ep.cpu.kernels.memory import load_float64, load_word, loader, stack_words, storer
 from ep.include.data_type import DataType
 
 _LANES: Final = 256

@@ -1,0 +1,130 @@
+"""Compiles kernels, or loads them from the disk cache.
+
+Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are words.
+An *entry* is called by Python. Both are ordinary Numba functions; what differs from `@njit(cache=True)` is that each
+kernel has a file of its own, named by what it computes: Numba's index would be one file per source function, shared
+by all keys of a primitive, and it never finds a closure again. A file holds machine code, and the name of the symbol
+to call; so what loads a kernel needs LLVM's linker, and nothing that compiles.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import itertools
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from llvmlite.binding import ObjectFileRef
+from numba import njit
+from numba.core import config, types
+from numba.core.bytecode import FunctionIdentity
+from numba.core.ccallback import CFunc
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+from ep.common import notice
+from ep.cpu.compile.jit import OPTIONS, OUTER
+from ep.cpu.compile.lowering import Kernel
+from ep.cpu.compile.python_function import python_function
+from ep.cpu.kernel_cache import CACHE
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What this process has done so far.
+
+    loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
+    names: of all of them.
+    """
+
+    loaded: int = 0
+    compiled: int = 0
+    names: list[str] = field(default_factory=list)
+
+
+statistics: Final = Statistics()
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Around all that compiles or loads a kernel: one thread at a time, with symbols that no other process gives.
+
+    Numba tells closures of one name apart by a counter that starts anew in every process. Kernels that two processes
+    compiled could have a symbol in common, and one of them would run the other's code once both are loaded.
+
+    Garbage waits meanwhile: what Numba allocates would have it collected over and over, a fifth of the time.
+    """
+    with global_compiler_lock:
+        counter, collects = FunctionIdentity._unique_ids, gc.isenabled()
+        try:
+            FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
+            gc.disable()
+            yield
+        finally:
+            FunctionIdentity._unique_ids = counter
+            if collects:
+                gc.enable()
+
+
+def compile_task(name: str, function: Callable[..., None], num_words: int = 3) -> int:
+    """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
+
+    name: what the kernel computes, unique among all kernels and fit for a file name.
+    """
+    signature = types.void(*(types.int64,) * num_words)
+
+    def compiled() -> tuple[Any, str]:
+        options = {"nopython": True, **OPTIONS}
+        task = CFunc(function, (signature.args, types.void), {}, options, pipeline_class=Kernel)
+        result = task._compile_uncached()
+        return result.library, result.fndesc.llvm_cfunc_wrapper_name
+
+    return _address(name, function, signature, compiled)
+
+
+def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
+    """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
+    signature = types.int64(*argument_types)
+
+    def compiled() -> tuple[Any, str]:
+        dispatcher = njit(**OUTER)(function)
+        dispatcher.compile(signature)
+        result = dispatcher.overloads[signature.args]
+        return result.library, result.fndesc.llvm_cpython_wrapper_name
+
+    return python_function(name, _address(name, function, signature, compiled))
+
+
+def _address(name: str, function: Callable[..., Any], signature: Any, compiled: Callable[[], tuple[Any, str]]) -> int:
+    """The address of a kernel, from the cache or from what `compiled` returns: the library and the symbol in it."""
+    with _compiling():
+        statistics.names.append(name)
+        codegen = cpu_target.target_context.codegen()
+        variant = hashlib.sha256(repr((str(signature), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
+        file_name = CACHE.file_name(name, variant, function)
+        if kept := CACHE.read(file_name):
+            symbol, _, machine_code = kept.partition(b"\0")
+            codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
+            statistics.loaded += 1
+            return int(codegen._engine.get_function_address(symbol.decode()))
+        notice.compiling()
+        library, symbol_name = compiled()
+        address = int(library.get_pointer_to_function(symbol_name))
+        _keep.append(library)
+        statistics.compiled += 1
+        CACHE.write(file_name, b"\0".join((symbol_name.encode(), library._get_compiled_object())))
+        return address
+
+
+def _settings() -> tuple[Any, ...]:
+    """The settings of Numba that change the code it makes: what was compiled to be debugged must not be found later."""
+    names = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+    return tuple(str(getattr(config, name, None)) for name in names)
+
+
+_keep: Final[list[object]] = []
+"""Everything compiled so far: machine code must outlive the addresses that were taken of it."""

@@ -1,0 +1,45 @@
+"""How everything on the CPU is compiled."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numba
+
+from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
+from ep.include.errors import EnvironmentVariableError
+
+if numba.config.DISABLE_JIT:  # by Numba's file of settings or by the program, for the variable has been checked
+    raise EnvironmentVariableError(
+        "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
+    )
+
+OPTIONS: Final[dict[str, Any]] = {
+    "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar
+    "fastmath": False,  # `contraction.py` fuses products and sums; more would break NaN and infinity
+    "_nrt": False,  # no reference counts
+}
+
+OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
+"""Of what Python calls: all that it calls becomes part of its machine code."""
+
+INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Of what compiled functions alone call: its wrappers for others would be a good part of the time to compile it."""
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Make `function` callable from other compiled functions, and from those alone: Python would crash."""
+    return numba.njit(pipeline_class=WideVectors, **INNER)(function)
+
+
+def separate(function: Callable[..., Any]) -> Any:
+    """Like `jit`, for what is to be a function of its own in the machine code: it has all registers for itself."""
+    return numba.njit(pipeline_class=Separate, **INNER)(function)
+
+
+def interleaved(function: Callable[..., Any]) -> Any:
+    """Like `separate`, for loops of long chains of dependent instructions, vectorised several vectors at a time.
+
+    Such a chain leaves a core waiting unless it has several of them at once. Its own window is too short for more than
+    a few, and LLVM interleaves only loops that are short.
+    """
+    return numba.njit(pipeline_class=Interleaved, **INNER)(function)

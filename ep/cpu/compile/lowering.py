@@ -1,0 +1,150 @@
+"""How kernels become LLVM's code, where Numba has no option for it."""
+
+from typing import Any, Final
+
+from llvmlite import ir as llvm
+from numba import _dynfunc
+from numba.core import compiler, ir, lowering
+from numba.core.callwrapper import PyCallWrapper
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+from ep.cpu.compile.contraction import fuse
+from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary
+
+_INTERLEAVED: Final = 4  # vectors at a time
+
+_NOT_NEEDED: Final = frozenset(
+    (
+        *("WithLifting", "InlineClosureLikes", "RewriteDynamicRaises", "MakeFunctionToJitFunction", "InlineInlinables"),
+        *("FindLiterallyCalls", "LiteralUnroll", "LiteralPropagationSubPipelinePass", "InlineOverloads"),
+        *("NopythonRewrites", "NoPythonSupportedFeatureValidation", "AnnotateTypes", "DumpParforDiagnostics"),
+    )
+)
+"""Numba's passes for what kernels do not have: closures, `with`, exceptions, array expressions, literal arguments."""
+
+
+class _WideVectors(lowering.Lower):
+    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's.
+
+    Products and sums are fused here, where there is one copy of each.
+    """
+
+    def pre_lower(self) -> None:
+        super().pre_lower()
+        set.add(self.function.attributes, '"prefer-vector-width"="512"')  # llvmlite knows no attributes with values
+
+    def post_lower(self) -> None:
+        super().post_lower()
+        fuse(self.function)
+
+
+class _Separate(_WideVectors):
+    """Keeps the function out of those that call it."""
+
+    def pre_lower(self) -> None:
+        super().pre_lower()
+        self.function.attributes.add("noinline")
+
+
+class _Interleaved(_Separate):
+    """Marks the jump back of every loop: what is vectorised is so several vectors at a time."""
+
+    def lower_inst(self, inst: Any) -> None:
+        super().lower_inst(inst)
+        if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
+            self.builder.block.terminator.set_metadata("llvm.loop", _interleave(self.module))
+
+
+def _interleave(module: Any) -> Any:
+    count = module.add_metadata(["llvm.loop.interleave.count", llvm.Constant(llvm.IntType(32), _INTERLEAVED)])
+    loop = module.add_metadata([f"loop {len(module.metadata)}"])
+    loop.operands = (loop, count)  # the identity of a loop is a node that refers to itself
+    return loop
+
+
+class _WithoutEnvironment(PyCallWrapper):
+    """What Python calls of a function of integers: no Python objects are made for it when it is loaded."""
+
+    def get_env(self, api: Any, builder: Any) -> None:
+        return None
+
+
+class _Kernel(_WideVectors):
+    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry.
+
+    The C function is made without what hands exceptions to Python, which is as long as many a task.
+    """
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        context, descriptor = self.context, self.fndesc
+        module = context.create_module("wrapper")
+        function_type = context.call_conv.get_function_type(descriptor.restype, descriptor.argtypes)
+        function = llvm.Function(module, function_type, descriptor.llvm_func_name)
+        _WithoutEnvironment(context, module, function, descriptor, self.env, self.call_helper, release_gil).build()
+        self.library.add_ir_module(module)
+
+    def create_cfunc_wrapper(self) -> None:
+        context, descriptor = self.context, self.fndesc
+        result, arguments = descriptor.restype, descriptor.argtypes
+        module = context.create_module("cfunc_wrapper")
+        task_type = context.call_conv.get_function_type(result, arguments)
+        task = llvm.Function(module, task_type, descriptor.llvm_func_name)
+        c_type = llvm.FunctionType(context.get_value_type(result), [context.get_value_type(t) for t in arguments])
+        wrapper = llvm.Function(module, c_type, descriptor.llvm_cfunc_wrapper_name)
+        builder = llvm.IRBuilder(wrapper.append_basic_block("entry"))
+        _, value = context.call_conv.call_function(builder, task, result, arguments, wrapper.args, attrs=("noinline",))
+        builder.ret(value)
+        self.library.add_ir_module(module)
+
+
+def _pipeline(lower: type[lowering.Lower], inner: bool = True) -> type[compiler.CompilerBase]:
+    """Numba's pipeline for compiled code, with another class that lowers, and without passes that find nothing to do.
+
+    inner: the code is for functions that only compiled code calls, and becomes part of them.
+    """
+
+    @register_pass(mutates_CFG=False, analysis_only=False)  # nothing analyses the function any more
+    class Lowering(NativeLowering):
+        _name = f"ep_lowering_{lower.__name__}"
+
+        @property
+        def lowering_class(self) -> Any:
+            return lower
+
+        def run_pass(self, state: Any) -> bool:
+            library_class = InnerLibrary if inner else KernelLibrary
+            state.library = library_class(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
+            state.flags.no_compile |= inner
+            super().run_pass(state)
+            if inner:
+                lowered = state["cr"]
+                function = _not_callable(lowered, state.library)
+                state.targetctx.insert_user_function(function, lowered.fndesc, [state.library])
+                state["cr"] = lowered._replace(cfunc=function)
+            return True
+
+    class Pipeline(compiler.CompilerBase):
+        def define_pipelines(self) -> Any:
+            passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+            passes.passes = [
+                (Lowering if one is NativeLowering else one, text)
+                for one, text in passes.passes
+                if one.__name__ not in _NOT_NEEDED
+            ]
+            return [passes]
+
+    return Pipeline
+
+
+def _not_callable(lowered: Any, library: Any) -> Any:
+    """What stands for a compiled function in Numba's tables, where nothing can be called."""
+    name = lowered.fndesc.qualname
+    return _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
+
+
+WideVectors: Final = _pipeline(_WideVectors)
+Separate: Final = _pipeline(_Separate)
+Interleaved: Final = _pipeline(_Interleaved)
+Kernel: Final = _pipeline(_Kernel, inner=False)

@@ -1,0 +1,168 @@
+"""NumPy arrays and Python integers as arguments of compiled entries, read without Numba's unboxing.
+
+An entry gets the address of the object and reads type, data type, flags and sizes from the array structure, where
+`object_layout` has found them. It only ever says "as expected" or "not as expected": what is not as expected
+goes to the checks in Python, which explain what is wrong or put it right.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.datamodel.models import PrimitiveModel
+from numba.extending import NativeValue, intrinsic, register_model, unbox
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_int, load_word
+from ep.cpu.engine.state import STATE
+from ep.cpu.object_layout import (
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    NUM_DIMS,
+    TUPLE_ITEMS,
+    TUPLE_LENGTH,
+    TYPE,
+    WRITEABLE,
+)
+
+_WORD: Final = ir.IntType(64)
+_INVALID: Final = -(2**63)
+READABLE: Final = C_CONTIGUOUS
+WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
+
+
+class ObjectAddress(types.Type):
+    """Any Python object, passed as its address."""
+
+    def __init__(self) -> None:
+        super().__init__("ObjectAddress")
+
+
+class Words(types.Type):
+    """An array of words that is known to be one, passed as the address of its data."""
+
+    def __init__(self) -> None:
+        super().__init__("Words")
+
+
+class IndexInteger(types.Type):
+    """A Python or NumPy integer, clipped to 64 bits; what is no integer arrives as the most negative number."""
+
+    def __init__(self) -> None:
+        super().__init__("IndexInteger")
+
+
+class _WordModel(PrimitiveModel):
+    def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
+        super().__init__(data_model_manager, numba_type, _WORD)
+
+
+register_model(ObjectAddress)(_WordModel)
+register_model(Words)(_WordModel)
+register_model(IndexInteger)(_WordModel)
+
+object_address: Final = ObjectAddress()
+words: Final = Words()
+index_integer: Final = IndexInteger()
+
+
+@unbox(ObjectAddress)
+def _unbox_object(numba_type: Any, value: Any, context: Any) -> NativeValue:
+    return NativeValue(context.builder.ptrtoint(value, _WORD))
+
+
+@unbox(Words)
+def _unbox_words(numba_type: Any, value: Any, context: Any) -> NativeValue:
+    builder = context.builder
+    data = builder.add(builder.ptrtoint(value, _WORD), ir.Constant(_WORD, DATA))
+    return NativeValue(builder.load(builder.inttoptr(data, _WORD.as_pointer())))
+
+
+@unbox(IndexInteger)
+def _unbox_index(numba_type: Any, value: Any, context: Any) -> NativeValue:
+    builder, api = context.builder, context.pyapi
+    function_type = ir.FunctionType(_WORD, [api.pyobj, api.pyobj])
+    as_ssize = cgutils.get_or_insert_function(builder.module, function_type, "PyNumber_AsSsize_t")
+    clip = cgutils.get_null_value(api.pyobj)  # in place of an exception to raise
+    number = cgutils.alloca_once_value(builder, builder.call(as_ssize, [value, clip]))
+    suspect = builder.icmp_signed("==", builder.load(number), ir.Constant(_WORD, -1))
+    with builder.if_then(suspect, likely=False):
+        failed = builder.icmp_unsigned("!=", api.err_occurred(), cgutils.get_null_value(api.pyobj))
+        with builder.if_then(failed, likely=False):
+            api.err_clear()
+            builder.store(ir.Constant(_WORD, _INVALID), number)
+    return NativeValue(builder.load(number))
+
+
+@intrinsic
+def word(typing_context: Any, argument: Any) -> Any:
+    """The int64 behind an argument of one of the types above."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0]
+
+    return types.int64(argument), generate
+
+
+@jit
+def array_data(array, ndarray_type, dtype, num_elements, flags):  # type: ignore[no-untyped-def]
+    """The address of an array's data, or 0 where the array is not as expected.
+
+    array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
+    num_elements: how many elements are needed at least.
+    flags: READABLE or WRITABLE.
+    """
+    if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != dtype:
+        return 0
+    if load_int(array + FLAGS) & flags != flags:
+        return 0
+    size = 1
+    dims = load_word(array + DIMS, 0)
+    for axis in range(load_int(array + NUM_DIMS)):
+        size *= load_word(dims, axis)
+    return load_word(array + DATA, 0) if size >= num_elements else 0
+
+
+@intrinsic
+def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
+    """Whether a type, given by address, derives from another; not 0 where it does."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = context.get_python_api(builder).pyobj
+        function_type = ir.FunctionType(ir.IntType(32), [pointer, pointer])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "PyType_IsSubtype")
+        return builder.call(function, [builder.inttoptr(address, pointer) for address in args])
+
+    return types.int32(types.int64, types.int64), generate
+
+
+@jit
+def _is_dims(dims, state):  # type: ignore[no-untyped-def]
+    """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
+
+    (2.0, 3) is equal to (2, 3), finds its plan, and is none.
+    """
+    if dims == load_word(state, STATE.none):
+        return True
+    kind = load_word(dims + TYPE, 0)
+    if kind != load_word(state, STATE.tuple_type) and _is_subtype(kind, load_word(state, STATE.tuple_type)) == 0:
+        return False
+    int_type = load_word(state, STATE.int_type)
+    for axis in range(load_word(dims + TUPLE_LENGTH, 0)):
+        if load_word(load_word(dims + TUPLE_ITEMS, axis) + TYPE, 0) != int_type:
+            return False
+    return True
+
+
+@jit
+def are_dims(several, state):  # type: ignore[no-untyped-def]
+    """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
+    for position in range(load_word(several + TUPLE_LENGTH, 0)):
+        if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):
+            return False
+    return True

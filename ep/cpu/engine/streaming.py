@@ -1,0 +1,170 @@
+"""Writes past the caches: whole cache lines that go to memory without being fetched first.
+
+An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
+what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`cpu/caches.py` says
+from where on.)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch_second
+from ep.cpu.engine.state import SETTINGS, STATE
+from ep.cpu.threads.parallel import call_task, run
+
+_STREAM: Final = layout(
+    "Stream",
+    task=1,  # the one that writes
+    context=1,
+    count=1,  # elements that it writes
+    size=1,  # bytes of an element
+)
+"""The context of the task that streams."""
+_STREAM_WORDS: Final[int] = _STREAM.num_words
+
+_LINE: Final = 64
+_UNROLLED: Final = 4 * _LINE
+_TILE: Final = 2048  # bytes that are written to the first cache, then streamed
+_AHEAD: Final = 4096  # bytes of dst before whose turn the operands are fetched: the processor stops at ends of pages
+_TILE_WORDS: Final = (_TILE + _LINE) // 8
+
+
+def _store_past_caches(builder: Any, line: Any, target: Any) -> None:
+    store = builder.store(line, target, align=_LINE)
+    store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+
+
+@intrinsic
+def _stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+    """Copy `size` bytes, a multiple of a line, to whole lines."""
+    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, size = args
+
+        def move(offset: Any) -> None:
+            source, target = (
+                builder.inttoptr(builder.add(address, offset), vector.as_pointer()) for address in (src, dst)
+            )
+            _store_past_caches(builder, builder.load(source, align=1), target)
+
+        most = builder.and_(size, word(-_UNROLLED))
+        with cgutils.for_range_slice(builder, word(0), most, word(_UNROLLED), word) as (offset, _):
+            for first in range(0, _UNROLLED, _LINE):
+                move(builder.add(offset, word(first)))
+        with cgutils.for_range_slice(builder, most, size, word(_LINE), word) as (offset, _):
+            move(offset)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> Any:
+    """Copy a line, or write zeros where not valid; indices count lines, and `dst` lies at the begin of one."""
+    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, dst_line, src, src_line, valid = args
+        line = builder.select(valid, src_line, word(0))  # no read outside
+        source, target = (
+            builder.gep(builder.inttoptr(address, vector.as_pointer()), [place])
+            for address, place in ((src, line), (dst, dst_line))
+        )
+        value = builder.select(valid, builder.load(source, align=1), cgutils.get_null_value(vector))
+        _store_past_caches(builder, value, target)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4, types.boolean), generate
+
+
+@intrinsic
+def finish_streams(typing_context: Any) -> Any:
+    """Let what this thread has streamed be seen by others before what it writes from here on.
+
+    x86 orders ordinary stores, but not these. Elsewhere, what tells other threads that work is done orders all stores.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if builder.module.triple.startswith(("x86", "i686")):
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse.sfence"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@jit
+def stream_row(dst, src, size):  # type: ignore[no-untyped-def]
+    """Copy `size` bytes, past the caches but for parts of lines at the ends; `finish_streams` comes after the last."""
+    head = min(-dst & (_LINE - 1), size)
+    lines = (size - head) & -_LINE
+    copy_short_row(dst, src, head)
+    _stream_lines(dst + head, src + head, lines)
+    copy_short_row(dst + head + lines, src + head + lines, size - head - lines)
+
+
+def _stream(context, begin, end):  # type: ignore[no-untyped-def]
+    task, size, count = (
+        load_word(context, _STREAM.task),
+        load_word(context, _STREAM.size),
+        load_word(context, _STREAM.count),
+    )
+    own, tile = stack_words(CONTEXT_WORDS), stack_words(_TILE_WORDS)
+    tile += -tile & (_LINE - 1)
+    copy_bytes(own, load_word(context, _STREAM.context), 8 * CONTEXT_WORDS)
+    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, _AHEAD // size
+    # tiles end where lines do, if elements do
+    stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
+    while begin < end:
+        stop = min(stop, end)
+        for source in range(load_word(own, CONTEXT.num_sources)):
+            place = CONTEXT.sources + SOURCE_WORDS * source
+            if load_word(own, place + 1) == count:  # it is read in the order of dst
+                read_size = load_word(own, place + 2)
+                fetched = load_word(own, place) + (begin + ahead) * read_size
+                for offset in range(0, (stop - begin) * read_size, _LINE):
+                    prefetch_second(fetched + offset)
+        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the place of each element
+        call_task(task, own, begin, stop)
+        stream_row(dst + begin * size, tile, (stop - begin) * size)
+        begin = stop
+        stop += per_tile
+    finish_streams()
+
+
+@cache
+def stream() -> int:
+    """The task (context, begin, end) that has another one write elements to tiles, and streams these to dst."""
+    return compile_task("stream", _stream)
+
+
+@jit
+def run_writing(context, task, count, size, num_bytes, grain):  # type: ignore[no-untyped-def]
+    """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
+
+    context: that of the launch, by the layout CONTEXT; the task uses nothing else.
+    size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps, and must write to it directly.
+    num_bytes: how many the launch reads and writes.
+    Returns 1, and has run nothing, where the task that streams is needed and has not been compiled yet.
+    """
+    state = load_word(context, CONTEXT.state)
+    settings, streamed = load_word(state, STATE.settings), stack_words(_STREAM_WORDS)
+    if size != 0 and num_bytes > load_word(settings, SETTINGS.streamed_from):
+        store_words(streamed, task, context, count, size)
+        task, context = load_word(settings, SETTINGS.stream), streamed
+        if task == 0:
+            return 1
+    run(state, task, context, count, grain)
+    return 0

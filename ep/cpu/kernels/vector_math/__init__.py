@@ -1,1 +1,0 @@
-"""Elementary functions that LLVM vectorises: free of branches, in float64."""

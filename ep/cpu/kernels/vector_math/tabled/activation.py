@@ -1,6 +1,0 @@
-"""The gated activations in float64 by tables."""
-
-from ep.cpu.kernels.vector_math.activation import gated_activations
-from ep.cpu.kernels.vector_math.tabled.sigmoid import gated
-
-silu, quick_gelu, fast_gelu = gated_activations(gated)

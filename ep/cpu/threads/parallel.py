@@ -1,0 +1,83 @@
+"""The one parallel range of all CPU kernels (upstream's ParallelFor), and calls of tasks by address."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word
+from ep.cpu.engine.state import SETTINGS, STATE
+
+_WORD = ir.IntType(64)
+_CHUNKS_PER_LANE: Final = 4
+
+
+@intrinsic
+def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
+    """Call the task at `address` with `words`."""
+    packed = len(words) == 1 and isinstance(words[0], types.BaseTuple)  # Numba types the call in both forms
+    arguments = words[0] if packed else types.StarArgTuple(words)
+    count = len(arguments)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(ir.VoidType(), [_WORD] * count)
+        task = builder.inttoptr(args[0], function_type.as_pointer())
+        builder.call(task, cgutils.unpack_tuple(builder, args[1], count))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arguments), generate
+
+
+@intrinsic
+def release_gil(typing_context: Any) -> Any:
+    """Let other Python threads run; returns what `acquire_gil` wants."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.get_python_api(builder).save_thread(), _WORD)
+
+    return types.int64(), generate
+
+
+@intrinsic
+def acquire_gil(typing_context: Any, state: Any) -> Any:
+    """Wait for the turn of the calling thread, which called `release_gil`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        api = context.get_python_api(builder)
+        api.restore_thread(builder.inttoptr(args[0], api.voidptr))
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@jit
+def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
+    """Call `task(context, begin, end)` over [0, count): on this thread up to one grain, else on all of the device's.
+
+    state: address of the primitive's launch state.
+    """
+    if count <= grain:
+        call_task(task, context, 0, count)
+        return
+    settings, num_grains = load_word(state, STATE.settings), (count + grain - 1) // grain
+    num_lanes = min(load_word(settings, SETTINGS.num_threads), num_grains)
+    thread_state = release_gil()
+    if num_lanes == 1:
+        call_task(task, context, 0, count)
+    else:
+        # a few chunks each: who is late, or slow, leaves some to the others
+        chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
+        call_task(
+            load_word(state, STATE.share),
+            load_word(settings, SETTINGS.pool),
+            task,
+            context,
+            count,
+            num_lanes,
+            chunks_per_lane,
+        )
+    acquire_gil(thread_state)

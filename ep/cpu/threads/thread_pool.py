@@ -1,0 +1,210 @@
+"""The threads that share the work of large launches: what they execute. `workers` starts and ends them.
+
+A launch that is to be shared takes a *slot* and writes its *job* there: a task, its context and a range [0, count), cut
+into lanes, and lanes into chunks. The launching thread works on lane 0 and worker w on lane w, so that the same part of
+an array meets the same core's cache at every launch; who is done with its own lane goes on with what is left of the
+others. Several threads may launch at once, each with a slot of its own.
+
+A worker without work looks out for it for a while, then it sleeps until a launch wakes it up. What threads write for
+each other goes through atomic words:
+
+- A lane's word says how many of its chunks nobody has taken. To take one is to subtract 1 from a positive number. Who
+  got one may read the job, which cannot end before that chunk is done; who got none must not.
+- A worker marks itself as asleep, then looks for work once more; a launch opens its job, then looks who is asleep. So
+  at least one of them notices the other. Who takes the mark away releases the worker's lock, or keeps itself awake.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from ep.common.environment import MAX_THREADS  # the launching thread and its workers
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, store_word
+from ep.cpu.threads.atomic import (
+    acquire_lock,
+    atomic_add,
+    atomic_load,
+    atomic_replace,
+    atomic_store,
+    pause,
+    release_lock,
+    yield_processor,
+)
+from ep.cpu.threads.parallel import call_task
+
+_NUM_SLOTS: Final = 8  # jobs under way at once; a launch that finds no slot works alone
+_LINE: Final = 8  # words of a cache line: what different threads write lies in different ones
+
+# words of the pool
+_STOP: Final = 0
+_OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks to take, else 0
+_SLOTS: Final = _OPEN + _NUM_SLOTS
+_SLOT_WORDS: Final = (3 + MAX_THREADS) * _LINE
+_WORKERS: Final = _SLOTS + _NUM_SLOTS * _SLOT_WORDS
+NUM_WORDS: Final = _WORKERS + MAX_THREADS * _LINE
+
+# words of a slot
+_OWNED: Final = 0
+_TASK, _CONTEXT, _COUNT, _NUM_LANES, _CHUNKS_PER_LANE = (_LINE + i for i in range(5))  # the job
+_DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and on what
+_LANES: Final = 3 * _LINE  # per lane, a line: chunks that nobody has taken
+
+# words of a worker
+_ASLEEP, _SLEEP_LOCK = 0, 1
+
+_LOOKS: Final = 10_000  # 0.7 ms: of a worker for work, or of an owner for the last chunks, before it sleeps
+_LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may be waiting for this processor
+
+
+OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in range(_NUM_SLOTS))
+"""The words that hold the address of an owner's lock."""
+
+
+def worker_lock(number: int) -> int:
+    """The word that holds the address of the lock of worker `number`."""
+    return _WORKERS + number * _LINE + _SLEEP_LOCK
+
+
+@jit
+def _slot(pool, number):  # type: ignore[no-untyped-def]
+    return pool + 8 * (_SLOTS + number * _SLOT_WORDS)
+
+
+@jit
+def _worker(pool, number):  # type: ignore[no-untyped-def]
+    return pool + 8 * (_WORKERS + number * _LINE)
+
+
+@jit
+def _take_part(slot, num_lanes, own_lane):  # type: ignore[no-untyped-def]
+    """Take chunks while there are any, those of `own_lane` first, and do them."""
+    done = 0
+    for turn in range(num_lanes):
+        lane = (own_lane + turn) % num_lanes
+        left_over = slot + 8 * (_LANES + lane * _LINE)
+        while atomic_load(left_over) > 0:
+            left = atomic_add(left_over, -1)
+            if left <= 0:
+                break
+            count, per_lane = load_word(slot, _COUNT), load_word(slot, _CHUNKS_PER_LANE)
+            num_chunks = load_word(slot, _NUM_LANES) * per_lane
+            chunk = lane * per_lane + per_lane - left
+            begin, end = count * chunk // num_chunks, count * (chunk + 1) // num_chunks
+            call_task(load_word(slot, _TASK), load_word(slot, _CONTEXT), begin, end)
+            done += 1
+    if done > 0:
+        num_chunks = load_word(slot, _NUM_LANES) * load_word(slot, _CHUNKS_PER_LANE)
+        if atomic_add(slot + 8 * _DONE, done) + done == num_chunks and atomic_replace(slot + 8 * _WAITING, 1, 0):
+            release_lock(load_word(slot, _WAIT_LOCK))
+    return done
+
+
+@jit
+def _wake(pool, number):  # type: ignore[no-untyped-def]
+    worker = _worker(pool, number)
+    if atomic_load(worker + 8 * _ASLEEP) == 1 and atomic_replace(worker + 8 * _ASLEEP, 1, 0):
+        release_lock(load_word(worker, _SLEEP_LOCK))
+
+
+@jit
+def _wake_next(pool, number, num_lanes):  # type: ignore[no-untyped-def]
+    """Wake the two workers that this thread is to wake: together they are a tree, so that many are soon awake."""
+    for other in range(2 * number + 1, min(2 * number + 3, num_lanes)):
+        _wake(pool, other)
+
+
+@jit
+def _looked(looks):  # type: ignore[no-untyped-def]
+    """Pass the time until the next look; how many there were."""
+    if looks % _LOOKS_PER_YIELD == _LOOKS_PER_YIELD - 1:
+        yield_processor()
+    else:
+        pause()
+    return looks + 1
+
+
+@jit
+def _look_for_work(pool, number):  # type: ignore[no-untyped-def]
+    """Take part in the jobs that have a lane for worker `number`; whether there was one."""
+    found = False
+    for slot in range(_NUM_SLOTS):
+        num_lanes = atomic_load(pool + 8 * (_OPEN + slot))
+        if num_lanes > number:
+            _wake_next(pool, number, num_lanes)
+            found |= _take_part(_slot(pool, slot), num_lanes, number) > 0
+    return found
+
+
+@jit
+def _stop(pool):  # type: ignore[no-untyped-def]
+    atomic_store(pool + 8 * _STOP, 1)
+    for number in range(MAX_THREADS):
+        _wake(pool, number)
+
+
+def _work(pool, number):  # type: ignore[no-untyped-def]
+    if number == 0:
+        _stop(pool)
+        return
+    worker = _worker(pool, number)
+    looks = 0
+    while atomic_load(pool + 8 * _STOP) == 0:
+        if _look_for_work(pool, number):
+            looks = 0
+        elif looks < _LOOKS:
+            looks = _looked(looks)
+        else:
+            looks = 0
+            atomic_store(worker + 8 * _ASLEEP, 1)
+            awake = False
+            if _look_for_work(pool, number) or atomic_load(pool + 8 * _STOP) != 0:
+                awake = atomic_replace(worker + 8 * _ASLEEP, 1, 0)
+            if not awake:
+                acquire_lock(load_word(worker, _SLEEP_LOCK))
+
+
+def _share(pool, task, context, count, num_lanes, chunks_per_lane):  # type: ignore[no-untyped-def]
+    number = 0
+    while number < _NUM_SLOTS and not atomic_replace(_slot(pool, number) + 8 * _OWNED, 0, 1):
+        number += 1
+    if number == _NUM_SLOTS:
+        call_task(task, context, 0, count)
+        return
+    slot = _slot(pool, number)
+    store_word(slot, _TASK, task)
+    store_word(slot, _CONTEXT, context)
+    store_word(slot, _COUNT, count)
+    store_word(slot, _NUM_LANES, num_lanes)
+    store_word(slot, _CHUNKS_PER_LANE, chunks_per_lane)
+    atomic_store(slot + 8 * _DONE, 0)
+    for lane in range(num_lanes):
+        atomic_store(slot + 8 * (_LANES + lane * _LINE), chunks_per_lane)
+    atomic_store(pool + 8 * (_OPEN + number), num_lanes)
+    _wake_next(pool, 0, num_lanes)
+    _take_part(slot, num_lanes, 0)
+    atomic_store(pool + 8 * (_OPEN + number), 0)
+    looks = 0
+    while atomic_load(slot + 8 * _DONE) != num_lanes * chunks_per_lane:
+        if looks < _LOOKS:
+            looks = _looked(looks)
+        else:
+            atomic_store(slot + 8 * _WAITING, 1)
+            done = atomic_load(slot + 8 * _DONE) == num_lanes * chunks_per_lane
+            if not (done and atomic_replace(slot + 8 * _WAITING, 1, 0)):
+                acquire_lock(load_word(slot, _WAIT_LOCK))
+    atomic_store(slot + 8 * _OWNED, 0)
+
+
+@cache
+def share() -> int:
+    """The task (pool, task, context, count, lanes, chunks per lane): `task` over [0, count), on as many threads."""
+    return compile_task("thread_pool.share", _share, num_words=6)
+
+
+@cache
+def work() -> int:
+    """The task (pool, number): what worker `number` does until the pool stops; with number 0, stops it."""
+    return compile_task("thread_pool.work", _work, num_words=2)

@@ -1,0 +1,85 @@
+"""Starts and ends the threads of the pool."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.threads import thread_pool
+from ep.include.process import Rank, new_lock, start_thread
+
+_LINE_BYTES: Final = 64
+
+
+class Workers:
+    """The pool's memory and its threads, which are Python's, without the GIL.
+
+    They end when the interpreter does. A forked child has none of its parent's threads: it starts as many anew.
+    """
+
+    def __init__(self) -> None:
+        words = np.zeros(thread_pool.NUM_WORDS + _LINE_BYTES // 8, np.int64)
+        start = -words.ctypes.data % _LINE_BYTES // 8
+        self._pool = words[start : start + thread_pool.NUM_WORDS]
+        self.address: int = self._pool.ctypes.data
+        self._threads: list[threading.Thread] = []
+        self._lock = new_lock(Rank.WORKERS)
+        # compiled here, before there is a lock that could be waited for meanwhile; as a function that releases the GIL
+        self._work: Callable[[int, int], None] = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(
+            thread_pool.work()
+        )
+        self._reset()
+        atexit.register(self.stop)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._start_again)
+
+    def start(self, num_threads: int) -> None:
+        """See to it that there are workers for launches on `num_threads` threads, the launching one among them."""
+        with self._lock:
+            while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
+                number = len(self._threads) + 1
+                self._pool[thread_pool.worker_lock(number)] = _new_lock()
+                try:
+                    thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
+                except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
+                    return
+                self._threads.append(thread)
+
+    def stop(self) -> None:
+        """End the threads. A launch that is under way goes on alone, and so do later ones."""
+        with self._lock:
+            if self._threads:
+                self._work(self.address, 0)
+            for thread in self._threads:
+                thread.join()
+            self._threads.clear()
+
+    def _reset(self) -> None:
+        self._pool[:] = 0
+        for word in thread_pool.OWNER_LOCKS:
+            self._pool[word] = _new_lock()
+
+    def _start_again(self) -> None:
+        """In a forked child: forget the parent's threads and what they were doing."""
+        num_threads = len(self._threads) + 1
+        self._threads = []
+        self._reset()
+        self.start(num_threads)
+
+
+def _new_lock() -> int:
+    """The address of a new lock, taken: who acquires it sleeps until it is released."""
+    api: Any = ctypes.pythonapi
+    api.PyThread_allocate_lock.restype = ctypes.c_void_p
+    api.PyThread_acquire_lock.argtypes = (ctypes.c_void_p, ctypes.c_int)
+    lock = api.PyThread_allocate_lock()
+    if not lock:
+        raise MemoryError("no more locks can be made")
+    api.PyThread_acquire_lock(lock, 1)
+    return int(lock)

@@ -1,0 +1,112 @@
+"""The gated activations in float64.
+
+The rounding error of an exponent of several hundred would be that many ulps of the result: it is a sum of two doubles.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+from ep.cpu.vector_math.bits import fma, from_bits, select
+from ep.cpu.vector_math.exponential import clamp, exp_reduced
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, at_least, gated
+
+
+def _pair(decimal: str) -> tuple[float, float]:
+    """A constant as the sum of two doubles."""
+    return float(decimal), float(Fraction(decimal) - Fraction(float(decimal)))
+
+
+# the ends are where the argument of the sigmoid is beyond VANISHED and ENOUGH
+_SLOPE, _SLOPE_REST = _pair("1.702")
+_QUICK_LOW, _QUICK_HIGH = -450.0, 24.0
+_TWO_A, _TWO_A_REST = _pair("1.5957691216057308")  # 2 * 0.7978845608028654
+_B, _B_REST = _pair("0.044714998453855515")
+_FAST_LOW, _FAST_HIGH = -22.0, 8.0
+
+
+@inlined
+def _sum(a, b):  # type: ignore[no-untyped-def]
+    """a + b, and its rounding error."""
+    value = a + b
+    part = value - a
+    return value, (a - (value - part)) + (b - part)
+
+
+@inlined
+def _product(a, a_rest, b, b_rest):  # type: ignore[no-untyped-def]
+    """(a + a_rest) (b + b_rest), and what is missing, to second order."""
+    value = fma(a, b, 0.0)
+    return value, fma(a, b, -value) + fma(a, b_rest, fma(a_rest, b, 0.0))
+
+
+@inlined
+def _silu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which silu(x) is made."""
+    x = at_least(x, VANISHED)
+    return x, select(x > ENOUGH, ENOUGH, x), 0.0
+
+
+@inlined
+def _quick_gelu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which quick_gelu(x) is made."""
+    x = at_least(x, _QUICK_LOW)
+    z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
+    return x, z, z_rest
+
+
+@inlined
+def _fast_gelu_terms(x):  # type: ignore[no-untyped-def]
+    """x, z and its rest, of which fast_gelu(x) is made."""
+    x = at_least(x, _FAST_LOW)
+    y = select(x > _FAST_HIGH, _FAST_HIGH, x)
+    square, square_rest = _product(y, 0.0, y, 0.0)
+    cubic, cubic_rest = _product(square, square_rest, _B, _B_REST)
+    factor, factor_rest = _sum(1.0, cubic)
+    z, z_rest = _product(y, 0.0, factor, factor_rest + cubic_rest)
+    z, z_rest = _product(z, z_rest, _TWO_A, _TWO_A_REST)
+    return x, z, z_rest
+
+
+def gated_activations(gated: Any) -> tuple[Any, Any, Any]:
+    """silu, quick_gelu and fast_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
+
+    @inlined
+    def silu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(x)."""
+        return gated(*_silu_terms(x))
+
+    @inlined
+    def quick_gelu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(1.702 x)."""
+        return gated(*_quick_gelu_terms(x))
+
+    @inlined
+    def fast_gelu(x):  # type: ignore[no-untyped-def]
+        """x sigmoid(2 A (x + B x^3))."""
+        return gated(*_fast_gelu_terms(x))
+
+    return silu, quick_gelu, fast_gelu
+
+
+silu, quick_gelu, fast_gelu = gated_activations(gated)
+
+
+@inlined
+def mish(x):  # type: ignore[no-untyped-def]
+    """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
+    r, s, n = exp_reduced(clamp(x, 40.0), 0.0)
+    scale = from_bits((n << 52) + (1023 << 52))
+    high = 1.0 + r
+    low = ((1.0 - high) + r) + s
+    power = high + low
+    e, e_rest = power * scale, ((high - power) + low) * scale
+    more, more_rest = _sum(2.0, e)
+    n, n_rest = _product(e, e_rest, more, more_rest + e_rest)
+    below, below_rest = _sum(2.0, n)
+    below_rest += n_rest
+    inverse = 1.0 / below
+    quotient = fma(n, inverse, 0.0)
+    rest = fma(-quotient, below, n) + fma(-quotient, below_rest, n_rest)
+    middle = x * fma(rest, inverse, quotient)
+    return select(x > 40.0, x, select(x < -40.0, silu(x), middle))

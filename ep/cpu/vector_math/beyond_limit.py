@@ -1,0 +1,124 @@
+"""sin, cos and tan of arguments beyond the limits of the vectorised functions: tasks that all kernels share."""
+
+from functools import cache
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.linked import linked
+from ep.cpu.compile.memory import load_word, loader, stack_words, store_word, storer
+from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
+from ep.cpu.vector_math.large_arguments import reduce_large
+from ep.cpu.vector_math.narrow_trig_erf import sin_cos_or_tan
+from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
+from ep.cpu.vector_math.trigonometric import LIMIT, cosine_at, sine_at, tangent_at
+from ep.include.data_type import DataType
+
+WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
+
+BLOCK: Final = 1024
+"""Elements that are looked at together for one beyond the limit of a vectorised function."""
+
+_MOST: Final = 256  # of these that are computed together: a thread may have little stack
+
+# words of a buffer: how many elements are beyond the limit, where the buffer's part of the block ends, and of each
+# element its value, its index, and quarters of a turn
+COUNT, STOP = 0, 1
+_VALUES, _PLACES, _QUARTERS = 2, 2 + _MOST, 2 + 2 * _MOST
+BUFFER_WORDS: Final = 2 + 3 * _MOST
+
+_R, _REST, _K = 0, 1, 2  # words
+
+
+def _reduce(x_bits, parts):  # type: ignore[no-untyped-def]
+    """Write r, rest and k of `reduce_large` to the words at `parts`."""
+    r, rest, k = reduce_large(from_bits(x_bits))
+    store_word(parts, _R, to_bits(r))
+    store_word(parts, _REST, to_bits(rest))
+    store_word(parts, _K, k)
+
+
+@cache
+def functions_of_any() -> dict[str, Any]:
+    """Scalar functions, float64 to float64, of every argument of at least 1; they have the reduction in common."""
+    reduce_exactly = linked("reduce_large", _reduce, 2)
+
+    def of_any(at: Any) -> Any:
+        @jit
+        def function(x: float) -> float:
+            if not fabs(x) < inf:
+                return x - x
+            parts = stack_words(3)
+            reduce_exactly(to_bits(x), parts)
+            return at(from_bits(load_word(parts, _R)), from_bits(load_word(parts, _REST)), load_word(parts, _K))
+
+        return function
+
+    return {"sin": of_any(sine_at), "cos": of_any(cosine_at), "tan": of_any(tangent_at)}
+
+
+@jit
+def _replace_single(which, buffer, count):  # type: ignore[no-untyped-def]
+    """Replace the values of the buffer by their sines, cosines or tangents, good for float32."""
+    for i in range(count):
+        x, k = from_bits(load_word(buffer, _VALUES + i)), 0
+        if not fabs(x) <= LIMIT:
+            r = x - x
+            if fabs(x) < inf:
+                r, _, k = reduce_large(x)
+            store_word(buffer, _VALUES + i, to_bits(r))
+        store_word(buffer, _QUARTERS + i, k)
+    for i in range(count):
+        y = sin_cos_or_tan(which, from_bits(load_word(buffer, _VALUES + i)), load_word(buffer, _QUARTERS + i))
+        store_word(buffer, _VALUES + i, to_bits(y))
+
+
+@jit
+def _replace_double(which, buffer, count):  # type: ignore[no-untyped-def]
+    """As `_replace_single`, good for float64."""
+    for i in range(count):
+        x = from_bits(load_word(buffer, _VALUES + i))
+        y = x - x
+        if fabs(x) < inf:
+            r, rest, k = reduce_large(x)
+            y = tangent_at(r, rest, k) if which == 2 else sine_at(r, rest, k + which)
+        store_word(buffer, _VALUES + i, to_bits(y))
+
+
+@cache
+def beyond_limit(data_type: DataType) -> Any:
+    """The compiled functions (compute, put_back) for elements of `data_type` beyond the limit of their functions.
+
+    compute(which, src, begin, end, buffer): counts those of [begin, STOP) that are, and computes the function `which`
+    of WHICH of them; STOP is `end` where there are none. put_back(dst, buffer): writes the results where there are any.
+    """
+    load, store = loader(data_type), storer(data_type)
+    double = data_type is DataType.kDouble
+    limit, replace = (LIMIT, _replace_double) if double else (SINGLE_LIMIT, _replace_single)
+    real = np.float64 if double else np.float32
+
+    def compute(which, src, begin, end, buffer):  # type: ignore[no-untyped-def]
+        found, count = False, np.int64(0)  # no literal, for which `replace` would be compiled as well
+        for i in range(begin, end):
+            found |= fabs(load(src, i)) > limit
+        stop = min(begin + _MOST, end) if found else end
+        if found:
+            for i in range(begin, stop):
+                x = np.float64(load(src, i))
+                store_word(buffer, _VALUES + count, to_bits(x))
+                store_word(buffer, _PLACES + count, i)
+                count += np.int64(fabs(x) > limit)
+            replace(which, buffer, count)
+        store_word(buffer, COUNT, count)
+        store_word(buffer, STOP, stop)
+
+    def put_back(dst, buffer):  # type: ignore[no-untyped-def]
+        for i in range(load_word(buffer, COUNT)):
+            store(dst, load_word(buffer, _PLACES + i), real(from_bits(load_word(buffer, _VALUES + i))))
+
+    return (
+        linked(f"beyond_limit.{data_type.name}", compute, 5),
+        linked(f"put_back.{data_type.name}", put_back, 2),
+    )

@@ -1,0 +1,44 @@
+"""The hyperbolic tangent of a reduced argument, of which tanh is made.
+
+y = n ln(2)/2 + u with |u| <= ln(2)/4, and e^2y = 2^n (1 + t) / (1 - t) with t = tanh(u), so that tanh is a quotient of
+terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
+"""
+
+from typing import Any
+
+from ep.cpu.vector_math.bits import fma, to_bits
+from ep.cpu.vector_math.inlined import inlined
+
+_SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits of the sum
+_SHIFT_BITS = 0x4338000000000000
+_HALF_LN2, _HALF_LN2_REST = 0.34657359027997264, 1.1595234069231498e-17
+
+
+@inlined
+def reduced(y: float, x: float, factor: float) -> Any:
+    """u, which is exact, what is missing of it, and n; y = x factor ln(2)/2, whichever way is the shortest."""
+    shifted = fma(x, factor, _SHIFT)
+    n = shifted - _SHIFT
+    return fma(n, -_HALF_LN2, y), n * -_HALF_LN2_REST, to_bits(shifted) - _SHIFT_BITS
+
+
+@inlined
+def tangent_rest(u: float, u_rest: float) -> float:
+    """tanh(u + u_rest) - u; by Remez' exchange for the error relative to tanh, 2^-57.8."""
+    z = u * u
+    z2 = z * z
+    q01 = fma(0.133333333327852, z, -0.3333333333333249)
+    q23 = fma(0.02186937086293301, z, -0.05396825278423322)
+    q45 = fma(0.0034448885543182073, z, -0.008857313267243629)
+    square = fma(-2.0 / 3.0, z2, z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
+    return fma(u * z, fma(fma(q45, z2, q23), z2, q01), fma(-square, u_rest, u_rest))
+
+
+@inlined
+def quotient(top: float, top_rest: float, bottom: float, bottom_rest: float) -> float:
+    """(top + top_rest) / (bottom + bottom_rest), rounded once but for 2^-58 or so."""
+    below = bottom + bottom_rest
+    inverse = 1.0 / below
+    q = (top + top_rest) / below  # not through the inverse: dividers have nothing else to do, and it is sooner there
+    missing = fma(-q, bottom, top) + fma(-q, bottom_rest, top_rest)
+    return fma(missing, inverse, q)

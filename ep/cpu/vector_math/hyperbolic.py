@@ -1,0 +1,142 @@
+"""sinh, cosh, tanh, asinh, acosh and atanh in float64."""
+
+from typing import Any
+
+from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
+from ep.cpu.vector_math.exponential import LN2_HIGH, LN2_LOW, LOG2_E, SHIFT
+from ep.cpu.vector_math.half_tangent import quotient, reduced, tangent_rest
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.logarithm import log_sum
+
+_ONE = 1023 << 52  # the bits of 1.0
+_INF, _NAN = float("inf"), float("nan")
+
+
+@inlined
+def tanh(x):  # type: ignore[no-untyped-def]
+    """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
+    a = fabs(x)
+    a = select(a > 22.0, 22.0, a)
+    u, u_rest, n = reduced(a, a, 2.0 * LOG2_E)
+    t_rest = tangent_rest(u, u_rest)
+    power = from_bits(_ONE - (n << 52))
+    p = 1.0 + power
+    m = 2.0 - p
+    lost = (1.0 - p) + power
+    pu = fma(p, u, 0.0)
+    top = m + pu
+    top_rest = fma(p, t_rest, ((m - top) + pu) + fma(p, u, -pu))
+    bottom = fma(m, u, p)
+    bottom_rest = fma(m, t_rest, fma(m, u, p - bottom))
+    # where a bit of 2^-n is lost, the quotient is nearly 1: what the denominator lacks is put into the numerator
+    top_rest = fma(-2.0, fma(lost, -u, lost), top_rest)
+    return copysign(quotient(top, top_rest, bottom, bottom_rest), x)
+
+
+@inlined
+def _parts(a):  # type: ignore[no-untyped-def]
+    """Return p, m, r, r', c and s for 0 <= a < 712, so that e^a = 2p e^r, e^-a = 2m e^-r up to the scale of 2^64.
+
+    With cosh r = 1 + c, sinh r = r + s (r + r' in twice the precision): cosh a = (p + m) cosh r + (p - m) sinh r, and
+    sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. Where a > 600, p is divided by
+    2^64, and m multiplied: it has no weight any more. Polynomials by Remez, relative errors 2^-61 and 2^-70.
+    """
+    shifted = fma(a, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    r_high = fma(n, -LN2_HIGH, a)
+    r_low = n * -LN2_LOW
+    r = r_high + r_low
+    z = r * r
+    c = fma(2.0924427919737626e-09, z, 2.755724181673765e-07)
+    c = fma(c, z, 2.4801587363405304e-05)
+    c = fma(c, z, 0.0013888888888863931)
+    c = fma(c, z, 0.04166666666666671)
+    c = fma(c, z, 0.5)
+    s = fma(2.5109045567627216e-08, z, 2.755724417994903e-06)
+    s = fma(s, z, 0.00019841269886160503)
+    s = fma(s, z, 0.008333333333321615)
+    s = fma(s, z, 0.16666666666666677)
+    offset = select(a > 600.0, (1022 - 64) << 52, 1022 << 52)
+    p_bits = (to_bits(shifted) << 52) + offset
+    return from_bits(p_bits), from_bits((2044 << 52) - p_bits), r_high, fma(s, r * z, r_low), c * z
+
+
+@inlined
+def _scale(a):  # type: ignore[no-untyped-def]
+    return select(a > 600.0, 2.0**64, 1.0)
+
+
+@inlined
+def sinh(x):  # type: ignore[no-untyped-def]
+    """The hyperbolic sine."""
+    a = fabs(x)
+    a = select(a > 711.0, 711.0, a)
+    p, m, r, s, c = _parts(a)
+    plus, minus = p + m, p - m
+    high = fma(plus, r, minus)
+    low = fma(plus, r, minus - high) + fma(plus, s, minus * c)
+    return select(fabs(x) < 2.0**-28, x, copysign((high + low) * _scale(a), x))
+
+
+@inlined
+def cosh(x):  # type: ignore[no-untyped-def]
+    """The hyperbolic cosine."""
+    a = fabs(x)
+    a = select(a > 711.0, 711.0, a)
+    p, m, r, s, c = _parts(a)
+    plus, minus = p + m, p - m
+    return (plus + fma(plus, c, minus * (r + s))) * _scale(a)
+
+
+def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
+    """asinh, acosh and atanh, made of log_sum(u, low, k), ln(2^k (u + low))."""
+
+    @inlined
+    def asinh(x):  # type: ignore[no-untyped-def]
+        """ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) where 1 does not count."""
+        a = fabs(x)
+        big = a > 2.0**28
+        square = fma(a, a, 0.0)
+        w = 1.0 + square
+        part = w - 1.0
+        w_low = ((1.0 - (w - part)) + (square - part)) + fma(a, a, -square)
+        root = sqrt(w)
+        root_low = (fma(-root, root, w) + w_low) * (0.5 / root)
+        u = root + a
+        low = ((root - u) + a) + root_low
+        y = log_sum(select(big, a, u), select(big, 0.0, low), select(big, 1.0, 0.0))
+        return select(a < _INF, select(a < 2.0**-28, x, copysign(y, x)), x)
+
+    @inlined
+    def acosh(x):  # type: ignore[no-untyped-def]
+        """ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) where 1 does not count."""
+        big = x > 2.0**28
+        square = fma(x, x, 0.0)
+        w = square - 1.0
+        part = w + 1.0
+        w_low = (square - part) - (w - (part - 1.0)) + fma(x, x, -square)
+        root = sqrt(w + w_low)
+        root_low = (fma(-root, root, w) + w_low) * select(root > 0.0, 0.5 / root, 0.0)
+        u = x + root
+        low = ((x - u) + root) + root_low
+        y = log_sum(select(big, x, u), select(big, 0.0, low), select(big, 1.0, 0.0))
+        return select(x < _INF, select(x >= 1.0, y, _NAN), x)
+
+    @inlined
+    def atanh(x):  # type: ignore[no-untyped-def]
+        """ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of the difference, the quotient and the sum."""
+        a = fabs(x)
+        bottom = 1.0 - a
+        inverse = 1.0 / bottom
+        q = (a + a) * inverse
+        q_low = fma(-q, (1.0 - bottom) - a, fma(-q, bottom, a + a)) * inverse
+        u = 1.0 + q
+        part = u - 1.0
+        y = 0.5 * log_sum(u, ((1.0 - (u - part)) + (q - part)) + q_low, 0.0)
+        y = select(a < 1.0, y, select(a == 1.0, _INF, _NAN))
+        return select(a < 2.0**-28, x, copysign(y, x))
+
+    return asinh, acosh, atanh
+
+
+asinh, acosh, atanh = area_functions(log_sum)

@@ -1,0 +1,17 @@
+"""How the vector functions are compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.extending import is_jitted
+
+from ep.cpu.compile.jit import INNER
+from ep.cpu.compile.lowering import WideVectors
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile `function` into every caller: LLVM would call a long one, and vectorises no loop with a call in it."""
+    return (
+        function if is_jitted(function) else numba.njit(forceinline=True, pipeline_class=WideVectors, **INNER)(function)
+    )

@@ -1,0 +1,81 @@
+"""The reduction of large arguments by pi/2 (Payne and Hanek): exact for every double, one at a time."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.vector_math.bits import fabs, fma, to_bits
+
+_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+
+# the fraction of 2 / pi: enough for the last bit of the largest double and 192 more
+_TWO_OVER_PI = (
+    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
+    "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
+    "5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b"
+    "6babf0cfbc209af4361d"
+)
+_WORD, _DIGITS = 64, 16
+_WORDS = np.array(
+    [0, *(int(_TWO_OVER_PI[i : i + _DIGITS], 16) for i in range(0, len(_TWO_OVER_PI), _DIGITS))], np.uint64
+).view(np.int64)
+"""2 / pi behind a word of zeros, for arguments down to 1."""
+
+
+@intrinsic
+def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
+    """(k, high, low, negative): m times three words = 4 j + k + (high + low / 2^64) / 2^62, or minus the fraction.
+
+    words: four, of which the first `shift` bits are skipped. The product of the first word is the top of the result,
+    that of the third one begins at its end. The fraction is at most 1/2.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word, wide = ir.IntType(_WORD), ir.IntType(2 * _WORD)
+        m, shift = builder.zext(args[0], wide), args[2]
+        fshl = builder.module.declare_intrinsic("llvm.fshl", [word], ir.FunctionType(word, [word] * 3))
+        a, b, c, d = cgutils.unpack_tuple(builder, args[1], 4)
+        first, second, third = (
+            builder.mul(m, builder.zext(builder.call(fshl, [one, next_, shift]), wide))
+            for one, next_ in ((a, b), (b, c), (c, d))
+        )
+        total = builder.add(builder.shl(first, wide(_WORD)), builder.add(second, builder.lshr(third, wide(_WORD))))
+        k = builder.lshr(builder.add(total, wide(1 << (2 * _WORD - 3))), wide(2 * _WORD - 2))
+        fraction = builder.sub(total, builder.shl(k, wide(2 * _WORD - 2)))
+        negative = builder.icmp_signed("<", fraction, wide(0))
+        fraction = builder.select(negative, builder.neg(fraction), fraction)
+        high = builder.trunc(builder.lshr(fraction, wide(_WORD)), word)
+        return context.make_tuple(
+            builder,
+            signature.return_type,
+            [builder.trunc(k, word), high, builder.trunc(fraction, word), builder.zext(negative, ir.IntType(8))],
+        )
+
+    parts = types.Tuple((types.int64, types.int64, types.uint64, types.uint8))
+    return parts(types.int64, words, types.int64), generate
+
+
+@jit
+def reduce_large(x: float) -> Any:
+    """(r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1; of k only the low bits are good.
+
+    With |x| = m 2^e, bits of 2 / pi that give multiples of 4 are left out, and so are those beyond the next 192: the
+    product is then off by 2^-126, and never nearer to an integer than 2^-62.
+    """
+    bits = to_bits(fabs(x))
+    place, m = (bits >> 52) - (1075 - 62), (bits & ((1 << 52) - 1)) | (1 << 52)
+    i = place >> 6
+    words = (_WORDS[i], _WORDS[i + 1], _WORDS[i + 2], _WORDS[i + 3])
+    k, high, low, negative = _quarters(m, words, place & 63)
+    leading = float(high)
+    trailing = float(high - int(leading)) + float(low) * 2.0**-64
+    value = leading + trailing
+    rest = (leading - value) + trailing
+    r = fma(value, _HALF_PI[0], 0.0)
+    r_rest = fma(value, _HALF_PI[0], -r) + fma(value, _HALF_PI[1], rest * _HALF_PI[0])
+    unit = -(2.0**-62) if (x < 0.0) != (negative != 0) else 2.0**-62
+    return r * unit, r_rest * unit, -k if x < 0.0 else k

@@ -1,0 +1,129 @@
+"""log, log2, log10 and log1p in float64.
+
+x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and with s = f / (2 + f)
+
+    ln(1 + f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + s^2 R(s^2))),
+
+where f is exact and the bracket small, as in Sun's fdlibm. k times the logarithm of 2, f and the bracket are summed
+from the largest to the smallest, with the rounding error of the first sum kept.
+"""
+
+from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.inlined import inlined
+
+_ONE = 1023 << 52  # the bits of 1.0
+_SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
+_MANTISSA = (1 << 52) - 1
+_SMALLEST_NORMAL = 2.0**-1022
+_INF, _NAN = float("inf"), float("nan")
+
+# high parts end in 0 bits, so that their product with k is exact
+LN2 = (float.fromhex("0x1.62e42fefa3800p-1"), float.fromhex("0x1.ef35793c76730p-45"))
+LOG10_2 = (float.fromhex("0x1.34413509f7800p-2"), float.fromhex("0x1.fef311f12b358p-46"))
+LOG2_E = (float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56"))
+LOG10_E = (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57"))
+
+
+@inlined
+def split(x):  # type: ignore[no-untyped-def]
+    """Return k + 1023 as the upper 12 bits of an integer, and 1 + f, for normal x > 0."""
+    bits = to_bits(x) + (_ONE - _SQRT_HALF)
+    return bits, from_bits((bits & _MANTISSA) + _SQRT_HALF)
+
+
+@inlined
+def exponent(bits, bias):  # type: ignore[no-untyped-def]
+    """Return the upper 12 bits of a positive integer, less `bias`, as a float64."""
+    return from_bits(shift_right(bits, 52) | 0x4330000000000000) - (2.0**52 + bias)
+
+
+@inlined
+def split_any(x):  # type: ignore[no-untyped-def]
+    """Return k and f for any finite x > 0."""
+    subnormal = x < _SMALLEST_NORMAL
+    bits, mantissa = split(select(subnormal, x * 2.0**54, x))
+    k = from_bits(shift_right(bits, 52) | 0x4330000000000000)
+    return k - select(subnormal, 2.0**52 + 1077.0, 2.0**52 + 1023.0), mantissa - 1.0
+
+
+@inlined
+def log_rest(f):  # type: ignore[no-untyped-def]
+    """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2).
+
+    R by Remez, in 45 digits, for the least error of z R(z); 2^-59 of 2 s.
+    """
+    s = f / (2.0 + f)
+    z = s * s
+    z2 = z * z
+    r01 = fma(0.39999999999413965, z, 0.6666666666666734)
+    r23 = fma(0.22222198553841327, z, 0.2857142874256147)
+    r45 = fma(0.15314021184694576, z, 0.18183565404597288)
+    r = fma(fma(fma(0.14796260509920933, z2, r45), z2, r23), z2, r01)
+    half = 0.5 * f
+    return fma(-half, f, s * fma(half, f, z * r))
+
+
+@inlined
+def with_limits(x, y):  # type: ignore[no-untyped-def]
+    """Return y, the logarithm of a finite x > 0, or what a logarithm is for any other x."""
+    y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
+    return select(x == _INF, x, y)
+
+
+@inlined
+def log(x):  # type: ignore[no-untyped-def]
+    """The natural logarithm."""
+    k, f = split_any(x)
+    exact = k * LN2[0]
+    high = exact + f
+    low = (exact - high) + f
+    return with_limits(x, high + (low + fma(k, LN2[1], log_rest(f))))
+
+
+@inlined
+def log2(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 2: as log, with f log2(e) in twice the precision."""
+    k, f = split_any(x)
+    first = f * LOG2_E[0]
+    error = fma(f, LOG2_E[1], fma(f, LOG2_E[0], -first))
+    high = k + first
+    low = (k - high) + first
+    return with_limits(x, high + (low + fma(log_rest(f), LOG2_E[0], error)))
+
+
+@inlined
+def log10(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 10: as log2."""
+    k, f = split_any(x)
+    exact, first = k * LOG10_2[0], fma(f, LOG10_E[0], 0.0)
+    error = fma(k, LOG10_2[1], fma(f, LOG10_E[1], fma(f, LOG10_E[0], -first)))
+    high = exact + first
+    low = (exact - high) + first
+    return with_limits(x, high + (low + fma(log_rest(f), LOG10_E[0], error)))
+
+
+@inlined
+def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
+    """Return ln(2^k_offset (u + low)) for a normal u > 0 with |low| below its last bit."""
+    bits, mantissa = split(u)
+    k = exponent(bits, 1023.0)
+    # f = mantissa - 1 + 2^-k low; 2^(1-k) is a normal number, or 0
+    near = mantissa - 1.0
+    rest = (0.5 * low) * from_bits((2047 << 52) - (bits & ~_MANTISSA))
+    f = near + rest
+    rest = (near - f) + rest
+    k += k_offset
+    exact = k * LN2[0]
+    high = exact + f
+    low = (exact - high) + f
+    # d ln(1 + f) = rest / (1 + f); rest counts only where k != 0, and there 1 - f is near enough
+    return high + (low + (fma(k, LN2[1], fma(rest, -f, rest)) + log_rest(f)))
+
+
+@inlined
+def log1p(x):  # type: ignore[no-untyped-def]
+    """ln(1 + x), with the rounding error of 1 + x kept."""
+    u = 1.0 + x
+    part = u - 1.0
+    y = log_sum(u, (1.0 - (u - part)) + (x - part), 0.0)
+    return select(fabs(x) < 2.0**-54, x, with_limits(u, y))

@@ -1,0 +1,26 @@
+"""The reciprocal square root in float64, without the slow instructions for roots and quotients."""
+
+from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.inlined import inlined
+
+_INF, _NAN = float("inf"), float("nan")
+_SMALLEST_NORMAL, _UP, _ROOT_UP = 2.0**-1022, 2.0**54, 2.0**27
+_GUESS, _INF_BITS = 0x5FE6000000000000, 0x7FF0000000000000
+
+
+@inlined
+def rsqrt(x):  # type: ignore[no-untyped-def]
+    """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and two steps of Newton's."""
+    subnormal = x < _SMALLEST_NORMAL
+    scaled = select(subnormal, x * _UP, x)
+    guess = from_bits(_GUESS - shift_right(to_bits(scaled), 1))
+    # (1 - e)^(-1/2) for 0.007 < e < 0.126
+    e = fma(-fma(scaled, guess, 0.0), guess, 1.0)
+    y = fma(guess, fma(fma(0.44642019271850586, e, 0.4960235357284546), e, 1.000045895576477), 0.0)
+    y = fma(fma(0.5, y, 0.0), fma(-fma(scaled, y, 0.0), y, 1.0), y)
+    product = fma(scaled, y, 0.0)
+    rest = fma(-fma(scaled, y, -product), y, fma(-product, y, 1.0))
+    y = select(x == _INF, 0.0, fma(fma(0.5, y, 0.0), rest, y))
+    y = select(subnormal, y * _ROOT_UP, y)
+    y = select(x < 0.0, _NAN, y)
+    return select(x == 0.0, from_bits(to_bits(x) | _INF_BITS), y)

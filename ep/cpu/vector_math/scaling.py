@@ -1,0 +1,45 @@
+"""Products with powers of two, beyond the exponents of normal numbers."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+from ep.cpu.vector_math.bits import from_bits, shift_right
+from ep.cpu.vector_math.inlined import inlined
+
+_WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
+_ONE = 1023 << 52  # the bits of 1.0
+
+
+@intrinsic
+def _ldexp(typing_context: Any, y: Any, n: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(_DOUBLE, [_DOUBLE, _WORD])
+        return builder.call(builder.module.declare_intrinsic("llvm.ldexp", [_DOUBLE, _WORD], function_type), args)
+
+    return types.float64(types.float64, types.int64), generate
+
+
+def _has_scaling_instruction() -> bool:
+    """Whether there are vscalefpd and what makes floating-point numbers of its exponents; else ldexp is a call."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    names = features.split(",")
+    return triple.startswith("x86") and all(f"+{name}" in names for name in ("avx512f", "avx512dq", "avx512vl"))
+
+
+@inlined
+def _by_instruction(y, n):  # type: ignore[no-untyped-def]
+    return _ldexp(y, n)
+
+
+@inlined
+def _by_two_factors(y, n):  # type: ignore[no-untyped-def]
+    half = shift_right(n + 4096, 1) - 2048
+    return (y * from_bits((half << 52) + _ONE)) * from_bits(((n - half) << 52) + _ONE)
+
+
+scaled = _by_instruction if _has_scaling_instruction() else _by_two_factors
+"""(y, n): y 2^n for |n| < 2000, rounded once where y is between 2^-64 and 2^64."""

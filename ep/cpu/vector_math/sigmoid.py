@@ -1,0 +1,109 @@
+"""sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), of which the gated activations are made."""
+
+from typing import Any
+
+from ep.cpu.vector_math.bits import both, either, fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.exponential import exp, exp_reduced
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.logarithm import log_sum
+from ep.cpu.vector_math.scaling import scaled
+
+ENOUGH, VANISHED = 40.0, -765.0  # from here on 1 and 0, also times a number of the size of z
+_SMALL, _DOWN = -600.0, 2.0**-128
+_INF = float("inf")
+_NOTHING = -1380.0  # beyond it e^x divided by any number of a size that is used is 0
+
+
+@inlined
+def _terms(z, z_rest):  # type: ignore[no-untyped-def]
+    """Return r, s, power, one, one_rest and unit: 1 + e^-(z + z_rest) = ((r + s) power + one + one_rest) / unit.
+
+    unit is 1, or 2^-128 where z is so small that e^-z might overflow. one_rest is 0 where unit and power are not too
+    far apart for an exact sum.
+    """
+    r, s, n = exp_reduced(-z, -z_rest)
+    unit = select(z < _SMALL, _DOWN, 1.0)
+    power = from_bits((n << 52) + to_bits(unit))
+    one = power + unit
+    return r, s, power, one, unit - (one - power), unit
+
+
+@inlined
+def at_least(x, low):  # type: ignore[no-untyped-def]
+    """Return x, or low where that is larger; NaN stays."""
+    return select(low > x, low, x)
+
+
+@inlined
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
+    z = at_least(x, VANISHED)
+    r, s, power, one, one_rest, unit = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
+    rest = r + s
+    sum_ = fma(rest, power, one)
+    sum_rest = fma((r - rest) + s, power, fma(rest, power, one - sum_) + one_rest)
+    inverse = 1.0 / sum_
+    # 1 - inverse (sum + sum_rest)
+    missing = fma(-inverse, sum_rest, fma(-inverse, sum_, 1.0))
+    return fma(missing, inverse, inverse) * unit
+
+
+@inlined
+def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
+    r, s, power, one, one_rest, unit = _terms(z, z_rest)
+    return (x / (one + fma(r + s, power, one_rest))) * unit
+
+
+def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
+    """softplus and logsigmoid, made of exp and log_sum(u, low, k), ln(2^k (u + low))."""
+
+    @inlined
+    def softplus(x):  # type: ignore[no-untyped-def]
+        """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); NaN through max(x, 0)."""
+        e = exp(-fabs(x))
+        u = 1.0 + e
+        y = log_sum(u, e - (u - 1.0), 0.0)
+        return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
+
+    @inlined
+    def logsigmoid(x):  # type: ignore[no-untyped-def]
+        """ln(sigmoid(x)) = -softplus(-x)."""
+        return -softplus(-x)
+
+    return softplus, logsigmoid
+
+
+softplus, logsigmoid = softplus_functions(exp, log_sum)
+
+
+@inlined
+def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+
+    As softplus, with what rounding lost of beta x, of e^-|beta x|, of the sum and of the quotient.
+    """
+    z = fma(beta, x, 0.0)
+    rest = select(fabs(z) < _INF, fma(beta, x, -z), 0.0)
+    below = z < 0.0
+    a, a_rest = -fabs(z), select(below, rest, -rest)
+    vanished = a < _NOTHING
+    r, s, n = exp_reduced(select(vanished, _NOTHING, a), select(vanished, 0.0, a_rest))
+    one = 1.0 + r
+    tail = ((1.0 - one) + r) + s
+    sum_ = one + tail
+    sum_rest = tail - (sum_ - one)
+    e, e_rest = scaled(sum_, n), scaled(sum_rest, n)
+    u = 1.0 + e
+    small = e < 2.0**-54
+    log = select(small, e, log_sum(u, (e - (u - 1.0)) + e_rest, 0.0))
+    high = select(below, 0.0, z)
+    # e^z alone is divided first and scaled then: the quotient may be a normal number where e^z is not
+    apart = both(small, below)
+    y = select(apart, sum_, high + log)
+    y_rest = select(apart, sum_rest, (log - (y - high)) + select(below, 0.0, rest))
+    quotient = y / beta
+    missing = (fma(-quotient, beta, y) + y_rest) / beta
+    quotient += select(fabs(missing) < _INF, missing, 0.0)
+    over = either(z - threshold + rest > 0.0, z == _INF)
+    return select(over, x, scaled(quotient, select(apart, n, 0)))

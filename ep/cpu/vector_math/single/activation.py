@@ -1,0 +1,94 @@
+"""The gated activations in float32 arithmetic.
+
+The rounding error of an exponent of a hundred would be that many ulps of the result: it is a sum of two numbers.
+"""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fma, from_bits, select
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single.exponential import ONE_BITS, ZERO, exp_tail, reduced, sum_of
+from ep.cpu.vector_math.single.sigmoid import ENOUGH, ONE, UP_BITS, VANISHED, gated, small_unit
+
+_TWO = np.float32(2.0)
+
+_SLOPE = np.float32(1.702)
+_SLOPE_REST = np.float32(1.702 - float(_SLOPE))
+_QUICK_LOW, _QUICK_HIGH = np.float32(-66.0), np.float32(12.0)
+
+# x sigmoid(x (C + D x^2)): C = 2 A, D = 2 A B of fast_gelu
+_C = np.float32(1.595703125)  # 11 bits
+_C_REST = np.float32(1.5957691216057308 - float(_C))
+_D = np.float32(1.5957691216057308 * 0.044714998453855515)
+_D_REST = np.float32(1.5957691216057308 * 0.044714998453855515 - float(_D))
+_FAST_LOW, _FAST_HIGH = np.float32(-11.0), np.float32(6.5)
+
+
+@inlined
+def _at_least(x, low):  # type: ignore[no-untyped-def]
+    return select(low > x, low, x)
+
+
+@inlined
+def silu(x):  # type: ignore[no-untyped-def]
+    """x sigmoid(x)."""
+    y = _at_least(x, VANISHED)
+    return gated(y, select(y > ENOUGH, ENOUGH, y), ZERO)
+
+
+@inlined
+def quick_exponent(x):  # type: ignore[no-untyped-def]
+    """1.702 x, and its rounding error."""
+    z = fma(x, _SLOPE, ZERO)
+    return z, fma(x, _SLOPE_REST, fma(x, _SLOPE, -z))
+
+
+@inlined
+def quick_gelu(x):  # type: ignore[no-untyped-def]
+    """x sigmoid(1.702 x)."""
+    x = _at_least(x, _QUICK_LOW)
+    z, z_rest = quick_exponent(select(x > _QUICK_HIGH, _QUICK_HIGH, x))
+    return gated(x, z, z_rest)
+
+
+@inlined
+def fast_exponent(x):  # type: ignore[no-untyped-def]
+    """2 A (x + B x^3), and its rounding error."""
+    square = fma(x, x, ZERO)
+    square_rest = fma(x, x, -square)
+    factor = fma(square, _D, _C)
+    factor_rest = fma(square, _D, _C - factor) + fma(square, _D_REST, fma(square_rest, _D, _C_REST))
+    z = fma(x, factor, ZERO)
+    return z, fma(x, factor_rest, fma(x, factor, -z))
+
+
+@inlined
+def fast_gelu(x):  # type: ignore[no-untyped-def]
+    """x sigmoid(2 A (x + B x^3))."""
+    x = _at_least(x, _FAST_LOW)
+    z, z_rest = fast_exponent(select(x > _FAST_HIGH, _FAST_HIGH, x))
+    return gated(x, z, z_rest)
+
+
+@inlined
+def mish(x):  # type: ignore[no-untyped-def]
+    """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); on the left n is 2^64 times as large till the end."""
+    x = _at_least(x, VANISHED)
+    y = select(x > ENOUGH, ENOUGH, x)
+    r, r_rest, n_bits = reduced(y, ZERO)
+    tail = exp_tail(r, r_rest)
+    rest, rest_rest = sum_of(r, tail)
+    unit = small_unit(x)
+    power = from_bits(np.int32(n_bits + select(unit < ONE, UP_BITS, ONE_BITS)))
+    e, e_rest = sum_of(power, fma(rest, power, ZERO))
+    e_rest = fma(rest_rest, power, e_rest)
+    more = fma(e, unit, _TWO)
+    more_rest = fma(e, unit, _TWO - more)
+    n = fma(e, more, ZERO)
+    n_rest = fma(e, more, -n) + fma(e, more_rest, e_rest * (more + more - _TWO))
+    below = fma(n, unit, _TWO)
+    below_rest = fma(n_rest, unit, fma(n, unit, _TWO - below))
+    inverse = ONE / below
+    quotient = fma(n, inverse, ZERO)
+    missing = fma(-quotient, below, n) + fma(-quotient, below_rest, n_rest)
+    return (x * fma(missing, inverse, quotient)) * unit

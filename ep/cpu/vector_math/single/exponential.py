@@ -1,0 +1,134 @@
+"""exp, exp2 and expm1 in float32 arithmetic, and the pieces of e^x that other functions are made of."""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.inlined import inlined
+
+SHIFT = np.float32(12582912.0)  # 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the sum
+LOG2_E = np.float32(1.4426950408889634)
+LN2, LN2_REST = np.float32(0.693145751953125), np.float32(1.4286068203094172e-06)  # the first has 16 bits
+ONE_BITS = np.int32(127 << 23)  # of 1.0
+ZERO = np.float32(0.0)
+
+_EXPONENT, _EXPONENT_1 = np.int32(-(1 << 23)), np.int32(1 << 23)
+_HALF, _ONE, _TWO, _TINY = np.float32(0.5), np.float32(1.0), np.float32(2.0), np.float32(2.0**-25)
+_LOWEST, _HIGHEST = np.float32(-104.0), np.float32(89.0)
+_LOWEST_2, _HIGHEST_2 = np.float32(-151.0), np.float32(129.0)
+_LOWEST_M1 = np.float32(-20.0)
+
+
+@inlined
+def clamp(x, low, high):  # type: ignore[no-untyped-def]
+    """x between low and high; NaN stays."""
+    x = select(high < x, high, x)
+    return select(low > x, low, x)
+
+
+@inlined
+def reduced(x, x_rest):  # type: ignore[no-untyped-def]
+    """Return r, r_rest and the bits of n shifted to the exponent: x + x_rest = n ln(2) + r + r_rest, |r| <= ln(2) / 2.
+
+    r is exact, r_rest of the size of the rounding error of n ln(2).
+    """
+    shifted = fma(x, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    return fma(n, -LN2, x), fma(n, -LN2_REST, x_rest), np.int32(to_bits(shifted) << 23)
+
+
+@inlined
+def power_of_2(n_bits):  # type: ignore[no-untyped-def]
+    """2^n for -127 < n < 128, given n shifted to the exponent."""
+    return from_bits(np.int32(n_bits + ONE_BITS))
+
+
+@inlined
+def sum_of(a, b):  # type: ignore[no-untyped-def]
+    """a + b and its rounding error, for |a| >= |b|."""
+    value = a + b
+    return value, b - (value - a)
+
+
+@inlined
+def exp_tail(r, r_rest):  # type: ignore[no-untyped-def]
+    """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
+    t = r + r_rest
+    square = fma(t, t, ZERO)
+    q = fma(0.0013838002923876047, square, fma(0.00836916547268629, t, 0.04166810214519501))
+    q = fma(q, square, fma(0.16666516661643982, t, 0.4999999403953552))
+    return fma(square, q, r_rest)
+
+
+@inlined
+def scaled(p, n_bits):  # type: ignore[no-untyped-def]
+    """p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
+    half_bits = np.int32((n_bits >> 1) & _EXPONENT)
+    return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
+
+
+@inlined
+def _exp(x):  # type: ignore[no-untyped-def]
+    """Return p and the bits of n shifted to the exponent: e^x = 2^n p."""
+    shifted = fma(x, LOG2_E, SHIFT)
+    n = shifted - SHIFT
+    r = fma(n, -LN2_REST, fma(n, -LN2, x))
+    p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
+    p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
+    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+
+
+@inlined
+def exp(x):  # type: ignore[no-untyped-def]
+    """e^x."""
+    p, n_bits = _exp(clamp(x, _LOWEST, _HIGHEST))
+    return scaled(p, n_bits)
+
+
+@inlined
+def exp_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """e^x for |x| <= 86."""
+    p, n_bits = _exp(x)
+    return from_bits(np.int32(to_bits(p) + n_bits))
+
+
+@inlined
+def _exp2(x):  # type: ignore[no-untyped-def]
+    """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
+    shifted = x + SHIFT
+    r = x - (shifted - SHIFT)
+    p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
+    p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
+    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+
+
+@inlined
+def exp2(x):  # type: ignore[no-untyped-def]
+    """2^x."""
+    p, n_bits = _exp2(clamp(x, _LOWEST_2, _HIGHEST_2))
+    return scaled(p, n_bits)
+
+
+@inlined
+def exp2_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """2^x for |x| <= 125."""
+    p, n_bits = _exp2(x)
+    return from_bits(np.int32(to_bits(p) + n_bits))
+
+
+@inlined
+def expm1(x):  # type: ignore[no-untyped-def]
+    """e^x - 1 = (2^n - 1) + 2^n r + 2^n tail, where the rounding errors of the first two sums are made good.
+
+    2^n would overflow before the result does: half of it, and twice the sum.
+    """
+    r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
+    t = r + r_rest
+    t2 = fma(t, t, ZERO)
+    q = fma(fma(0.000196645429241471, t, 0.001393504673615098), t2, fma(0.008333642967045307, t, 0.04166646674275398))
+    q = fma(q, t2, fma(0.1666666567325592, t, 0.5))
+    half = power_of_2(np.int32(n_bits - _EXPONENT_1))
+    less = half - _HALF
+    head = fma(r, half, less)
+    head_rest = fma(r, half, less - head) + ((half - less) - _HALF)
+    y = (head + fma(fma(t2, q, r_rest), half, head_rest)) * _TWO
+    return select(fabs(x) < _TINY, x, y)

@@ -1,0 +1,141 @@
+"""sigmoid, logsigmoid and the gated activations in float32 arithmetic, by pieces for ordinary elements.
+
+A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and for the other
+two functions as well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is
+given as w and a power of 2, e = 2^n (1 + w): the last of all roundings is that of the result, tiny or not.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import copysign, fabs, fma, select
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single import activation
+from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
+from ep.cpu.vector_math.single.exponential import ZERO
+from ep.cpu.vector_math.single.gate_coefficients import (
+    LOG_SIGMOID,
+    MISH,
+    QUICK_GELU,
+    SIGMOID,
+)
+from ep.cpu.vector_math.single.gelu_coefficients import FAST_GELU, GELU, GELU_TAIL
+from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces, with_beyond
+from ep.cpu.vector_math.single.sigmoid import DOWN, ONE
+from ep.cpu.vector_math.single.small_terms import changed, magnitude, minus_exp, slightly_less
+
+GELU_LIMIT: Final = 4.9375
+QUICK_GELU_LIMIT: Final = 7.8125
+SIGMOID_LIMIT: Final = 11.75
+MISH_LIMIT: Final = 5.75
+"""The largest magnitudes of ordinary elements."""
+
+_HALF, _END, _GELU_END = np.float32(0.5), np.float32(114.0), np.float32(14.5)
+
+
+@inlined
+def _positive(x):  # type: ignore[no-untyped-def]
+    return select(x < ZERO, ZERO, x)
+
+
+@inlined
+def _negative(x):  # type: ignore[no-untyped-def]
+    return select(x > ZERO, ZERO, x)
+
+
+def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
+    """The functions of any and of ordinary elements."""
+    share = of_equal_width(rows, width)
+
+    @inlined
+    def ordinary(x):  # type: ignore[no-untyped-def]
+        a = fabs(x)
+        return fma(-a, share(a), _positive(x))
+
+    return with_beyond(ordinary, limit, beyond), ordinary
+
+
+def _beyond(end: float, exponent: Any) -> Any:
+    """x times the sigmoid of y or -y, where y + its rest = exponent(|x|) is large."""
+    end = np.float32(end)
+
+    @inlined
+    def beyond(x):  # type: ignore[no-untyped-def]
+        a = magnitude(x, end)
+        y, y_rest = exponent(a)
+        w, power = slightly_less(y, y_rest, ONE)
+        return changed(_positive(x), a * -DOWN, w, power)
+
+    return beyond
+
+
+@inlined
+def _itself(a):  # type: ignore[no-untyped-def]
+    return a, ZERO
+
+
+_gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
+
+
+@inlined
+def _gelu_beyond(x):  # type: ignore[no-untyped-def]
+    """The share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
+    a = magnitude(x, _GELU_END)
+    half = _HALF * a
+    y = fma(a, half, ZERO)
+    r, tail, power = minus_exp(y, fma(a, half, -y))
+    return changed(_positive(x), _gelu_tail(a) * -DOWN, r + tail, power)
+
+
+gelu, gelu_of_ordinary = _gated(GELU, 1 / 6.375, GELU_LIMIT, _gelu_beyond)
+fast_gelu, fast_gelu_of_ordinary = _gated(FAST_GELU, 1 / 6.375, GELU_LIMIT, _beyond(11.0, fast_exponent))
+quick_gelu, quick_gelu_of_ordinary = _gated(QUICK_GELU, 1 / 4, QUICK_GELU_LIMIT, _beyond(66.0, quick_exponent))
+silu, silu_of_ordinary = _gated(SIGMOID, 3 / 8, SIGMOID_LIMIT, _beyond(114.0, _itself))
+
+_sigmoid_share = of_equal_width(SIGMOID, 3 / 8)
+_log_share = of_equal_width(LOG_SIGMOID, 3 / 8)
+
+_mish_centre, _mish_constant, _mish_slope = pieces(from_entry(MISH, -16))
+_mish_index = multiple_of(3 / 8)
+
+
+@inlined
+def mish_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT; what x is multiplied by is not rounded as a whole."""
+    i = _mish_index(x)
+    t = x - _mish_centre(i)
+    change = fma(fma(x, t, ZERO), _mish_slope(i, t), ZERO)
+    return copysign(fma(x, _mish_constant(i), change), x)
+
+
+mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
+
+
+@inlined
+def sigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + e^-x) for |x| <= SIGMOID_LIMIT."""
+    share = _sigmoid_share(fabs(x))
+    return select(x > ZERO, ONE - share, share)
+
+
+@inlined
+def _sigmoid_beyond(x):  # type: ignore[no-untyped-def]
+    w, power = slightly_less(magnitude(x, _END), ZERO, ONE)
+    return changed(select(x > ZERO, ONE, ZERO), copysign(DOWN, -x), w, power)
+
+
+@inlined
+def logsigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
+    """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= SIGMOID_LIMIT."""
+    return _negative(x) - _log_share(fabs(x))
+
+
+@inlined
+def _logsigmoid_beyond(x):  # type: ignore[no-untyped-def]
+    w, power = slightly_less(magnitude(x, _END), ZERO, _HALF)
+    return changed(_negative(x), -DOWN, w, power)
+
+
+sigmoid = with_beyond(sigmoid_of_ordinary, SIGMOID_LIMIT, _sigmoid_beyond)
+logsigmoid = with_beyond(logsigmoid_of_ordinary, SIGMOID_LIMIT, _logsigmoid_beyond)

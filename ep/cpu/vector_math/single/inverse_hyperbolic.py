@@ -1,0 +1,112 @@
+"""asinh, acosh and atanh in float32 arithmetic.
+
+All are made of the logarithm of a u >= 1: u = 2^k m with 1 <= m < 2, and ln(u) = k ln(2) + 2 atanh((m - 1) / (m + 1)).
+Where k is 0, the quotient is computed from the argument itself: u - 1 has lost what makes it exact.
+"""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial
+
+_ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
+_INF, _NAN = np.float32(np.inf), np.float32(np.nan)
+_BIG = np.float32(2.0**12)  # beyond it 1 does not count in x^2 + 1
+_TINY = np.float32(2.0**-20)
+_BIAS, _BIAS_BIG, _ONE_BITS, _TWICE_ONE_BITS = np.int32(127), np.int32(126), np.int32(127 << 23), np.int32(254 << 23)
+_SIGN_AND_EXPONENT, _MANTISSA = np.int32(-0x800000), np.int32(0x7FFFFF)
+_LN2, _LN2_REST = np.float32(0.693145751953125), np.float32(1.4286068203094172e-06)  # the first has 16 bits
+_HALF_LN2, _HALF_LN2_REST = _LN2 * _HALF, _LN2_REST * _HALF
+
+# (atanh(s) / s - 1) / s^2 in s^2 for s <= 1/3, by Remez' exchange for the error relative to atanh: 2^-27.7
+_AREA = (0.3333320915699005, 0.20010718703269958, 0.1400151252746582, 0.14003393054008484)
+_area_rest = polynomial(*_AREA)
+# (2 atanh(t / 2) / t - 1) / t^2 in t^2 for t <= 2/3
+_log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enumerate(_AREA)))
+
+
+@inlined
+def _split(u, big):  # type: ignore[no-untyped-def]
+    """Return k, 2^-k and m; k of 2 u where `big`."""
+    exponent = np.int32(to_bits(u) & _SIGN_AND_EXPONENT)
+    k = np.float32(np.int32(np.int32(exponent >> 23) - select(big, _BIAS_BIG, _BIAS)))
+    m = from_bits(np.int32((to_bits(u) & _MANTISSA) | _ONE_BITS))
+    return k, from_bits(np.int32(_TWICE_ONE_BITS - exponent)), m
+
+
+@inlined
+def _log(k, t, t_rest):  # type: ignore[no-untyped-def]
+    """k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
+    first = fma(k, _LN2, _ZERO)
+    total = first + t
+    rest = fma(k, _LN2_REST, (t - (total - first)) + t_rest)
+    z = fma(t, t, _ZERO)
+    return total + fma(fma(z, t, _ZERO), _log_rest(z), rest)
+
+
+@inlined
+def asinh(x):  # type: ignore[no-untyped-def]
+    """ln(u), u = |x| + w, w = sqrt(x^2 + 1); t = 2 |x| / (w + 1) where u < 2, and u = 2 |x| where |x| is big.
+
+    The rounding errors of w, of u, of the denominator and of t are made good, as far as they count.
+    """
+    a = fabs(x)
+    big = a > _BIG
+    root = sqrt(fma(a, a, _ONE))
+    w = select(big, _ZERO, root)
+    u = a + w
+    k, scale, m = _split(u, big)
+    low = u < _TWO
+    w_rest = fma(a, a, fma(-root, root, _ONE)) * _HALF  # times w or so, which is 1 to 5/4 where u < 2
+    m_rest = select(big, _ZERO, fma(w_rest, scale, a - (u - w)) * scale)
+    above = select(low, a, (m - _ONE) + m_rest)
+    half_below = select(low, w, m)
+    below = fma(_HALF, half_below, _HALF)
+    below_rest = fma(_HALF, half_below, _HALF - below)
+    below_rest = select(low, fma(_HALF, w_rest, below_rest), below_rest)
+    t = above / below
+    y = _log(k, t, fma(-t, below_rest, fma(-t, below, above)))
+    return copysign(select(a < _INF, y, a), x)
+
+
+@inlined
+def acosh(x):  # type: ignore[no-untyped-def]
+    """ln(u), u = x + w, w = sqrt(x^2 - 1); t = 2 (x - 1) / w where u < 2, and u = 2 x where x is big."""
+    big = x > _BIG
+    e = x - _ONE
+    twice = e + e
+    root = sqrt(fma(e, e, twice))
+    w = select(big, _ZERO, root)
+    u = x + w
+    k, scale, m = _split(u, big)
+    low = u < _TWO
+    missing = fma(e, e, fma(-root, root, twice)) * _HALF
+    m_rest = select(big, _ZERO, fma(missing, scale, w - (u - x)) * scale)
+    above = select(low, twice, (m - _ONE) + m_rest)
+    below = select(low, select(w > _TINY, w, _TINY), fma(_HALF, m, _HALF))
+    inverse = _ONE / below
+    t = fma(above, inverse, _ZERO)
+    t_rest = fma(-t, below, above)
+    t_rest = select(low, fma(-t, missing * inverse, t_rest), t_rest)
+    y = _log(k, t, t_rest * inverse)
+    return select(x < _INF, select(x >= _ONE, y, _NAN), x)
+
+
+@inlined
+def atanh(x):  # type: ignore[no-untyped-def]
+    """ln(u) / 2, u = (1 + |x|) / (1 - |x|); the quotient is n / d for n, d = (1 + |x|) -+ 2^k (1 - |x|)."""
+    a = fabs(x)
+    b = _ONE - a
+    b_rest = (_ONE - b) - a
+    k_bits = np.int32(np.int32(to_bits(_ONE + a) - to_bits(b)) & _SIGN_AND_EXPONENT)
+    power = from_bits(np.int32(k_bits + _ONE_BITS))
+    n = a + fma(-power, b_rest, fma(-power, b, _ONE))
+    s = n / fma(_TWO, a, _TWO - n)
+    k = np.float32(np.int32(k_bits >> 23))
+    first = fma(k, _HALF_LN2, _ZERO)
+    total = first + s
+    rest = fma(k, _HALF_LN2_REST, s - (total - first))
+    z = fma(s, s, _ZERO)
+    y = total + fma(fma(z, s, _ZERO), _area_rest(z), rest)
+    return copysign(select(a >= _ONE, select(a == _ONE, _INF, _NAN), y), x)

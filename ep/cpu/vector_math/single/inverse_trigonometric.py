@@ -1,0 +1,71 @@
+"""asin, acos and atan in float32 arithmetic."""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import copysign, fabs, fma, select, sqrt
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial
+
+_ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
+_PI = np.float32(np.pi)
+_HALF_PI = _PI * _HALF
+_PI_REST = np.float32(np.pi / float(_PI) - 1.0)  # what pi and pi/2 lack in float32, over themselves
+# (atan(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1, and (asin(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1/4, by Remez'
+# exchange for the error relative to atan and asin, 2^-28.5 and 2^-27.6, with coefficients rounded to float32
+_arc_tangent = polynomial(
+    -0.33333298563957214,
+    0.19998523592948914,
+    -0.14263902604579926,
+    0.10950067639350891,
+    -0.08396360278129578,
+    0.057821985334157944,
+    -0.03102939762175083,
+    0.010828093625605106,
+    -0.0017728161765262485,
+)
+_arc_sine = polynomial(
+    0.16666752099990845,
+    0.074953094124794,
+    0.04546914994716644,
+    0.024184780195355415,
+    0.04215829446911812,
+)
+
+
+@inlined
+def atan(x):  # type: ignore[no-untyped-def]
+    """The arc tangent: of |x|, or pi/2 - that of 1 / |x|."""
+    a = fabs(x)
+    high = a > _ONE
+    t = select(high, -_ONE, a) / select(high, a, _ONE)
+    z = fma(t, t, _ZERO)
+    offset = select(high, _HALF_PI, _ZERO)
+    value = offset + t
+    rest = fma(offset, _PI_REST, (offset - value) + t)
+    return copysign(value + fma(fma(z, t, _ZERO), _arc_tangent(z), rest), x)
+
+
+@inlined
+def asin(x):  # type: ignore[no-untyped-def]
+    """The arc sine: above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
+    a = fabs(x)
+    high = a > _HALF
+    z = select(high, fma(-_HALF, a, _HALF), fma(a, a, _ZERO))
+    s = select(high, -_TWO * sqrt(z), a)
+    offset = select(high, _HALF_PI, _ZERO)
+    value = offset + s
+    rest = fma(offset, _PI_REST, (offset - value) + s)
+    return copysign(value + fma(fma(s, z, _ZERO), _arc_sine(z), rest), x)
+
+
+@inlined
+def acos(x):  # type: ignore[no-untyped-def]
+    """The arc cosine: pi/2 - asin(x); above 1/2, with s = asin(sqrt((1 - |x|) / 2)), 2 s, or pi - 2 s for x < 0."""
+    a = fabs(x)
+    high, negative = a > _HALF, x < _ZERO
+    z = select(high, fma(-_HALF, a, _HALF), fma(a, a, _ZERO))
+    s = select(high, copysign(_TWO * sqrt(z), x), -x)
+    offset = select(high, select(negative, _PI, _ZERO), _HALF_PI)
+    value = offset + s
+    rest = fma(offset, _PI_REST, (offset - value) + s)
+    return value + fma(fma(s, z, _ZERO), _arc_sine(z), rest)

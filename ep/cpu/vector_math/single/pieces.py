@@ -1,0 +1,77 @@
+"""Functions by polynomials on pieces of the axis, whose coefficients are looked up in registers."""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fabs, fma, select, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.single.exponential import SHIFT
+
+Rows = Sequence[Sequence[float]]
+"""The centres of 32 pieces, and the coefficients in the distance from them, the constant ones first."""
+
+
+def pieces(rows: Rows) -> tuple[Any, Any, Any]:
+    """Return centre(index), constant(index) and slope(index, t): the function at centre + t is constant + t slope."""
+    centre, constant, *coefficients = (table(row, np.float32) for row in rows)
+
+    def horner(inner: Any, coefficient: Any) -> Any:
+        @inlined
+        def evaluate(index, t):  # type: ignore[no-untyped-def]
+            return fma(inner(index, t), t, coefficient(index))
+
+        return evaluate
+
+    highest = coefficients.pop()
+
+    @inlined
+    def start(index, t):  # type: ignore[no-untyped-def]
+        return highest(index)
+
+    return centre, constant, reduce(horner, reversed(coefficients), start)
+
+
+def from_entry(rows: Rows, first: int) -> Rows:
+    """The rows of pieces that are numbered from `first` on: number n is at n modulo the number of them."""
+    place = -first % len(rows[0])
+    return [[*row[place:], *row[:place]] for row in rows]
+
+
+def multiple_of(width: float) -> Any:
+    """The compiled function that gives the multiple of `width` that a number is nearest to, in its low bits."""
+    inverse = np.float32(1.0 / width)
+
+    @inlined
+    def index(a):  # type: ignore[no-untyped-def]
+        return to_bits(fma(a, inverse, SHIFT))
+
+    return index
+
+
+def of_equal_width(rows: Rows, width: float) -> Any:
+    """The compiled function with pieces around the multiples of `width`."""
+    centre, constant, slope = pieces(rows)
+    index = multiple_of(width)
+
+    @inlined
+    def function(a):  # type: ignore[no-untyped-def]
+        i = index(a)
+        t = a - centre(i)
+        return fma(t, slope(i, t), constant(i))
+
+    return function
+
+
+def with_beyond(ordinary: Any, limit: float, beyond: Any) -> Any:
+    """The compiled function of any x: `ordinary` for |x| <= limit, and `beyond`."""
+    limit = np.float32(limit)
+
+    @inlined
+    def function(x):  # type: ignore[no-untyped-def]
+        return select(fabs(x) <= limit, ordinary(x), beyond(x))
+
+    return function

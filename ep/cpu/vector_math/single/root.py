@@ -1,0 +1,41 @@
+"""The reciprocal square root in float32 arithmetic, without the slow instructions for roots and quotients."""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.instructions import approximate_rsqrt
+
+_THREE_EIGHTHS = np.float32(0.375)
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_INF, _NAN = np.float32(np.inf), np.float32(np.nan)
+_SMALLEST_NORMAL, _UP, _ROOT_UP = np.float32(2.0**-126), np.float32(2.0**24), np.float32(2.0**12)
+_GUESS, _SHIFT, _INF_BITS = np.int32(0x5F300000), np.int32(1), np.int32(0x7F800000)
+
+
+@inlined
+def rsqrt(x):  # type: ignore[no-untyped-def]
+    """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and a step of Newton's."""
+    subnormal = x < _SMALLEST_NORMAL
+    scaled = select(subnormal, x * _UP, x)
+    guess = from_bits(np.int32(_GUESS - shift_right(to_bits(scaled), _SHIFT)))
+    # (1 - e)^(-1/2) for 0.007 < e < 0.126
+    e = fma(-fma(scaled, guess, _ZERO), guess, _ONE)
+    y = fma(guess, fma(fma(0.44642019271850586, e, 0.4960235357284546), e, 1.000045895576477), _ZERO)
+    product = fma(scaled, y, _ZERO)
+    rest = fma(-fma(scaled, y, -product), y, fma(-product, y, _ONE))
+    y = select(x == _INF, _ZERO, fma(fma(_HALF, y, _ZERO), rest, y))
+    y = select(subnormal, y * _ROOT_UP, y)
+    y = select(x < _ZERO, _NAN, y)
+    return select(x == _ZERO, from_bits(np.int32(to_bits(x) | _INF_BITS)), y)
+
+
+@inlined
+def rsqrt_by_instruction(x):  # type: ignore[no-untyped-def]
+    """1 / sqrt(x): an instruction that is good to 2^-14 and knows the limits, and a step of Newton's."""
+    y = approximate_rsqrt(x)
+    product = fma(x, y, _ZERO)
+    rest = fma(-fma(x, y, -product), y, fma(-product, y, _ONE))
+    # 3/8 rest^2 counts a little
+    better = fma(fma(y, rest, _ZERO), fma(_THREE_EIGHTHS, rest, _HALF), y)
+    return select(rest < _ONE, better, y)

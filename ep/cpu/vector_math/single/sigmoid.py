@@ -1,0 +1,50 @@
+"""sigmoid in float32 arithmetic, and x sigmoid(z), of which the gated activations are made."""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single.exponential import ZERO, clamp, exp_tail, reduced
+
+ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # from here on 1 and 0, also times a number of the size of z
+ONE, DOWN, UP_BITS = np.float32(1.0), np.float32(2.0**-64), np.int32((127 + 64) << 23)
+
+_SMALL = np.float32(-60.0)
+
+
+@inlined
+def small_unit(z):  # type: ignore[no-untyped-def]
+    """1, or 2^-64 where z is so small that e^-z would overflow; it has no weight in the sum of them there."""
+    return select(z < _SMALL, DOWN, ONE)
+
+
+@inlined
+def _terms(z, z_rest):  # type: ignore[no-untyped-def]
+    """Return rest, power, one, one_rest and unit: 1 + e^-(z + z_rest) = (rest power + one + one_rest) / unit.
+
+    one_rest is 0 where unit and power are not too far apart for an exact sum.
+    """
+    r, r_rest, n_bits = reduced(-z, -z_rest)
+    unit = small_unit(z)
+    power = from_bits(np.int32(n_bits + to_bits(unit)))
+    one = power + unit
+    return r + exp_tail(r, r_rest), power, one, unit - (one - power), unit
+
+
+@inlined
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """1 / (1 + e^-x); the rounding errors of the sum and of the quotient are made good."""
+    rest, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), ZERO)
+    sum_ = fma(rest, power, one)
+    sum_rest = fma(rest, power, one - sum_) + one_rest
+    inverse = ONE / sum_
+    # 1 - inverse (sum + sum_rest)
+    missing = fma(-inverse, sum_rest, fma(-inverse, sum_, ONE))
+    return fma(missing, inverse, inverse) * unit
+
+
+@inlined
+def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+    """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
+    rest, power, one, one_rest, unit = _terms(z, z_rest)
+    return (x / (one + fma(rest, power, one_rest))) * unit

@@ -1,0 +1,39 @@
+"""Small exponential terms of functions in float32 arithmetic: e = e^-y, or a little less than that.
+
+It is given as w and a power of 2, e = 2^n (1 + w), so that the last rounding is that of the result, tiny or not.
+"""
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fabs, fma, from_bits, select
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single.exponential import exp_tail, reduced
+from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS
+
+
+@inlined
+def magnitude(x, end):  # type: ignore[no-untyped-def]
+    a = fabs(x)
+    return select(a > end, end, a)
+
+
+@inlined
+def minus_exp(y, y_rest):  # type: ignore[no-untyped-def]
+    """Return w as the sum of two numbers, and 2^(n + 64), of e^-(y + y_rest)."""
+    r, r_rest, n_bits = reduced(-y, -y_rest)
+    return r, exp_tail(r, r_rest), from_bits(np.int32(n_bits + UP_BITS))
+
+
+@inlined
+def slightly_less(y, y_rest, part):  # type: ignore[no-untyped-def]
+    """Return w and 2^(n + 64) of e (1 - part e), for small e = e^-(y + y_rest)."""
+    r, tail, power = minus_exp(y, y_rest)
+    w, unit = r + tail, power * (part * DOWN)
+    less = fma(w, unit, unit)
+    return r + (tail - fma(less, w, less)), power
+
+
+@inlined
+def changed(base, weight, w, power):  # type: ignore[no-untyped-def]
+    """base + weight e; the weight is given 2^-64 times as large."""
+    return fma(power, fma(w, weight, weight), base)

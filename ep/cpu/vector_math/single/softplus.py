@@ -1,0 +1,80 @@
+"""softplus with its attributes, and logsigmoid, in float32 arithmetic."""
+
+from typing import Any
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import fabs, fma, from_bits, select
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
+from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
+
+_INF = np.float32(np.inf)
+_CHANGE = np.float32(0.75)  # of ln(1 + f), from that of f: between 1/2 and 1
+# the scale of e^-|z| by the size of beta, and how far z goes before it is no normal number all the same
+_SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
+_UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
+_TWICE_ONE_BITS = np.int32(254 << 23)
+_ENDS = (172.0, 130.0, 87.0)
+
+
+@inlined
+def _scaled(y, y_rest, up_bits, down):  # type: ignore[no-untyped-def]
+    """Return e, its rounding error, e f and (ln(1 + f) / f - 1) / f, where f = e^(y + y_rest), y <= 0, e = f / down."""
+    r, r_rest, n_bits = reduced(y, y_rest)
+    power = from_bits(np.int32(n_bits + up_bits))
+    more = r + exp_tail(r, r_rest)
+    e = fma(more, power, power)
+    f = e * down
+    f2 = fma(f, f, ZERO)
+    q = fma(fma(-0.0036756391637027264, f, 0.02186800166964531), f2, fma(-0.06090911850333214, f, 0.11024045199155807))
+    q = fma(q, f2, fma(-0.155689999461174, f, 0.19774176180362701))
+    q = fma(fma(q, f2, fma(-0.2497507780790329, f, 0.3333224952220917)), f, -0.5)
+    return e, fma(more, power, power - e), fma(e, f, ZERO), q
+
+
+@inlined
+def logsigmoid(x):  # type: ignore[no-untyped-def]
+    """ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|); the second term is 2^64 times too large till the end."""
+    y = -fabs(x)
+    e, _, ef, q = _scaled(select(y < VANISHED, VANISHED, y), ZERO, UP_BITS, DOWN)
+    return fma(fma(ef, q, e), -DOWN, select(x > ZERO, ZERO, x))
+
+
+@inlined
+def _two(number: Any) -> Any:
+    """A float64 number as the sum of two of float32; beyond their range, as infinity alone."""
+    high = np.float32(number)
+    return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
+
+
+@inlined
+def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
+    size = fabs(beta)
+    return select(size < _SMALL_BETA, small, select(size > _LARGE_BETA, large, middle))
+
+
+@inlined
+def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+    """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
+
+    What depends on them alone is left to be computed before the loop. With z = beta x, the result is max(z, 0) / beta,
+    which is 0 or x, and ln(1 + e^-|z|) / beta, where the logarithm is scaled up so far that the quotient can be a
+    normal number when e^-|z| is not.
+    """
+    up_bits = _by_size(beta, _UP_BITS[0], _UP_BITS[1], _UP_BITS[2])
+    down = from_bits(np.int32(_TWICE_ONE_BITS - up_bits))
+    end = np.float32(_by_size(beta, _ENDS[0], _ENDS[1], _ENDS[2]) / fabs(np.float64(beta)))
+    inverse, inverse_rest = _two(np.float64(down) / np.float64(beta))
+    inverse_or_0 = select(fabs(inverse) < _INF, inverse, ZERO)
+
+    a = fabs(x)
+    a = select(a > end, end, a)
+    minus = -fabs(beta)
+    y = fma(a, minus, ZERO)
+    e, e_rest, ef, q = _scaled(y, fma(a, minus, -y), up_bits, down)
+    log = fma(ef, q, e)
+    log_rest = fma(e_rest, _CHANGE, fma(ef, q, e - log))
+    z = fma(x, beta, ZERO)
+    right = fma(log, inverse_rest, fma(log_rest, inverse_or_0, select(z > ZERO, x, ZERO)))
+    return select(fma(x, beta, -threshold) > ZERO, x, fma(log, inverse, right))

@@ -1,0 +1,111 @@
+"""log, log2, log10 and log1p in float64, by tables.
+
+x = 2^k m with 1 <= m < 2. The four upper bits of m choose an inverse c, so that r = m c - 1 is small, and
+
+    log x = (k log 2 - log c) + log(1 + r).
+
+The difference is exact but for a low part, since both are taken to multiples of the same power of two: so nothing is
+lost just below 1, where they cancel. In the first and the last sixteenth c is 1 and 1/2: there they are exactly 0 on
+both sides of 1, and r is exact. Zeros and infinity have exponents that are infinite, and make the sum so, as low parts
+of log 2 are positive.
+"""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from ep.cpu.vector_math.bits import copysign, fma, select, shift_right, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.instructions import exponent, mantissa, scale
+from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.tabled.pairs import pair, pair_tables
+
+# 128 c: r is least in magnitude, but in the second and the second last sixteenth, where the results are
+_INVERSES = tuple(n / 128 for n in (128, 120, 111, 105, 100, 95, 91, 87, 84, 80, 77, 74, 72, 69, 68, 64))
+_INF = float("inf")
+_LAST_BIT = -42  # 11 bits of a double that begins with 1/2 are left for the exponent
+
+
+def _ln(x: float) -> Fraction:
+    return Fraction(Decimal(x).ln(Context(prec=50)))
+
+
+_LN2, _LN10 = _ln(2), _ln(10)
+_LOGARITHMS = [-_ln(c) for c in _INVERSES]
+
+_inverse = table(_INVERSES, np.float64)
+_ln_high, _ln_low = pair_tables(_LOGARITHMS, _LAST_BIT)
+_log2_high, _log2_low = pair_tables([y / _LN2 for y in _LOGARITHMS], _LAST_BIT)
+_log10_high, _log10_low = pair_tables([y / _LN10 for y in _LOGARITHMS], _LAST_BIT)
+_LN2_HIGH, _LN2_LOW = pair(_LN2, _LAST_BIT)
+_LOG10_2_HIGH, _LOG10_2_LOW = pair(_LN2 / _LN10, _LAST_BIT)
+_LOG2_E, _LOG2_E_LOW = pair(1 / _LN2)
+_LOG10_E, _LOG10_E_LOW = pair(1 / _LN10)
+
+
+@inlined
+def _split(x):  # type: ignore[no-untyped-def]
+    """Return k, r and the index of c."""
+    m = mantissa(x)
+    index = shift_right(to_bits(m), 48)
+    return exponent(x), fma(m, _inverse(index), -1.0), index
+
+
+@inlined
+def _rest(r):  # type: ignore[no-untyped-def]
+    """Return q(r), ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16.
+
+    Least squares on Chebyshev nodes of the error relative to r, 2^-56.3, coefficients rounded one by one.
+    """
+    r2 = r * r
+    q01 = fma(0.3333333333334974, r, -0.5)
+    q23 = fma(0.19999999922901307, r, -0.25000000000051564)
+    q45 = fma(0.14285816637436635, r, -0.1666666566037184)
+    q67 = fma(0.11078308033342323, r, -0.12502183551303817)
+    q6 = fma(-0.08786652453466962, r2, q67)
+    return fma(fma(fma(q6, r2, q45), r2, q23), r2, q01)
+
+
+@inlined
+def log(x):  # type: ignore[no-untyped-def]
+    """The natural logarithm."""
+    k, r, index = _split(x)
+    low = fma(k, _LN2_LOW, _ln_low(index))
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
+
+
+@inlined
+def log2(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 2."""
+    k, r, index = _split(x)
+    low = fma(r, _LOG2_E_LOW, _log2_low(index))
+    return (k + _log2_high(index)) + fma(r, _LOG2_E, fma(_LOG2_E * (r * r), _rest(r), low))
+
+
+@inlined
+def log10(x):  # type: ignore[no-untyped-def]
+    """The logarithm to base 10."""
+    k, r, index = _split(x)
+    low = fma(r, _LOG10_E_LOW, fma(k, _LOG10_2_LOW, _log10_low(index)))
+    return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, _LOG10_E, fma(_LOG10_E * (r * r), _rest(r), low))
+
+
+@inlined
+def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
+    """Return ln(2^k_offset (u + low)) for u >= 0 with |low| below its last bit."""
+    k, r, index = _split(u)
+    # 2^-k, but no infinity, times what low is
+    rest = scale(_inverse(index) * low, select(k < -1100.0, 1100.0, -k))
+    k += k_offset
+    low = fma(k, _LN2_LOW, _ln_low(index)) + fma(rest, -r, rest)
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
+
+
+@inlined
+def log1p(x):  # type: ignore[no-untyped-def]
+    """ln(1 + x), with the rounding error of 1 + x kept; -0 stays."""
+    u = 1.0 + x
+    part = u - 1.0
+    low = (1.0 - (u - part)) + (x - part)
+    return copysign(log_sum(u, select(x < _INF, low, 0.0), 0.0), x)

@@ -1,0 +1,145 @@
+"""sin, cos and tan without branches, for |x| <= LIMIT.
+
+For tan, x = k pi/2 + r with |r| <= pi/4; for sin and cos, x = k pi + r or (k - 1/2) pi + r with |r| <= pi/2, so that
+one polynomial does. pi is taken in three doubles p1, p2, p3: x - k p1 is exact, since the difference is below 2 and a
+multiple of the last bit of x or of p1; k p2 is subtracted with its rounding errors; of k p3 only the value matters.
+The reduced argument is a sum of two doubles, good to 2^-120 absolutely, and no double comes nearer to a multiple of
+pi/2 than 2^-62. LIMIT keeps k exact and the quotient good to 2^-13.
+"""
+
+from typing import Any, Final
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial
+
+LIMIT: Final = 2.0**40
+"""The largest magnitude that sin, cos and tan are good for."""
+
+TWO_OVER_PI = 0.6366197723675814
+_ONE_OVER_PI = 0.3183098861837907
+# pi/2 and pi to 160 bits
+HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+_PI = (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33)
+# adding it leaves a number rounded to an integer, whose low bits are those of the sum
+ROUND = 1.5 * 2.0**52
+
+# (1 - 5/32 z - sin(sqrt z) / sqrt z) / z on 0 <= z <= (pi/2)^2 and (sqrt z cot(sqrt z) - 1) / z on 0 <= z <= (pi/4)^2:
+# least squares on Chebyshev nodes of the error relative to sin and to cot, 2^-61 and 2^-57, coefficients rounded one by
+# one from the first, the rest fitted again.
+_sine_rest = polynomial(
+    0.010416666666666657,
+    -0.008333333333333208,
+    0.00019841269841213368,
+    -2.7557319211744394e-06,
+    2.505210692161594e-08,
+    -1.6058941903478387e-10,
+    7.643043465446061e-13,
+    -2.7216780044733317e-15,
+)
+_cotangent = polynomial(
+    -0.33333333333333454,
+    -0.022222222222146558,
+    -0.002116402118052489,
+    -0.0002116401939389519,
+    -2.1377906636461882e-05,
+    -2.16401066810024e-06,
+    -2.201435594697078e-07,
+    -2.1030903605505076e-08,
+    -3.101385290457116e-09,
+)
+
+
+@inlined
+def _subtracted(t: float, k: float, middle: float, last: float) -> Any:
+    """(r, lost): t - k (middle + last) = r - lost. t is a multiple of the last bit of k middle."""
+    p = fma(k, middle, 0.0)  # through fma, lest the difference below be fused
+    r = t - p
+    return r, fma(k, last, ((r - t) + p) + fma(k, middle, -p))
+
+
+@inlined
+def _sine(r: float, lost: float) -> float:
+    """sin(r - lost), |r| <= pi/2; -0 stays.
+
+    r - sin(r) is more than a half at the end: of r^3 / 6 most is taken in two products that are exact but for their
+    sum, with what z lacks of r^2, so that the rounding errors of the rest are those of a small number.
+    """
+    z = fma(r, r, 0.0)
+    eighth = 0.125 * r
+    rest = fma(eighth, fma(r, r, -z), lost * fma(z, -0.42, 1.0))  # the bracket is nearly the cosine
+    rest = fma(0.03125 * r, z, fma(fma(r, z, 0.0), _sine_rest(z), rest))
+    return r - fma(eighth, z, rest)
+
+
+@inlined
+def _tangent(r: float, lost: float, k: int) -> float:
+    """tan(k pi/2 + r - lost), |r| <= pi/4: r over r cot(r), or that over r, and what rounding lost; -0 stays.
+
+    The slope of the quotient makes 1 + 0.8 z of what is lost, near enough, and z is made good by that of r cot(r).
+    """
+    z = fma(r, r, 0.0)
+    c = _cotangent(z)
+    d = fma(z, c, 1.0)
+    d_rest = fma(fma(r, r, -z), -0.36, fma(z, c, 1.0 - d))
+    r_rest = lost * fma(z, -0.8, -1.0)
+    odd = (k & 1) != 0
+    above, above_rest = select(odd, d, r), select(odd, d_rest, r_rest)
+    below, below_rest = select(odd, r, d), select(odd, r_rest, d_rest)
+    inverse = 1.0 / below
+    quotient = above * inverse
+    excess = fma(quotient, below_rest, fma(quotient, below, -above) - above_rest)
+    return from_bits(to_bits(fma(-excess, inverse, quotient)) ^ (k << 63))
+
+
+@inlined
+def sin(x: float) -> float:
+    """The sine of x, |x| <= LIMIT."""
+    shifted = fma(x, _ONE_OVER_PI, ROUND)
+    k = shifted - ROUND
+    r, lost = _subtracted(fma(-k, _PI[0], x), k, _PI[1], _PI[2])
+    return from_bits(to_bits(_sine(r, lost)) ^ (to_bits(shifted) << 63))
+
+
+@inlined
+def cos(x: float) -> float:
+    """The cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
+    shifted = fma(x, _ONE_OVER_PI, 0.5) + ROUND
+    k = (shifted - ROUND) - 0.5
+    t = fma(-k, _PI[0], x)
+    r, lost = _subtracted(t, k, _PI[1], _PI[2])
+    return from_bits(to_bits(_sine(r, lost + (fma(k, _PI[0], t) - x))) ^ (to_bits(shifted) << 63))
+
+
+@inlined
+def tan(x: float) -> float:
+    """The tangent of x, |x| <= LIMIT."""
+    shifted = fma(x, TWO_OVER_PI, ROUND)
+    k = shifted - ROUND
+    r, lost = _subtracted(fma(-k, HALF_PI[0], x), k, HALF_PI[1], HALF_PI[2])
+    return _tangent(r, lost, to_bits(shifted))
+
+
+@jit
+def sine_at(r: float, rest: float, k: int) -> float:
+    """The sine of k pi/2 + r + rest, |r| <= pi/4."""
+    lost = -rest
+    if k & 1:  # the cosine of r + rest: the sine of pi/2 - |r + rest|
+        a, lost = fabs(r), (rest if r > 0.0 else -rest)
+        r = HALF_PI[0] - a
+        lost += ((r - HALF_PI[0]) + a) - HALF_PI[1]
+    value = _sine(r, lost)
+    return -value if k & 2 else value
+
+
+@jit
+def cosine_at(r: float, rest: float, k: int) -> float:
+    """The cosine of k pi/2 + r + rest, |r| <= pi/4."""
+    return sine_at(r, rest, k + 1)
+
+
+@jit
+def tangent_at(r: float, rest: float, k: int) -> float:
+    """The tangent of k pi/2 + r + rest, |r| <= pi/4."""
+    return _tangent(r, -rest, k)
