@@ -109,9 +109,9 @@ def functions():
     return RowFunctions((loader(T),) * 16, apply, storer(T), attribute_reader(0, None))
 sum_of_all = Mapped("sum_of_16", functions, (T,) * 16, T)
 def add():
-    src, dst = np.arange(300, dtype=np.complex128), np.zeros((300, 70), np.complex128)
-    sum_of_all.Launch(stream, ((300, 1),) * 16, (src,) * 16, dst)
-    assert (dst == 16 * src[:, None]).all()
+    src, row, dst = np.arange(300) + 0j, np.arange(70) + 0j, np.zeros((300, 70), np.complex128)
+    sum_of_all.Launch(stream, ((300, 1),) * 15 + ((70,),), (src,) * 15 + (row,), dst)
+    assert (dst == 15 * src[:, None] + row).all()
 in_a_small_thread(add)
 device.set_streamed_from(1 << 12)
 in_a_small_thread(add)

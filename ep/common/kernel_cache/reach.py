@@ -7,6 +7,7 @@ caller passes to the maker of a closure. So all of it is walked here, and become
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import sys
@@ -17,6 +18,8 @@ from typing import Any, Final, NamedTuple
 
 _TOOLS: Final = frozenset(("cuda", "llvmlite", "ml_dtypes", "numba", "numba_cuda", "numpy"))
 """Packages whose versions are part of every key, as Python's is, whose own modules come with it."""
+
+_LOADS: Final = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 
 _PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
 
@@ -147,6 +150,7 @@ def _inner(value: Any) -> object:
 
 @functools.cache
 def _names(code: CodeType) -> frozenset[str]:
-    """Every name of `code`, and of the functions in it."""
+    """Every global name that `code` loads, and the functions in it; names of attributes may be the same as such."""
     inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
-    return frozenset(code.co_names).union(*inner)
+    loads = (each.argval for each in dis.get_instructions(code) if each.opname in _LOADS)
+    return frozenset(loads).union(*inner)

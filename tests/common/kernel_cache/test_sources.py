@@ -182,7 +182,7 @@ def test_gather_does_not_reach_functors_nor_kernels_the_device():
     for kernel in (*moves, "kernels.streaming", "kernels.thread_pool"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert not [module for module in found if "functor" in module], kernel
-    for kernel in ("engine.map.rows", "engine.map.walk", "kernels.elementwise"):
+    for kernel in ("kernels.elementwise", "kernels.functors"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert {"ep.include.primitive.unary_op", "ep.include.data_type", "ep.cpu.compile.lowering"} <= found
         assert not found & {"ep.cpu.stream", "ep.cpu.device", "ep.cpu.primitive", "ep.ops", "ep.cli", "ep.cuda"}
