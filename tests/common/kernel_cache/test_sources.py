@@ -179,7 +179,7 @@ def test_relative_imports():
 
 def test_gather_does_not_reach_functors_nor_kernels_the_device():
     moves = (f"engine.move.{name}" for name in ("gather", "gather_rows", "gather_walk", "walk", "row_writers", "entry"))
-    for kernel in (*moves, "kernels.streaming", "kernels.thread_pool"):
+    for kernel in (*moves, "engine.streaming", "threads.thread_pool"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert not [module for module in found if "functor" in module], kernel
     for kernel in ("kernels.elementwise", "kernels.functors"):
