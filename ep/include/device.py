@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from ep.include.allocation_options import AllocationOptions
@@ -25,10 +26,8 @@ class Device(ABC):
     number: another process gets its own device of that type and number.
     """
 
-    def __reduce__(self) -> tuple[Any, tuple[DeviceType, int]]:
-        from ep.include.device_manager_registry import DeviceManagerRegistry
-
-        return DeviceManagerRegistry.GetDevice, (self.device_type(), self.device_index())
+    def __reduce__(self) -> tuple[Any, tuple[DeviceManager]]:
+        return methodcaller("GetDevice", self.device_index()), (self.device_manager(),)
 
     @abstractmethod
     def SetAsActiveDevice(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
@@ -15,11 +14,6 @@ class DeviceManager(ABC):
     The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one in a process, which is
     what copies and what was pickled elsewhere become.
     """
-
-    def __reduce__(self) -> tuple[Any, tuple[DeviceType]]:
-        from ep.include.device_manager_registry import DeviceManagerRegistry
-
-        return DeviceManagerRegistry.GetDeviceManager, (self.device_type(),)
 
     @abstractmethod
     def device_type(self) -> DeviceType:

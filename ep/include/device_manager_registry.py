@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -46,7 +47,8 @@ class DeviceManagerRegistry:
     @classmethod
     def _make_manager(cls, device_type: DeviceType) -> None:
         if device_type not in cls._managers:
-            cls._managers[device_type] = cls._factories[device_type]()
+            manager = cls._managers[device_type] = cls._factories[device_type]()
+            copyreg.pickle(type(manager), _as_looked_up)  # as it says of itself: there is one in a process
 
     @classmethod
     def GetDeviceManager(cls, device_type: DeviceType) -> DeviceManager:
@@ -80,3 +82,8 @@ class DeviceManagerRegistry:
     def IsDeviceTypeRegistered(cls, device_type: DeviceType) -> bool:
         """Whether a package provides a manager of `device_type`."""
         return cls.GetDeviceManagerOrNull(device_type) is not None
+
+
+def _as_looked_up(manager: DeviceManager) -> tuple[Callable[[DeviceType], DeviceManager], tuple[DeviceType]]:
+    """What copies of a manager are made by, and what was pickled elsewhere."""
+    return DeviceManagerRegistry.GetDeviceManager, (manager.device_type(),)

@@ -11,6 +11,7 @@ from ep import DeviceManagerRegistry, DeviceType, UnaryOp
 from ep.common.functor import functor_maker
 from ep.common.primitive.strides import extent
 from ep.cpu.engine.map.plan import MapPlan
+from ep.cpu.engine.move.link import link
 from ep.include import DataType
 from ep.include.number_kind import Kind
 from ep.testing.ulps import errors_in_ulps
@@ -108,7 +109,7 @@ def test_strides_on_both_sides(rng, count):
     )
     at[...] = weighted(views)
     for move in plan.moves:
-        move.link()
+        link(move)
     primitive._run(plan.words, (), *buffers)
     assert (buffers[-1] == expected).all()
 

@@ -10,6 +10,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
 from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import STATE, LaunchState
@@ -131,7 +132,7 @@ class PlannedPrimitive(CpuPrimitive):
         buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
             for move in made.moves:
-                move.link()
+                link(move)
             self._plans.keep(key, lambda: made)
         if plan is not None:
             self._run(plan.words, dims, *buffers)

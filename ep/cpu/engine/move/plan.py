@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ep.common.compiling import compiling
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.move.row_writer import RowWriter, row_writer
+from ep.cpu.engine.move.row_writer import row_writer
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import GRAIN_BYTES
 from ep.include.data_type import DataType
@@ -51,22 +50,6 @@ class MovePlan(Plan):
             self.words[first : first + len(strides)] = [unit * step for step in strides]
         self.writer = row_writer(walk, unit)
         self.moves = (self,)
-
-    def link(self) -> None:
-        """Write the addresses of what the plan names, which is compiled, or loaded, where that has not been done."""
-        if self.writer not in _compiled:
-            compiling(self.writer, "cpu", self._compile)
-        writer, walk = _compiled[self.writer]
-        self.set(writer=writer, walk=walk)
-
-    def _compile(self) -> None:
-        from ep.cpu.engine.move import row_writers, walk
-
-        _compiled[self.writer] = row_writers.writer(self.writer), walk.task()
-
-
-_compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
-"""What there is so far: the addresses of the writer and of the task that walks."""
 
 
 def move_plan(
