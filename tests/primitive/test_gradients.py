@@ -53,12 +53,13 @@ EXPONENTIAL = [BinaryOp[f"k{name}BackwardWithDyX"] for name in ("Exp", "Exp2", "
         *((BinaryOp.kScalarExpPowerGrad, (base,)) for base in (3.1, 0.2)),
     ],
 )
-def test_zero_beside_an_infinite_slope_is_nan(device, op, attributes, data_type):
-    """And 0 beside any other, at infinite x too."""
-    x = np.array([np.inf, -np.inf, 100, -100]).astype(data_type.dtype)
+@pytest.mark.parametrize("factor", [0, np.inf])
+def test_zero_times_infinity_is_nan(device, op, attributes, factor, data_type):
+    """A dy of 0 beside an infinite slope and the other way round; not beside what only rounds to 0 or infinity."""
+    x = np.array([np.inf, -np.inf, 0, 50, -50]).astype(data_type.dtype)
     if op is BinaryOp.kScalarBasePowerGrad:
         x = np.abs(x)
-    dy = np.zeros(x.size, data_type.dtype)
+    dy = np.full(x.size, factor, data_type.dtype)
     a, b = (x, dy) if op in POWER_GRADS else (dy, x)
     primitive = device.require(BroadcastElementwiseBinaryFactory, op, data_type, data_type, 1, *attributes)
     dst = device.empty(x.size, data_type)

@@ -48,15 +48,21 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _to_the_ends(x, power):  # type: ignore[no-untyped-def]
+    """e^x or 2^x, 0 from where on every product with it is, and infinity at infinity: 0 times it is NaN."""
+    return select(x < -690.0, 0.0, select(x < _INF, power, x))
+
+
+@inlined
 def exp_product(dy, c, x):  # type: ignore[no-untyped-def]
-    """dy c e^x, which is a float32 number only where e^x is a number here; infinity is the slope at infinity."""
-    return dy * (c * select(x < _INF, exp(x), x))
+    """dy c e^x, which is a float32 number only where e^x is a number here."""
+    return dy * (c * _to_the_ends(x, exp(x)))
 
 
 @inlined
 def exp2_product(dy, c, x):  # type: ignore[no-untyped-def]
     """dy c 2^x."""
-    return dy * (c * select(x < _INF, exp2(x), x))
+    return dy * (c * _to_the_ends(x, exp2(x)))
 
 
 @inlined
@@ -137,9 +143,9 @@ def _exp2_product(y, log2):  # type: ignore[no-untyped-def]
     # the bound of y keeps 0 * y from being NaN
     product = _clamp(y, -(2.0**130), 2.0**130) * log2
     power = exp2_unbounded(_clamp(product, -1000.0, 1000.0))
-    # what is infinite is so here too, lest 0 times it be 0
+    # 0 and infinity themselves, lest a product of the two be a number
     limit = either(fabs(y) == _INF, product == _INF)
-    return select(both(limit, product > 0.0), _INF, power)
+    return select(product < -1000.0, 0.0, select(both(limit, product > 0.0), _INF, power))
 
 
 @inlined
