@@ -1,5 +1,6 @@
 """Gradients at the ends of the range, launched on every floating-point type."""
 
+import numpy as np
 import pytest
 
 from ep import BinaryOp
@@ -7,6 +8,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.op_table import attributes_of
 from ep.testing import tolerances
+from ep.testing.agreement import check_binary
 from ep.testing.ulps import errors_in_ulps
 from tests.extremes import dys, worst_of, xs
 
@@ -37,3 +39,29 @@ def test_extremes(device, op, data_type):
     bound = tolerances.launch_ulps(tolerances.binary_ulps(op), data_type, data_type.dtype)
     error, what = worst_of(op, launch, dy, x, attributes, errors_in_ulps)
     assert error <= bound, f"{what}, {bound} allowed"
+
+
+EXPONENTIAL = [BinaryOp[f"k{name}BackwardWithDyX"] for name in ("Exp", "Exp2", "Expm1", "Sinh", "Cosh")]
+
+
+@pytest.mark.parametrize("data_type", sorted(FLOATS, key=lambda data_type: data_type.name), ids=lambda t: t.name)
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        *((op, ()) for op in EXPONENTIAL),
+        *((BinaryOp.kScalarBasePowerGrad, (exponent,)) for exponent in (3.0, -3.0, 0.25)),
+        *((BinaryOp.kScalarExpPowerGrad, (base,)) for base in (3.1, 0.2)),
+    ],
+)
+@pytest.mark.parametrize("factor", [0, np.inf])
+def test_zero_times_infinity_is_nan(device, op, attributes, factor, data_type):
+    """A dy of 0 beside an infinite slope and the other way round; not beside what only rounds to 0 or infinity."""
+    x = np.array([np.inf, -np.inf, 0, 50, -50]).astype(data_type.dtype)
+    if op is BinaryOp.kScalarBasePowerGrad:
+        x = np.abs(x)
+    dy = np.full(x.size, factor, data_type.dtype)
+    a, b = (x, dy) if op in POWER_GRADS else (dy, x)
+    primitive = device.require(BroadcastElementwiseBinaryFactory, op, data_type, data_type, 1, *attributes)
+    dst = device.empty(x.size, data_type)
+    primitive.Launch(device.stream, a.shape, device.buffer(a), b.shape, device.buffer(b), dst)
+    check_binary(op, data_type, device.array(dst), a, b, attributes)

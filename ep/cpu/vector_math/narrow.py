@@ -6,7 +6,7 @@ less, 1/16 of the last rounding. A NaN that comes from float32 has zeros in the 
 shifts and sums of bits below leave it a NaN.
 """
 
-from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.bits import both, copysign, either, fabs, fma, from_bits, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.power import log_limits, pow_sign
 
@@ -48,15 +48,21 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def _to_the_ends(x, power):  # type: ignore[no-untyped-def]
+    """e^x or 2^x, 0 from where on every product with it is, and infinity at infinity: 0 times it is NaN."""
+    return select(x < -690.0, 0.0, select(x < _INF, power, x))
+
+
+@inlined
 def exp_product(dy, c, x):  # type: ignore[no-untyped-def]
     """dy c e^x, which is a float32 number only where e^x is a number here."""
-    return dy * (c * exp(x))
+    return dy * (c * _to_the_ends(x, exp(x)))
 
 
 @inlined
 def exp2_product(dy, c, x):  # type: ignore[no-untyped-def]
     """dy c 2^x."""
-    return dy * (c * exp2(x))
+    return dy * (c * _to_the_ends(x, exp2(x)))
 
 
 @inlined
@@ -136,7 +142,10 @@ def _exp2_product(y, log2):  # type: ignore[no-untyped-def]
     """2^(y log2)."""
     # the bound of y keeps 0 * y from being NaN
     product = _clamp(y, -(2.0**130), 2.0**130) * log2
-    return exp2_unbounded(_clamp(product, -1000.0, 1000.0))
+    power = exp2_unbounded(_clamp(product, -1000.0, 1000.0))
+    # 0 and infinity themselves, lest a product of the two be a number
+    limit = either(fabs(y) == _INF, product == _INF)
+    return select(product < -1000.0, 0.0, select(both(limit, product > 0.0), _INF, power))
 
 
 @inlined
