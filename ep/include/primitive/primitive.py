@@ -18,7 +18,7 @@ from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 kMaxNumDims: Final = 8
-"""The most dims that a primitive takes; a factory asked for more answers None."""
+"""The most dims that a primitive takes; a factory asked for more returns None."""
 
 
 class Key(NamedTuple):
