@@ -75,7 +75,7 @@ def check(cpu, primitive, launch):
     whole = bits(launch(slice(None)))
     for start, length in [*PARTS, *((place, 1) for place in ALONE)]:
         assert (bits(launch(slice(start, start + length))) == whole[start : start + length]).all(), (start, length)
-    primitive._state.set_grain(GRAIN)
+    primitive._state.set(grain=GRAIN)
     assert (bits(launch(slice(None))) == whole).all(), "shared by threads"
     cpu.set_streamed_from(0)
     assert (bits(launch(slice(None))) == whole).all(), "streamed"
