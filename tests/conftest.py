@@ -1,8 +1,16 @@
 """Fixtures of the whole suite, and which tests a run for one device has."""
 
+import signal
+
 from ep.testing.fixtures import device, pytest_generate_tests, rng
 
 __all__ = ["device", "pytest_generate_tests", "rng"]
+
+
+def pytest_configure():
+    """Let Ctrl-C interrupt: a shell may start background jobs with SIGINT ignored, and children inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
