@@ -25,11 +25,11 @@ def loop(name: str) -> Any:
     function = COMPUTED[name.removesuffix(WITHOUT_TABLES)] if name.endswith(WITHOUT_TABLES) else SINGLE[name]
 
     @interleaved
-    def apply_to(x, y):  # type: ignore[no-untyped-def]
+    def apply_to(x, y):
         for i in range(x.size):
             y[i] = function(x[i])
 
-    def callable_from_python(x, y):  # type: ignore[no-untyped-def]
+    def callable_from_python(x, y):
         apply_to(x, y)
 
     arrays = numba.float32[::1], numba.float32[::1]

@@ -41,7 +41,7 @@ def _row(name: str, form: str) -> Any:
     data_type = DataType.kFloat if form == "narrow" else DataType.kDouble
     load, store = loader(data_type), storer(data_type)
 
-    def row(src, dst, begin, end):  # type: ignore[no-untyped-def]
+    def row(src, dst, begin, end):
         for i in range(begin, end):
             store(dst, i, function(np.float64(load(src, i))))
 
@@ -170,7 +170,7 @@ def test_loops_vectorise(name: str, form: str) -> None:
 def test_every_argument(name: str) -> None:
     function = functions_of_any()[name]
 
-    def apply(values):  # type: ignore[no-untyped-def]
+    def apply(values):
         for i in range(values.size):
             values[i] = function(values[i])
 

@@ -110,7 +110,7 @@ def word(typing_context: Any, argument: Any) -> Any:
 
 
 @jit
-def array_data(array, ndarray_type, dtype, num_elements, flags):  # type: ignore[no-untyped-def]
+def array_data(array, ndarray_type, dtype, num_elements, flags):
     """The address of an array's data, or 0 where the array is not as expected.
 
     array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
@@ -142,7 +142,7 @@ def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
 
 
 @jit
-def _is_dims(dims, state):  # type: ignore[no-untyped-def]
+def _is_dims(dims, state):
     """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
 
     (2.0, 3) is equal to (2, 3), finds its plan, and is none.
@@ -160,7 +160,7 @@ def _is_dims(dims, state):  # type: ignore[no-untyped-def]
 
 
 @jit
-def are_dims(several, state):  # type: ignore[no-untyped-def]
+def are_dims(several, state):
     """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
     for position in range(load_word(several + TUPLE_LENGTH, 0)):
         if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):

@@ -20,7 +20,7 @@ def odometer(num_operands: int) -> tuple[Any, Any]:
     """
 
     @jit
-    def first_row(dims, strides, num_outer, row, index, offsets):  # type: ignore[no-untyped-def]
+    def first_row(dims, strides, num_outer, row, index, offsets):
         for operand in range(num_operands):
             store_word(offsets, operand, 0)
         for axis in range(num_outer - 1, -1, -1):
@@ -33,7 +33,7 @@ def odometer(num_operands: int) -> tuple[Any, Any]:
                 store_word(offsets, operand, offset)
 
     @jit
-    def next_row(dims, strides, num_outer, index, offsets):  # type: ignore[no-untyped-def]
+    def next_row(dims, strides, num_outer, index, offsets):
         for axis in range(num_outer - 1, -1, -1):
             last = load_word(dims, axis) - 1
             place = load_word(index, axis)

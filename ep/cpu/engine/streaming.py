@@ -106,7 +106,7 @@ def finish_streams(typing_context: Any) -> Any:
 
 
 @jit
-def stream_row(dst, src, size):  # type: ignore[no-untyped-def]
+def stream_row(dst, src, size):
     """Copy `size` bytes, past the caches but for parts of lines at the ends; `finish_streams` comes after the last."""
     head = min(-dst & (_LINE - 1), size)
     lines = (size - head) & -_LINE
@@ -115,7 +115,7 @@ def stream_row(dst, src, size):  # type: ignore[no-untyped-def]
     copy_short_row(dst + head + lines, src + head + lines, size - head - lines)
 
 
-def _stream(context, begin, end):  # type: ignore[no-untyped-def]
+def _stream(context, begin, end):
     task, size, count = (
         load_word(context, _STREAM.task),
         load_word(context, _STREAM.size),
@@ -151,7 +151,7 @@ def stream() -> int:
 
 
 @jit
-def run_writing(context, task, count, size, num_bytes, grain):  # type: ignore[no-untyped-def]
+def run_writing(context, task, count, size, num_bytes, grain):
     """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
 
     context: that of the launch, by the layout CONTEXT; the task uses nothing else.

@@ -129,7 +129,7 @@ def _of_second(exceeds: Any) -> Any:
     """The check of both operands that only looks at the second one, for an op whose functions are called on that."""
 
     @jit
-    def of_second(src0, step0, src1, step1, begin, end):  # type: ignore[no-untyped-def]
+    def of_second(src0, step0, src1, step1, begin, end):
         everywhere = step1 | (step0 == step1)  # also where both steps are 0, of one element
         return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
 
@@ -184,7 +184,7 @@ def unlimited(library: MathLibrary) -> MathLibrary:
 
 def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:
     @jit
-    def either(x):  # type: ignore[no-untyped-def]
+    def either(x):
         return function(x) if abs(x) <= limit else function_of_any(x)
 
     return either
@@ -192,13 +192,13 @@ def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:
 
 @cache
 def attribute_reader(count: int, scalar_type: Any) -> Any:
-    def none(address):  # type: ignore[no-untyped-def]
+    def none(address):
         return ()
 
-    def one(address):  # type: ignore[no-untyped-def]
+    def one(address):
         return (scalar_type(load_float64(address, 0)),)
 
-    def two(address):  # type: ignore[no-untyped-def]
+    def two(address):
         return scalar_type(load_float64(address, 0)), scalar_type(load_float64(address, 1))
 
     return jit((none, one, two)[count])
@@ -208,7 +208,7 @@ def exceeds_limit(load: Any) -> Any:
     """A compiled function (address, begin, end): whether an element is beyond the limit of the vectorised functions."""
     limit = max(LIMITS.values())
 
-    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+    def exceeds(address, begin, end):
         found = False
         for i in range(begin, end):
             found |= abs(load(address, i)) > limit

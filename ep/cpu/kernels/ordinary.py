@@ -40,12 +40,12 @@ def _bits(x: float, real_type: type[np.floating]) -> Any:
 
 
 @jit
-def _maximum(a, b):  # type: ignore[no-untyped-def]
+def _maximum(a, b):
     return select(a > b, a, b)
 
 
 @jit
-def _minimum(a, b):  # type: ignore[no-untyped-def]
+def _minimum(a, b):
     return select(a < b, a, b)
 
 
@@ -53,7 +53,7 @@ def _is_no_normal(load: Any, real_type: type[np.floating]) -> Any:
     """Whether an element is not normal and positive."""
     normal, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
 
-    def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+    def exceeds(address, begin, end):
         least, most = infinity, normal
         for i in range(begin, end):
             bits = to_bits(load(address, i))
@@ -71,7 +71,7 @@ def _is_beyond(limit: float) -> Callable[[Any, type[np.floating]], Any]:
         integer = type(limit_bits)
         magnitude_bits = integer(np.iinfo(integer).max)
 
-        def exceeds(address, begin, end):  # type: ignore[no-untyped-def]
+        def exceeds(address, begin, end):
             most = integer(0)
             for i in range(begin, end):
                 most = _maximum(most, integer(to_bits(load(address, i)) & magnitude_bits))
@@ -91,7 +91,7 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     limit, scale, more = real_type(info.maxexp - 2), real_type(2.0**-info.nmant), real_type(0.0862)
     real_one = real_type(one)
 
-    def exceeds(src0, step0, src1, step1, begin, end):  # type: ignore[no-untyped-def]
+    def exceeds(src0, step0, src1, step1, begin, end):
         same = step0 == step1  # also where both steps are 0, of one element
         least, most, magnitude = magnitude_bits, least_integer, integer(0)
         for i in range(begin if step0 | same else 0, end if step0 | same else 1):

@@ -55,7 +55,7 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
 
 
 @jit
-def run(state, task, context, count, grain):  # type: ignore[no-untyped-def]
+def run(state, task, context, count, grain):
     """Call `task(context, begin, end)` over [0, count): on this thread up to one grain, else on all of the device's.
 
     state: address of the primitive's launch state.

@@ -69,17 +69,17 @@ def worker_lock(number: int) -> int:
 
 
 @jit
-def _slot(pool, number):  # type: ignore[no-untyped-def]
+def _slot(pool, number):
     return pool + 8 * (_SLOTS + number * _SLOT_WORDS)
 
 
 @jit
-def _worker(pool, number):  # type: ignore[no-untyped-def]
+def _worker(pool, number):
     return pool + 8 * (_WORKERS + number * _LINE)
 
 
 @jit
-def _take_part(slot, num_lanes, own_lane):  # type: ignore[no-untyped-def]
+def _take_part(slot, num_lanes, own_lane):
     """Take chunks while there are any, those of `own_lane` first, and do them."""
     done = 0
     for turn in range(num_lanes):
@@ -103,21 +103,21 @@ def _take_part(slot, num_lanes, own_lane):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _wake(pool, number):  # type: ignore[no-untyped-def]
+def _wake(pool, number):
     worker = _worker(pool, number)
     if atomic_load(worker + 8 * _ASLEEP) == 1 and atomic_replace(worker + 8 * _ASLEEP, 1, 0):
         release_lock(load_word(worker, _SLEEP_LOCK))
 
 
 @jit
-def _wake_next(pool, number, num_lanes):  # type: ignore[no-untyped-def]
+def _wake_next(pool, number, num_lanes):
     """Wake the two workers that this thread is to wake: together they are a tree, so that many are soon awake."""
     for other in range(2 * number + 1, min(2 * number + 3, num_lanes)):
         _wake(pool, other)
 
 
 @jit
-def _looked(looks):  # type: ignore[no-untyped-def]
+def _looked(looks):
     """Pass the time until the next look; how many there were."""
     if looks % _LOOKS_PER_YIELD == _LOOKS_PER_YIELD - 1:
         yield_processor()
@@ -127,7 +127,7 @@ def _looked(looks):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _look_for_work(pool, number):  # type: ignore[no-untyped-def]
+def _look_for_work(pool, number):
     """Take part in the jobs that have a lane for worker `number`; whether there was one."""
     found = False
     for slot in range(_NUM_SLOTS):
@@ -139,13 +139,13 @@ def _look_for_work(pool, number):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _stop(pool):  # type: ignore[no-untyped-def]
+def _stop(pool):
     atomic_store(pool + 8 * _STOP, 1)
     for number in range(MAX_THREADS):
         _wake(pool, number)
 
 
-def _work(pool, number):  # type: ignore[no-untyped-def]
+def _work(pool, number):
     if number == 0:
         _stop(pool)
         return
@@ -166,7 +166,7 @@ def _work(pool, number):  # type: ignore[no-untyped-def]
                 acquire_lock(load_word(worker, _SLEEP_LOCK))
 
 
-def _share(pool, task, context, count, num_lanes, chunks_per_lane):  # type: ignore[no-untyped-def]
+def _share(pool, task, context, count, num_lanes, chunks_per_lane):
     number = 0
     while number < _NUM_SLOTS and not atomic_replace(_slot(pool, number) + 8 * _OWNED, 0, 1):
         number += 1

@@ -26,7 +26,7 @@ _FAST_LOW, _FAST_HIGH = -22.0, 8.0
 
 
 @inlined
-def _sum(a, b):  # type: ignore[no-untyped-def]
+def _sum(a, b):
     """a + b, and its rounding error."""
     value = a + b
     part = value - a
@@ -34,21 +34,21 @@ def _sum(a, b):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _product(a, a_rest, b, b_rest):  # type: ignore[no-untyped-def]
+def _product(a, a_rest, b, b_rest):
     """(a + a_rest) (b + b_rest), and what is missing, to second order."""
     value = fma(a, b, 0.0)
     return value, fma(a, b, -value) + fma(a, b_rest, fma(a_rest, b, 0.0))
 
 
 @inlined
-def _silu_terms(x):  # type: ignore[no-untyped-def]
+def _silu_terms(x):
     """x, z and its rest, of which silu(x) is made."""
     x = at_least(x, VANISHED)
     return x, select(x > ENOUGH, ENOUGH, x), 0.0
 
 
 @inlined
-def _quick_gelu_terms(x):  # type: ignore[no-untyped-def]
+def _quick_gelu_terms(x):
     """x, z and its rest, of which quick_gelu(x) is made."""
     x = at_least(x, _QUICK_LOW)
     z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
@@ -56,7 +56,7 @@ def _quick_gelu_terms(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fast_gelu_terms(x):  # type: ignore[no-untyped-def]
+def _fast_gelu_terms(x):
     """x, z and its rest, of which fast_gelu(x) is made."""
     x = at_least(x, _FAST_LOW)
     y = select(x > _FAST_HIGH, _FAST_HIGH, x)
@@ -72,17 +72,17 @@ def gated_activations(gated: Any) -> tuple[Any, Any, Any]:
     """silu, quick_gelu and fast_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
 
     @inlined
-    def silu(x):  # type: ignore[no-untyped-def]
+    def silu(x):
         """x sigmoid(x)."""
         return gated(*_silu_terms(x))
 
     @inlined
-    def quick_gelu(x):  # type: ignore[no-untyped-def]
+    def quick_gelu(x):
         """x sigmoid(1.702 x)."""
         return gated(*_quick_gelu_terms(x))
 
     @inlined
-    def fast_gelu(x):  # type: ignore[no-untyped-def]
+    def fast_gelu(x):
         """x sigmoid(2 A (x + B x^3))."""
         return gated(*_fast_gelu_terms(x))
 
@@ -93,7 +93,7 @@ silu, quick_gelu, fast_gelu = gated_activations(gated)
 
 
 @inlined
-def mish(x):  # type: ignore[no-untyped-def]
+def mish(x):
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
     r, s, n = exp_reduced(clamp(x, 40.0), 0.0)
     scale = from_bits((n << 52) + (1023 << 52))

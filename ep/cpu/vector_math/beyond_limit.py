@@ -32,7 +32,7 @@ BUFFER_WORDS: Final = 2 + 3 * _MOST
 _R, _REST, _K = 0, 1, 2  # words
 
 
-def _reduce(x_bits, parts):  # type: ignore[no-untyped-def]
+def _reduce(x_bits, parts):
     """Write r, rest and k of `reduce_large` to the words at `parts`."""
     r, rest, k = reduce_large(from_bits(x_bits))
     store_word(parts, _R, to_bits(r))
@@ -60,7 +60,7 @@ def functions_of_any() -> dict[str, Any]:
 
 
 @jit
-def _replace_single(which, buffer, count):  # type: ignore[no-untyped-def]
+def _replace_single(which, buffer, count):
     """Replace the values of the buffer by their sines, cosines or tangents, good for float32."""
     for i in range(count):
         x, k = from_bits(load_word(buffer, _VALUES + i)), 0
@@ -76,7 +76,7 @@ def _replace_single(which, buffer, count):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _replace_double(which, buffer, count):  # type: ignore[no-untyped-def]
+def _replace_double(which, buffer, count):
     """As `_replace_single`, good for float64."""
     for i in range(count):
         x = from_bits(load_word(buffer, _VALUES + i))
@@ -99,7 +99,7 @@ def beyond_limit(data_type: DataType) -> Any:
     limit, replace = (LIMIT, _replace_double) if double else (SINGLE_LIMIT, _replace_single)
     real = np.float64 if double else np.float32
 
-    def compute(which, src, begin, end, buffer):  # type: ignore[no-untyped-def]
+    def compute(which, src, begin, end, buffer):
         found, count = False, np.int64(0)  # no literal, for which `replace` would be compiled as well
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
@@ -114,7 +114,7 @@ def beyond_limit(data_type: DataType) -> Any:
         store_word(buffer, COUNT, count)
         store_word(buffer, STOP, stop)
 
-    def put_back(dst, buffer):  # type: ignore[no-untyped-def]
+    def put_back(dst, buffer):
         for i in range(load_word(buffer, COUNT)):
             store(dst, load_word(buffer, _PLACES + i), real(from_bits(load_word(buffer, _VALUES + i))))
 

@@ -13,7 +13,7 @@ _INF, _NAN = float("inf"), float("nan")
 
 
 @inlined
-def tanh(x):  # type: ignore[no-untyped-def]
+def tanh(x):
     """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
     a = fabs(x)
     a = select(a > 22.0, 22.0, a)
@@ -34,7 +34,7 @@ def tanh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _parts(a):  # type: ignore[no-untyped-def]
+def _parts(a):
     """Return p, m, r, r', c and s for 0 <= a < 712, so that e^a = 2p e^r, e^-a = 2m e^-r up to the scale of 2^64.
 
     With cosh r = 1 + c, sinh r = r + s (r + r' in twice the precision): cosh a = (p + m) cosh r + (p - m) sinh r, and
@@ -62,12 +62,12 @@ def _parts(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _scale(a):  # type: ignore[no-untyped-def]
+def _scale(a):
     return select(a > 600.0, 2.0**64, 1.0)
 
 
 @inlined
-def sinh(x):  # type: ignore[no-untyped-def]
+def sinh(x):
     """The hyperbolic sine."""
     a = fabs(x)
     a = select(a > 711.0, 711.0, a)
@@ -79,7 +79,7 @@ def sinh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def cosh(x):  # type: ignore[no-untyped-def]
+def cosh(x):
     """The hyperbolic cosine."""
     a = fabs(x)
     a = select(a > 711.0, 711.0, a)
@@ -92,7 +92,7 @@ def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
     """asinh, acosh and atanh, made of log_sum(u, low, k), ln(2^k (u + low))."""
 
     @inlined
-    def asinh(x):  # type: ignore[no-untyped-def]
+    def asinh(x):
         """ln(|x| + sqrt(x^2 + 1)) with the sum in twice the precision; ln(2 |x|) where 1 does not count."""
         a = fabs(x)
         big = a > 2.0**28
@@ -108,7 +108,7 @@ def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
         return select(a < _INF, select(a < 2.0**-28, x, copysign(y, x)), x)
 
     @inlined
-    def acosh(x):  # type: ignore[no-untyped-def]
+    def acosh(x):
         """ln(x + sqrt(x^2 - 1)) with the sum in twice the precision; ln(2 x) where 1 does not count."""
         big = x > 2.0**28
         square = fma(x, x, 0.0)
@@ -123,7 +123,7 @@ def area_functions(log_sum: Any) -> tuple[Any, Any, Any]:
         return select(x < _INF, select(x >= 1.0, y, _NAN), x)
 
     @inlined
-    def atanh(x):  # type: ignore[no-untyped-def]
+    def atanh(x):
         """ln(1 + 2 |x| / (1 - |x|)) / 2, with the rounding errors of the difference, the quotient and the sum."""
         a = fabs(x)
         bottom = 1.0 - a

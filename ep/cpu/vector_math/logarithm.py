@@ -25,20 +25,20 @@ LOG10_E = (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafa
 
 
 @inlined
-def split(x):  # type: ignore[no-untyped-def]
+def split(x):
     """Return k + 1023 as the upper 12 bits of an integer, and 1 + f, for normal x > 0."""
     bits = to_bits(x) + (_ONE - _SQRT_HALF)
     return bits, from_bits((bits & _MANTISSA) + _SQRT_HALF)
 
 
 @inlined
-def exponent(bits, bias):  # type: ignore[no-untyped-def]
+def exponent(bits, bias):
     """Return the upper 12 bits of a positive integer, less `bias`, as a float64."""
     return from_bits(shift_right(bits, 52) | 0x4330000000000000) - (2.0**52 + bias)
 
 
 @inlined
-def split_any(x):  # type: ignore[no-untyped-def]
+def split_any(x):
     """Return k and f for any finite x > 0."""
     subnormal = x < _SMALLEST_NORMAL
     bits, mantissa = split(select(subnormal, x * 2.0**54, x))
@@ -47,7 +47,7 @@ def split_any(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_rest(f):  # type: ignore[no-untyped-def]
+def log_rest(f):
     """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2).
 
     R by Remez, in 45 digits, for the least error of z R(z); 2^-59 of 2 s.
@@ -64,14 +64,14 @@ def log_rest(f):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def with_limits(x, y):  # type: ignore[no-untyped-def]
+def with_limits(x, y):
     """Return y, the logarithm of a finite x > 0, or what a logarithm is for any other x."""
     y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
     return select(x == _INF, x, y)
 
 
 @inlined
-def log(x):  # type: ignore[no-untyped-def]
+def log(x):
     """The natural logarithm."""
     k, f = split_any(x)
     exact = k * LN2[0]
@@ -81,7 +81,7 @@ def log(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log2(x):  # type: ignore[no-untyped-def]
+def log2(x):
     """The logarithm to base 2: as log, with f log2(e) in twice the precision."""
     k, f = split_any(x)
     first = f * LOG2_E[0]
@@ -92,7 +92,7 @@ def log2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log10(x):  # type: ignore[no-untyped-def]
+def log10(x):
     """The logarithm to base 10: as log2."""
     k, f = split_any(x)
     exact, first = k * LOG10_2[0], fma(f, LOG10_E[0], 0.0)
@@ -103,7 +103,7 @@ def log10(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
+def log_sum(u, low, k_offset):
     """Return ln(2^k_offset (u + low)) for a normal u > 0 with |low| below its last bit."""
     bits, mantissa = split(u)
     k = exponent(bits, 1023.0)
@@ -121,7 +121,7 @@ def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log1p(x):  # type: ignore[no-untyped-def]
+def log1p(x):
     """ln(1 + x), with the rounding error of 1 + x kept."""
     u = 1.0 + x
     part = u - 1.0

@@ -19,13 +19,13 @@ _INF, _NAN = float("inf"), float("nan")
 
 
 @inlined
-def _clamp(x, low, high):  # type: ignore[no-untyped-def]
+def _clamp(x, low, high):
     x = select(high < x, high, x)
     return select(low > x, low, x)
 
 
 @inlined
-def exp_unbounded(x):  # type: ignore[no-untyped-def]
+def exp_unbounded(x):
     """e^x for |x| < 700."""
     shifted = fma(x, _LOG2_E, _SHIFT)
     r = fma(shifted - _SHIFT, -_LN2, x)
@@ -36,37 +36,37 @@ def exp_unbounded(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """e^x."""
     return exp_unbounded(_clamp(x, -690.0, 690.0))
 
 
 @inlined
-def exp2(x):  # type: ignore[no-untyped-def]
+def exp2(x):
     """2^x."""
     return exp2_unbounded(_clamp(x, -1000.0, 1000.0))
 
 
 @inlined
-def _to_the_ends(x, power):  # type: ignore[no-untyped-def]
+def _to_the_ends(x, power):
     """e^x or 2^x, 0 from where on every product with it is, and infinity at infinity: 0 times it is NaN."""
     return select(x < -690.0, 0.0, select(x < _INF, power, x))
 
 
 @inlined
-def exp_product(dy, c, x):  # type: ignore[no-untyped-def]
+def exp_product(dy, c, x):
     """dy c e^x, which is a float32 number only where e^x is a number here."""
     return dy * (c * _to_the_ends(x, exp(x)))
 
 
 @inlined
-def exp2_product(dy, c, x):  # type: ignore[no-untyped-def]
+def exp2_product(dy, c, x):
     """dy c 2^x."""
     return dy * (c * _to_the_ends(x, exp2(x)))
 
 
 @inlined
-def exp2_unbounded(x):  # type: ignore[no-untyped-def]
+def exp2_unbounded(x):
     """2^x for |x| < 1000."""
     shifted = x + _SHIFT
     r = x - (shifted - _SHIFT)
@@ -79,7 +79,7 @@ def exp2_unbounded(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _split(x):  # type: ignore[no-untyped-def]
+def _split(x):
     """Return k and f, with x = 2^k (1 + f), for x > 0."""
     bits = to_bits(x) + (_ONE - _SQRT_HALF)
     k = from_bits(shift_right(bits, 52) | 0x4330000000000000) - (2.0**52 + 1023.0)
@@ -87,13 +87,13 @@ def _split(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _with_limits(x, y):  # type: ignore[no-untyped-def]
+def _with_limits(x, y):
     y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
     return select(x == _INF, x, y)
 
 
 @inlined
-def _log_fraction(f):  # type: ignore[no-untyped-def]
+def _log_fraction(f):
     """Return ln(1 + f) / f."""
     f2 = f * f
     f4 = f2 * f2
@@ -106,26 +106,26 @@ def _log_fraction(f):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_positive(x):  # type: ignore[no-untyped-def]
+def log_positive(x):
     """The natural logarithm of a finite x > 0."""
     k, f = _split(x)
     return fma(k, _LN2, f * _log_fraction(f))
 
 
 @inlined
-def log(x):  # type: ignore[no-untyped-def]
+def log(x):
     """The natural logarithm."""
     return _with_limits(x, log_positive(x))
 
 
 @inlined
-def log1p_positive(x):  # type: ignore[no-untyped-def]
+def log1p_positive(x):
     """ln(1 + x) for finite x > -1: 1 + x is exact but for small x, where x is the result, and for huge x."""
     return select(fabs(x) < 2.0**-28, x, log_positive(1.0 + x))
 
 
 @inlined
-def _log2(x):  # type: ignore[no-untyped-def]
+def _log2(x):
     """The logarithm to base 2 of a finite x > 0, to 2^-37."""
     k, f = _split(x)
     s = f / (2.0 + f)
@@ -138,7 +138,7 @@ def _log2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _exp2_product(y, log2):  # type: ignore[no-untyped-def]
+def _exp2_product(y, log2):
     """2^(y log2)."""
     # the bound of y keeps 0 * y from being NaN
     product = _clamp(y, -(2.0**130), 2.0**130) * log2
@@ -149,14 +149,14 @@ def _exp2_product(y, log2):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow(x, y):  # type: ignore[no-untyped-def]
+def pow(x, y):
     """x^y by the rules of C."""
     a = fabs(x)
     return pow_sign(x, y, _exp2_product(y, log_limits(a, _log2(a))))
 
 
 @inlined
-def _hyperbolic(a):  # type: ignore[no-untyped-def]
+def _hyperbolic(a):
     """Return p, m, s and c for 0 <= a < 700: cosh a = p c + m s and sinh a = m c + p s, where m is 0 for small a.
 
     With a = n ln 2 + r: s = sinh r, c = cosh r, p = (2^n + 2^-n) / 2, m = (2^n - 2^-n) / 2.
@@ -175,7 +175,7 @@ def _hyperbolic(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sinh(x):  # type: ignore[no-untyped-def]
+def sinh(x):
     """The hyperbolic sine."""
     a = fabs(x)
     p, m, s, c = _hyperbolic(select(a > 690.0, 690.0, a))
@@ -183,7 +183,7 @@ def sinh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def cosh(x):  # type: ignore[no-untyped-def]
+def cosh(x):
     """The hyperbolic cosine."""
     a = fabs(x)
     p, m, s, c = _hyperbolic(select(a > 690.0, 690.0, a))
@@ -191,13 +191,13 @@ def cosh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def softplus(x):  # type: ignore[no-untyped-def]
+def softplus(x):
     """ln(1 + e^x), which is x where x is large."""
     return select(x < 40.0, log1p_positive(exp_unbounded(_clamp(x, -690.0, 40.0))), x)
 
 
 @inlined
-def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+def soft_plus(x, beta, threshold):
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta; the product of float32 numbers is exact."""
     z = beta * x
     return select(z > threshold, x, softplus(z) / beta)

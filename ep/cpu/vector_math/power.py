@@ -14,13 +14,13 @@ _THIRD = (float.fromhex("0x1.ec709dc3a03fdp-1"), float.fromhex("0x1.d27f05548af0
 
 
 @inlined
-def log_limits(a, y):  # type: ignore[no-untyped-def]
+def log_limits(a, y):
     """Return y, the logarithm of a finite a > 0, or what the logarithm is of 0, infinity and NaN."""
     return select(a == 0.0, -_INF, select(a < _INF, y, a))
 
 
 @inlined
-def pow_sign(x, y, magnitude):  # type: ignore[no-untyped-def]
+def pow_sign(x, y, magnitude):
     """Return x^y, given |x|^y, except where that is 1 or NaN for reasons of its own."""
     half = 0.5 * y
     whole = rint(y) == y
@@ -31,7 +31,7 @@ def pow_sign(x, y, magnitude):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _log2_sum(a):  # type: ignore[no-untyped-def]
+def _log2_sum(a):
     """Return log2(a) as high + low for finite a > 0, with a relative error of 2^-65 or so.
 
     With s = f / (2 + f) in twice the precision, ln(1 + f) = s (2 + 2/3 z + z^2 R(z)), z = s^2, of which all but the
@@ -63,7 +63,7 @@ def _log2_sum(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _exp2_product(y, high, low):  # type: ignore[no-untyped-def]
+def _exp2_product(y, high, low):
     """2^(y (high + low))."""
     # a y this large gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
     b = clamp(y, 2.0**70)
@@ -83,7 +83,7 @@ def _exp2_product(y, high, low):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow(x, y):  # type: ignore[no-untyped-def]
+def pow(x, y):
     """x^y."""
     a = fabs(x)
     high, low = _log2_sum(a)
@@ -91,7 +91,7 @@ def pow(x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow_of_positive(x, y):  # type: ignore[no-untyped-def]
+def pow_of_positive(x, y):
     """x^y for finite x > 0 and any y but NaN."""
     high, low = _log2_sum(x)
     return _exp2_product(y, high, low)

@@ -9,7 +9,7 @@ _GUESS, _INF_BITS = 0x5FE6000000000000, 0x7FF0000000000000
 
 
 @inlined
-def rsqrt(x):  # type: ignore[no-untyped-def]
+def rsqrt(x):
     """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and two steps of Newton's."""
     subnormal = x < _SMALLEST_NORMAL
     scaled = select(subnormal, x * _UP, x)

@@ -31,12 +31,12 @@ def _has_scaling_instruction() -> bool:
 
 
 @inlined
-def _by_instruction(y, n):  # type: ignore[no-untyped-def]
+def _by_instruction(y, n):
     return _ldexp(y, n)
 
 
 @inlined
-def _by_two_factors(y, n):  # type: ignore[no-untyped-def]
+def _by_two_factors(y, n):
     half = shift_right(n + 4096, 1) - 2048
     return (y * from_bits((half << 52) + _ONE)) * from_bits(((n - half) << 52) + _ONE)
 

@@ -15,7 +15,7 @@ _NOTHING = -1380.0  # beyond it e^x divided by any number of a size that is used
 
 
 @inlined
-def _terms(z, z_rest):  # type: ignore[no-untyped-def]
+def _terms(z, z_rest):
     """Return r, s, power, one, one_rest and unit: 1 + e^-(z + z_rest) = ((r + s) power + one + one_rest) / unit.
 
     unit is 1, or 2^-128 where z is so small that e^-z might overflow. one_rest is 0 where unit and power are not too
@@ -29,13 +29,13 @@ def _terms(z, z_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def at_least(x, low):  # type: ignore[no-untyped-def]
+def at_least(x, low):
     """Return x, or low where that is larger; NaN stays."""
     return select(low > x, low, x)
 
 
 @inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
+def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
     z = at_least(x, VANISHED)
     r, s, power, one, one_rest, unit = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
@@ -49,7 +49,7 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+def gated(x, z, z_rest):
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     r, s, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(r + s, power, one_rest))) * unit
@@ -59,7 +59,7 @@ def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
     """softplus and logsigmoid, made of exp and log_sum(u, low, k), ln(2^k (u + low))."""
 
     @inlined
-    def softplus(x):  # type: ignore[no-untyped-def]
+    def softplus(x):
         """ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); NaN through max(x, 0)."""
         e = exp(-fabs(x))
         u = 1.0 + e
@@ -67,7 +67,7 @@ def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
         return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
 
     @inlined
-    def logsigmoid(x):  # type: ignore[no-untyped-def]
+    def logsigmoid(x):
         """ln(sigmoid(x)) = -softplus(-x)."""
         return -softplus(-x)
 
@@ -78,7 +78,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 
 @inlined
-def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+def soft_plus(x, beta, threshold):
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
     As softplus, with what rounding lost of beta x, of e^-|beta x|, of the sum and of the quotient.

@@ -115,13 +115,13 @@ def attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
     """(word, word) -> the tuple of `count` attributes."""
     read = value_reader(scalar_type)
 
-    def none(word0, word1):  # type: ignore[no-untyped-def]
+    def none(word0, word1):
         return ()
 
-    def one(word0, word1):  # type: ignore[no-untyped-def]
+    def one(word0, word1):
         return (read(word0, 0),)
 
-    def two(word0, word1):  # type: ignore[no-untyped-def]
+    def two(word0, word1):
         return read(word0, 0), read(word1, 0)
 
     return device_function((none, one, two)[count])

@@ -40,7 +40,7 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
     in_pairs = elements == 1 or Access.EACH not in accesses  # a pack of single loads is enough by itself
     place, first_of_walk = 2 * num_operands, 2 * num_operands + 5
 
-    def map_elements(words):  # type: ignore[no-untyped-def]
+    def map_elements(words):
         attributes = read_attributes(words[place + 3], words[place + 4])
         sources, walk_words = prepare(words), words[first_of_walk:]
         dst, packs, count = words[place], words[place + 1], words[place + 2]

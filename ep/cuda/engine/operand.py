@@ -36,7 +36,7 @@ def operand(
         return _constant(value_reader(storage_arithmetic(data_type)), count)
     if access is Access.SINGLE:
 
-        def first(address, word1):  # type: ignore[no-untyped-def]
+        def first(address, word1):
             return load_one(address, 0)[0]
 
         return _constant(device_function(first), count)
@@ -61,7 +61,7 @@ def _constant(read: Any, count: int) -> Operand:
     """An operand of one number for all elements."""
     spread = _spread(count)
 
-    def prepare(word0, word1):  # type: ignore[no-untyped-def]
+    def prepare(word0, word1):
         return (read(word0, word1),)
 
     return Operand(

@@ -77,7 +77,7 @@ def row_kernel(reduction: Reduction, src_type: DataType, dst_type: DataType, var
     add = _add_pack(add_one, elements)
     merge_threads = _merger(library.use(reduction.merge), reduction.num_parts, row_threads, scalar_type)
 
-    def reduce_rows(src, dst, rows, cols):  # type: ignore[no-untyped-def]
+    def reduce_rows(src, dst, rows, cols):
         thread, packs = thread_of_block(), cols // elements
         lane = thread % row_threads
         first = block_of_grid()[0] * rows_per_block
@@ -122,7 +122,7 @@ def _merger(merge: Any, num_parts: int, row_threads: int, scalar_type: type[np.g
     num_warps = BLOCK_THREADS // WARP_THREADS
     shuffled, first_distance = _shuffled(num_parts), min(row_threads, WARP_THREADS) // 2
 
-    def merge_warp(state, thread):  # type: ignore[no-untyped-def]
+    def merge_warp(state, thread):
         distance = first_distance
         while distance > 0:
             state = merge(state, shuffled(state, distance))
@@ -136,7 +136,7 @@ def _merger(merge: Any, num_parts: int, row_threads: int, scalar_type: type[np.g
     kept = shared_array(num_parts * num_warps, scalar_type)
     put, get = _parts(num_parts, num_warps)
 
-    def merge_row(state, thread):  # type: ignore[no-untyped-def]
+    def merge_row(state, thread):
         state, states, warp = of_warp(state, thread), kept(), thread // WARP_THREADS
         if thread % WARP_THREADS == 0:
             put(states, warp, state)
@@ -165,13 +165,13 @@ def _parts(num_parts: int, num_warps: int) -> tuple[Any, Any]:
     last = num_parts - 1
     if num_parts == 1:
 
-        def put_one(states, warp, state):  # type: ignore[no-untyped-def]
+        def put_one(states, warp, state):
             states[warp] = state[0]
 
         return device_function(put_one), device_function(lambda states, warp: (states[warp],))
     put_rest, get_rest = _parts(num_parts - 1, num_warps)
 
-    def put(states, warp, state):  # type: ignore[no-untyped-def]
+    def put(states, warp, state):
         put_rest(states, warp, state[:last])
         states[last * num_warps + warp] = state[last]
 

@@ -27,7 +27,7 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
     store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
 
-    def expand(src, dst, packs, count, words):  # type: ignore[no-untyped-def]
+    def expand(src, dst, packs, count, words):
         first, step = thread_index(), num_threads()
         i = first
         while pack_units == 1 and i + step < packs:  # two at a time under way
@@ -52,14 +52,14 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     if pack_units == 1:
         load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
-        def one(src, first, words):  # type: ignore[no-untyped-def]
+        def one(src, first, words):
             return load(src, offsets(first, words)[0])
 
         return device_function(one)
     half = pack_units // 2
     rest = _reader(num_axes, unit, half, bits)
 
-    def both(src, first, words):  # type: ignore[no-untyped-def]
+    def both(src, first, words):
         return rest(src, first, words) + rest(src, first + half, words)
 
     return device_function(both)
@@ -70,7 +70,7 @@ def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
     """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
     load, store, offsets = loader(*unit_type(unit)), storer(*unit_type(unit)), walk(num_axes, 2, bits)
 
-    def expand_strided(src, dst, count, words):  # type: ignore[no-untyped-def]
+    def expand_strided(src, dst, count, words):
         i, step = thread_index(), num_threads()
         while i + step < count:
             from0, to0 = offsets(i, words)

@@ -33,7 +33,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
     zeros = _zeros(unit)
 
     @device_function
-    def locate(i, indices, low, num_valid, first_row, sizes):  # type: ignore[no-untyped-def]
+    def locate(i, indices, low, num_valid, first_row, sizes):
         """Where the unit that becomes unit i of out lies in params, and whether there is one."""
         units = narrow(1) if one_unit else narrow(sizes[0])
         num_indices, gather = narrow(sizes[3]), narrow(sizes[8])
@@ -48,7 +48,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
         row = multiply_add(group, gather, narrow(row + first_row if valid else 0))
         return widen(multiply_add(row, units, column)), valid
 
-    def gather(params, indices, out, count, low, num_valid, first_row, sizes):  # type: ignore[no-untyped-def]
+    def gather(params, indices, out, count, low, num_valid, first_row, sizes):
         i, step = thread_index(), num_threads()
         while i + step < count:
             place0, valid0 = locate(narrow(i), indices, low, num_valid, first_row, sizes)
@@ -75,13 +75,13 @@ def _row_of() -> Any:
     """row_of(index, low, num_valid): index - low, and whether it is in [0, num_valid); nothing wraps around."""
     if SIMULATED:
 
-        def row_of(index, low, num_valid):  # type: ignore[no-untyped-def]
+        def row_of(index, low, num_valid):
             row = int(index) - low
             return row, 0 <= row < num_valid
 
         return row_of
 
-    def row_of(index, low, num_valid):  # type: ignore[no-untyped-def]
+    def row_of(index, low, num_valid):
         row = np.uint64(index) - np.uint64(low)  # one unsigned comparison tests both ends
         return np.int64(row), row < np.uint64(num_valid)
 

@@ -44,7 +44,7 @@ def check_kernel(indices_type: DataType) -> Kernel:
     load, report_error, as_word, is_outside = loader(indices_type, 1), _reporter(), _as_word(), _is_outside()
     code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
 
-    def check_indices(indices, count, size, report):  # type: ignore[no-untyped-def]
+    def check_indices(indices, count, size, report):
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -64,7 +64,7 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> Kernel:
     load, store = loader(indices_type, 1), storer(result_type, 1)
     report_error, as_word, is_outside = _reporter(), _as_word(), _is_outside()
 
-    def wrap_indices(indices, result, count, size, report):  # type: ignore[no-untyped-def]
+    def wrap_indices(indices, result, count, size, report):
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -85,7 +85,7 @@ def clip_kernel(indices_type: DataType) -> Kernel:
     as_word, is_outside = _as_word(), _is_outside()
     is_signed = indices_type.dtype.kind == "i"
 
-    def clip_indices(indices, result, count, last):  # type: ignore[no-untyped-def]
+    def clip_indices(indices, result, count, last):
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -112,10 +112,10 @@ def kernels() -> Iterator[Kernel]:
 def _as_word() -> Any:
     """as_word(index): an index of any type as an int64; what is past it turns up below 0."""
 
-    def as_word(index):  # type: ignore[no-untyped-def]
+    def as_word(index):
         return np.int64(index)
 
-    def as_word_simulated(index):  # type: ignore[no-untyped-def]
+    def as_word_simulated(index):
         return (int(index) + 2**63) % 2**64 - 2**63
 
     return as_word_simulated if SIMULATED else device_function(as_word)
@@ -125,7 +125,7 @@ def _as_word() -> Any:
 def _is_outside() -> Any:
     """is_outside(index, size): whether an int64 is outside `0 ... size - 1`."""
 
-    def is_outside(index, size):  # type: ignore[no-untyped-def]
+    def is_outside(index, size):
         return index < 0 or index >= size
 
     return device_function(is_outside)
@@ -136,7 +136,7 @@ def _reporter() -> Any:
     """report_error(report, code, index, position, size): keeps an error, if there is room, for the host to read."""
     load_word, claim, store_word, publish = _simulated_words() if SIMULATED else _compiled_words()
 
-    def report_error(report, code, index, position, size):  # type: ignore[no-untyped-def]
+    def report_error(report, code, index, position, size):
         if load_word(report) == NOTHING and claim(report, NOTHING, CLAIMED) == NOTHING:
             store_word(report + _WORD, index)
             store_word(report + 2 * _WORD, position)

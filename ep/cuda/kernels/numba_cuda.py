@@ -60,37 +60,37 @@ def device_function(function: Callable[..., Any]) -> Any:
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def thread_index():  # type: ignore[no-untyped-def]
+def thread_index():
     """The number of the calling thread in its grid."""
     return cuda.grid(1)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def num_threads():  # type: ignore[no-untyped-def]
+def num_threads():
     """The number of threads in the grid."""
     return cuda.gridsize(1)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def thread_of_block():  # type: ignore[no-untyped-def]
+def thread_of_block():
     """The number of the calling thread in its block, along the first axis."""
     return cuda.threadIdx.x
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def block_of_grid():  # type: ignore[no-untyped-def]
+def block_of_grid():
     """The numbers of the calling thread's block, along the three axes of the grid."""
     return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def blocks_of_grid():  # type: ignore[no-untyped-def]
+def blocks_of_grid():
     """How many blocks the grid has along its three axes."""
     return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def barrier():  # type: ignore[no-untyped-def]
+def barrier():
     """Wait for all threads of the block, each of which must come here."""
     cuda.syncthreads()
 
@@ -103,7 +103,7 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     dtype = np.dtype(scalar_type)
     element = dtype if SIMULATED else from_dtype(dtype)
 
-    def array():  # type: ignore[no-untyped-def]
+    def array():
         return cuda.shared.array(count, element)
 
     # a function may not return an array, unless it is inlined before that is checked
@@ -119,7 +119,7 @@ def _shuffle_down(value: Any, distance: int) -> Any:
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def _shuffle_down_instruction(value, distance):  # type: ignore[no-untyped-def]
+def _shuffle_down_instruction(value, distance):
     return cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
 
 

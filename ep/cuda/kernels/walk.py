@@ -32,7 +32,7 @@ def _steps(num_axes: int, num_operands: int, bits: int) -> Any:
 
     outer = _steps(num_axes - 1, num_operands, bits)
 
-    def axis(n, offsets, words):  # type: ignore[no-untyped-def]
+    def axis(n, offsets, words):
         size, multiplier, shift = words[num_operands], words[num_operands + 1], words[num_operands + 2]
         row = quotient(n, narrow(multiplier), narrow(shift))
         return outer(row, advanced(remainder(n, row, narrow(size)), offsets, words), words[of_axis:])

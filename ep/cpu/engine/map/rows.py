@@ -126,7 +126,7 @@ def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
     which = WHICH[function]
     compute, put_back = beyond_limit(data_type)
 
-    def row(context, begin, end):  # type: ignore[no-untyped-def]
+    def row(context, begin, end):
         src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
         buffer = stack_words(BUFFER_WORDS)
         while begin < end:
@@ -143,9 +143,9 @@ def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
 def _rows_of_two(functions: RowFunctions) -> Any:
     (load0, load1), store, read_attributes = functions.loads, functions.store, functions.read_attributes
 
-    def loops(functor, compile_loops=inlined):  # type: ignore[no-untyped-def]
+    def loops(functor, compile_loops=inlined):
         @compile_loops
-        def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+        def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):
             if step0 == step1:
                 for i in range(begin, end):
                     store(dst, i, functor(load0(src0, i), load1(src1, i), *attributes))
@@ -164,7 +164,7 @@ def _rows_of_two(functions: RowFunctions) -> Any:
     if functions.apply_any is not None:
         apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds)
 
-    def rows(context, num_rows, count):  # type: ignore[no-untyped-def]
+    def rows(context, num_rows, count):
         attributes = read_attributes(load_word(context, ROWS.state) + 8 * MAP_STATE.attributes)
         src0, src1, dst = load_word(context, ROWS.src), load_word(context, ROWS.src + 1), load_word(context, ROWS.dst)
         step0, step1 = load_word(context, ROWS.step), load_word(context, ROWS.step + 1)
@@ -183,7 +183,7 @@ def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
     """As `blocks_of`, of two operands."""
 
     @jit
-    def blocks(src0, step0, src1, step1, dst, begin, end, attributes):  # type: ignore[no-untyped-def]
+    def blocks(src0, step0, src1, step1, dst, begin, end, attributes):
         while begin < end:
             stop = min(begin + BLOCK, end)
             if exceeds(src0, step0, src1, step1, begin, stop):

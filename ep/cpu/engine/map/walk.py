@@ -34,7 +34,7 @@ _SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every S
 
 
 @jit
-def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+def launch(context, num_bytes, in_place, sizes):
     """What entries without a plan call; the state's task is a row kernel of other than two operands."""
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
@@ -42,7 +42,7 @@ def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
 
 
 @jit
-def launch_walk(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+def launch_walk(context, num_bytes, in_place, sizes):
     """What entries with a plan call; the state's task is `walk`."""
     state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     direct = in_place or load_word(plan, MAP_PLAN.gaps) != 0
@@ -66,14 +66,14 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
     dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
     @jit
-    def is_tiled(plan):  # type: ignore[no-untyped-def]
+    def is_tiled(plan):
         found = load_word(plan, fields.spill)
         for source in range(num_sources):
             found |= load_word(plan, fields.fills + source)
         return found != 0
 
     @jit
-    def tile_of(context, plan):  # type: ignore[no-untyped-def]
+    def tile_of(context, plan):
         """The bytes of a tile, and the elements that go into each: there are as many tiles as the plan has moves."""
         spilled = load_word(plan, fields.spill) != 0
         tiles, size = np.int64(spilled), load_word(context, CONTEXT.dst_size) if spilled else 1
@@ -85,14 +85,14 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
         return room, min(room // size, _TILE)
 
     @jit
-    def move(plan, dst, src, begin, end, context):  # type: ignore[no-untyped-def]
+    def move(plan, dst, src, begin, end, context):
         store_word(context, CONTEXT.dst, dst)
         store_word(context, CONTEXT.plan, plan)
         store_word(context, CONTEXT.sources, src)
         call_task(load_word(plan, MOVE_PLAN.walk), context, begin, end)
 
     @jit
-    def walk_tiles(context, begin, end):  # type: ignore[no-untyped-def]
+    def walk_tiles(context, begin, end):
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst, dst_size = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
         row_kernel, spill = load_word(state, MAP_STATE.row_kernel), load_word(plan, fields.spill)
@@ -132,7 +132,7 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
 def _walk(num_sources: int) -> Any:
     is_tiled, walk_tiles = _tiled(num_sources)
 
-    def walk(context, begin, end):  # type: ignore[no-untyped-def]
+    def walk(context, begin, end):
         if is_tiled(load_word(context, CONTEXT.plan)):
             walk_tiles(context, begin, end)
         else:
@@ -151,7 +151,7 @@ def _walk_of_two() -> Any:
     strides_place0, strides_place1 = fields.strides, fields.strides + kMaxNumDims
 
     @jit
-    def walk_one_row(context, begin, end):  # type: ignore[no-untyped-def]
+    def walk_one_row(context, begin, end):
         """What most launches are: nothing to find out by divisions, which would take longer than a short row."""
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst_size = load_word(context, CONTEXT.dst_size)
@@ -172,7 +172,7 @@ def _walk_of_two() -> Any:
         call_task(load_word(state, MAP_STATE.row_kernel), row_context, 1, end - begin)
 
     @jit
-    def walk_rows(context, begin, end):  # type: ignore[no-untyped-def]
+    def walk_rows(context, begin, end):
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         size0, size1 = load_word(context, size_place0), load_word(context, size_place1)
         dst_size = load_word(context, CONTEXT.dst_size)
@@ -215,7 +215,7 @@ def _walk_of_two() -> Any:
                 row = 0
                 next_row(dims, strides, num_outer, index, offsets)
 
-    def walk(context, begin, end):  # type: ignore[no-untyped-def]
+    def walk(context, begin, end):
         plan = load_word(context, CONTEXT.plan)
         if is_tiled(plan):
             walk_tiles(context, begin, end)

@@ -26,7 +26,7 @@ _row_class = jit(row_class)
 
 
 @jit
-def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+def launch(context, num_bytes, in_place, sizes):
     """What the entry calls; the state's task is that of `gather_walk`.
 
     Where the state has no mover for rows of the size, nothing is done and 1 returned.

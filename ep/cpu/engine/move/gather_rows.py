@@ -56,7 +56,7 @@ def _row_finder(indices_type: DataType) -> Any:
     load = loader(indices_type)
 
     @jit
-    def find(indices, i, low, num_valid, first_row):  # type: ignore[no-untyped-def]
+    def find(indices, i, low, num_valid, first_row):
         # one unsigned comparison tests both ends
         row = np.uint64(load(indices, i)) - np.uint64(low)
         return np.int64(row) + first_row, row < np.uint64(num_valid)
@@ -104,7 +104,7 @@ def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..
     fetch = prefetch if bits <= 4 else prefetch_second
     ahead = 0 if bits == 5 else _AHEAD
 
-    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+    def move_rows(context, params, indices, out, count, width):
         low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
         first_row, fetched = load_word(context, GATHER.first_row), 0
         if ahead and count > ahead and load_word(context, GATHER.params_bytes) > _CACHED:
@@ -126,7 +126,7 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
     """Rows of one short unit, in blocks of which all indices are checked first, several at a time."""
     copy_unit, copy_unit_or_zero = unit_functions(unit)
 
-    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+    def move_rows(context, params, indices, out, count, width):
         low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
         first_row, fetched = load_word(context, GATHER.first_row), 0
         if count > _AHEAD and load_word(context, GATHER.params_bytes) > _CACHED:
@@ -159,7 +159,7 @@ def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
     """Rows of the size of a cache line."""
     copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
 
-    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+    def move_rows(context, params, indices, out, count, width):
         if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:
             copy_lines(context, params, indices, out, count, width)
             return
@@ -179,7 +179,7 @@ def _one_unit(unit: int) -> Any:
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
-    def move(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
+    def move(out, i, params, row, valid, size):
         copy_unit_or_zero(out, i, params, row, valid)
 
     return move
@@ -190,7 +190,7 @@ def _two_units(unit: int) -> Any:
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
-    def move(out, i, params, row, valid, size):  # type: ignore[no-untyped-def]
+    def move(out, i, params, row, valid, size):
         dst, src = out + i * size, params + (row if valid else 0) * size
         copy_unit_or_zero(dst, 0, src, 0, valid)
         copy_unit_or_zero(dst + size - unit, 0, src + size - unit, 0, valid)
@@ -201,7 +201,7 @@ def _two_units(unit: int) -> Any:
 def _move_bytes(find: Any) -> Callable[..., None]:
     """Rows of any size, or parts of them."""
 
-    def move_rows(context, params, indices, out, count, width):  # type: ignore[no-untyped-def]
+    def move_rows(context, params, indices, out, count, width):
         low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)
         first_row, size, fetched = load_word(context, GATHER.first_row), load_word(context, GATHER.row_bytes), 0
         ahead = min(_AHEAD, _AHEAD_BYTES // size)

@@ -40,7 +40,7 @@ GATHER_WORDS: Final[int] = GATHER.num_words
 
 
 @jit
-def _whole_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
+def _whole_rows(context, begin, end, size):
     mover = load_word(context, GATHER.mover)
     num_indices, outer = load_word(context, GATHER.num_indices), load_word(context, GATHER.outer)
     index_size, params_bytes = load_word(context, GATHER.index_size), load_word(context, GATHER.gather) * size
@@ -63,7 +63,7 @@ def _whole_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _parts_of_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
+def _parts_of_rows(context, begin, end, size):
     pieces = load_word(context, GATHER.pieces)
     part = (size + pieces - 1) // pieces
     num_indices = load_word(context, GATHER.num_indices)
@@ -80,7 +80,7 @@ def _parts_of_rows(context, begin, end, size):  # type: ignore[no-untyped-def]
         begin += stop - piece
 
 
-def _gather(context, begin, end):  # type: ignore[no-untyped-def]
+def _gather(context, begin, end):
     size = load_word(context, GATHER.row_bytes)
     if load_word(context, GATHER.pieces) > 1:
         _parts_of_rows(context, begin, end, size)

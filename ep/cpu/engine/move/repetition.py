@@ -46,7 +46,7 @@ def unit_repeater(unit: int, times: int) -> Any:
         return types.void(types.int64, types.int64), generate
 
     @jit
-    def repeat(dst, src, count):  # type: ignore[no-untyped-def]
+    def repeat(dst, src, count):
         full = count // per_vector
         for i in range(full):
             repeat_vector(dst + i * times * VECTOR, src + i * VECTOR)
@@ -56,7 +56,7 @@ def unit_repeater(unit: int, times: int) -> Any:
 
 
 @jit
-def repeat_tiny_row(dst, src, row_bytes, num_rows):  # type: ignore[no-untyped-def]
+def repeat_tiny_row(dst, src, row_bytes, num_rows):
     """Write a row of less than a vector `num_rows` times.
 
     By way of a block of copies, enough for a whole chunk to begin at any byte of the row; in place where they are

@@ -30,7 +30,7 @@ def writer(wanted: RowWriter) -> int:
 def _copy(unit: int, of_count: int) -> Writer:
     """Rows of adjacent units on both sides, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         for i in range(num_rows):
             copy_row(dst + i * dst_row, src + i * src_row, count * dst_step)
 
@@ -40,7 +40,7 @@ def _copy(unit: int, of_count: int) -> Writer:
 def _repeat(unit: int, of_count: int) -> Writer:
     """One row of one to two vectors, again and again without a gap, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         if count * dst_step >= VECTOR:
             repeat_two_vectors(dst, src, count * dst_step, num_rows)
         else:
@@ -52,7 +52,7 @@ def _repeat(unit: int, of_count: int) -> Writer:
 def _repeat_tiny(unit: int, of_count: int) -> Writer:
     """One shorter row, again and again without a gap, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         repeat_tiny_row(dst, src, count * dst_step, num_rows)
 
     return write
@@ -62,7 +62,7 @@ def _few(unit: int, of_count: int) -> Writer:
     """Rows of few units, `of_count`."""
     copy_unit = unit_functions(unit)[0]
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         if count == of_count:
             for i in range(num_rows):
                 for k in range(of_count):
@@ -78,7 +78,7 @@ def _each(unit: int, of_count: int) -> Writer:
     """Rows of one unit, few times: `of_count`."""
     copy_unit, repeat_units = unit_functions(unit)[0], unit_repeater(unit, of_count)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         if count == of_count:
             done = repeat_units(dst, src, num_rows) if dst_row == unit * of_count and src_row == unit else 0
             for i in range(done, num_rows):
@@ -95,7 +95,7 @@ def _fill(unit: int, of_count: int) -> Writer:
     """Rows of one unit again and again."""
     fill_row = row_filler(unit)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         for i in range(num_rows):
             fill_row(dst + i * dst_row, count * unit, src + i * src_row)
 
@@ -106,7 +106,7 @@ def _any(unit: int, of_count: int) -> Writer:
     """Rows with any steps."""
     copy_unit = unit_functions(unit)[0]
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):  # type: ignore[no-untyped-def]
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
         for i in range(num_rows):
             for k in range(count):
                 copy_unit(dst + i * dst_row + k * dst_step, 0, src + i * src_row + k * src_step, 0)

@@ -20,7 +20,7 @@ _SRC, _DST = 0, 1  # the sides, as the odometer has them
 _first_row, _next_row = odometer(2)
 
 
-def _walk(context, begin, end):  # type: ignore[no-untyped-def]
+def _walk(context, begin, end):
     plan = load_word(context, CONTEXT.plan)
     dims, strides = plan + 8 * MOVE_PLAN.dims, plan + 8 * MOVE_PLAN.strides
     inner_axis = load_word(plan, MOVE_PLAN.num_axes) - 1
@@ -59,7 +59,7 @@ def task() -> int:
 
 
 @jit
-def launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+def launch(context, num_bytes, in_place, sizes):
     """What entries of planned launches call; the state's task is `task`."""
     plan = load_word(context, CONTEXT.plan)
     count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)

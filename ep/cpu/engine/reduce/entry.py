@@ -20,7 +20,7 @@ _segment_length = jit(segment_length)
 
 
 @jit
-def _launch(context, num_bytes, in_place, sizes):  # type: ignore[no-untyped-def]
+def _launch(context, num_bytes, in_place, sizes):
     rows, cols = sizes
     state = load_word(context, CONTEXT.state)
     task, grain = load_word(state, STATE.task), load_word(state, STATE.grain)

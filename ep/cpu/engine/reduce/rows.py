@@ -50,7 +50,7 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
     load_value = load_float64 if number is np.float64 else load_word
 
     @jit
-    def fold(values, width):  # type: ignore[no-untyped-def]
+    def fold(values, width):
         """Combine values, the upper half with the lower one, until one is left, which is returned."""
         while width > 1:
             half = (width + 1) // 2
@@ -60,7 +60,7 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
         return load_value(values, 0)
 
     @jit
-    def reduce_block(src, begin, end, lanes):  # type: ignore[no-untyped-def]
+    def reduce_block(src, begin, end, lanes):
         if end - begin <= _FEW:
             value = before(number(load(src, begin)))
             for i in range(begin + 1, end):
@@ -77,7 +77,7 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
         return fold(lanes, width)
 
     @jit
-    def reduce_segment(src, begin, end, lanes, levels):  # type: ignore[no-untyped-def]
+    def reduce_segment(src, begin, end, lanes, levels):
         """Combine blocks as a binary counter does: at level n there is the value of 2^n of them, or none."""
         blocks = 0
         while begin < end:
@@ -99,13 +99,13 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
         return value
 
     @jit
-    def reduce_segments(src, cols, first, last, partials):  # type: ignore[no-untyped-def]
+    def reduce_segments(src, cols, first, last, partials):
         length, lanes, levels = _segment_length(cols), stack_words(_LANES), stack_words(_LEVELS)
         for segment in range(first, last):
             begin = segment * length
             store_value(partials, segment, reduce_segment(src, begin, min(begin + length, cols), lanes, levels))
 
-    def reduce_rows(context, begin, end):  # type: ignore[no-untyped-def]
+    def reduce_rows(context, begin, end):
         src, dst, cols = load_word(context, REDUCE.src), load_word(context, REDUCE.dst), load_word(context, REDUCE.cols)
         partials, row = load_word(context, REDUCE.partials), load_word(context, REDUCE.row)
         length, own = _segment_length(cols), stack_words(MAX_SEGMENTS)
@@ -125,17 +125,17 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
 
 
 @jit
-def _same(value):  # type: ignore[no-untyped-def]
+def _same(value):
     return value
 
 
 @jit
-def _add(a, b):  # type: ignore[no-untyped-def]
+def _add(a, b):
     return a + b
 
 
 @jit
-def _value_alone(value, count):  # type: ignore[no-untyped-def]
+def _value_alone(value, count):
     return value
 
 

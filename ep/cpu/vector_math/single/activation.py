@@ -25,26 +25,26 @@ _FAST_LOW, _FAST_HIGH = np.float32(-11.0), np.float32(6.5)
 
 
 @inlined
-def _at_least(x, low):  # type: ignore[no-untyped-def]
+def _at_least(x, low):
     return select(low > x, low, x)
 
 
 @inlined
-def silu(x):  # type: ignore[no-untyped-def]
+def silu(x):
     """x sigmoid(x)."""
     y = _at_least(x, VANISHED)
     return gated(y, select(y > ENOUGH, ENOUGH, y), ZERO)
 
 
 @inlined
-def quick_exponent(x):  # type: ignore[no-untyped-def]
+def quick_exponent(x):
     """1.702 x, and its rounding error."""
     z = fma(x, _SLOPE, ZERO)
     return z, fma(x, _SLOPE_REST, fma(x, _SLOPE, -z))
 
 
 @inlined
-def quick_gelu(x):  # type: ignore[no-untyped-def]
+def quick_gelu(x):
     """x sigmoid(1.702 x)."""
     x = _at_least(x, _QUICK_LOW)
     z, z_rest = quick_exponent(select(x > _QUICK_HIGH, _QUICK_HIGH, x))
@@ -52,7 +52,7 @@ def quick_gelu(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fast_exponent(x):  # type: ignore[no-untyped-def]
+def fast_exponent(x):
     """2 A (x + B x^3), and its rounding error."""
     square = fma(x, x, ZERO)
     square_rest = fma(x, x, -square)
@@ -63,7 +63,7 @@ def fast_exponent(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def fast_gelu(x):  # type: ignore[no-untyped-def]
+def fast_gelu(x):
     """x sigmoid(2 A (x + B x^3))."""
     x = _at_least(x, _FAST_LOW)
     z, z_rest = fast_exponent(select(x > _FAST_HIGH, _FAST_HIGH, x))
@@ -71,7 +71,7 @@ def fast_gelu(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def mish(x):  # type: ignore[no-untyped-def]
+def mish(x):
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); on the left n is 2^64 times as large till the end."""
     x = _at_least(x, VANISHED)
     y = select(x > ENOUGH, ENOUGH, x)

@@ -21,14 +21,14 @@ _tail = of_equal_width(from_entry(ERFC_TAIL, 20), 1 / 5)
 
 
 @inlined
-def erfc_of_ordinary(x):  # type: ignore[no-untyped-def]
+def erfc_of_ordinary(x):
     """1 - erf(x) for |x| <= ERFC_LIMIT."""
     value = _erfc(fabs(x))
     return select(x < ZERO, _TWO - value, value)
 
 
 @inlined
-def _beyond(x):  # type: ignore[no-untyped-def]
+def _beyond(x):
     """R(a) e^(-a^2), or 2 less that, for a = |x|."""
     a = magnitude(x, _END)
     y = fma(a, a, ZERO)

@@ -51,7 +51,7 @@ _erf_pieces = piecewise(
 
 
 @inlined
-def erf(x):  # type: ignore[no-untyped-def]
+def erf(x):
     """The error function; 1 from 4 on."""
     a = fabs(x)
     a = select(a > _ERF_END, _ERF_END, a)
@@ -93,7 +93,7 @@ _exp_polynomial = polynomial(
 
 
 @inlined
-def gelu(x):  # type: ignore[no-untyped-def]
+def gelu(x):
     """x / 2 (1 + erf(x / sqrt 2)) = max(x, 0) - a R(a) e^(-a^2 / 2) for a = |x|; -0 from -14.5 on.
 
     R(a) and its sum with R(a) (e^w - 1) are kept with their rounding errors. The power of 2 is two factors, one of
@@ -154,7 +154,7 @@ _exp_rest = polynomial(
 
 
 @inlined
-def erfc(x):  # type: ignore[no-untyped-def]
+def erfc(x):
     """1 - erf(x) = R(a) e^(-a^2), or 2 less that, for a = |x|; 0 from 10.1 on. As gelu otherwise."""
     a = fabs(x)
     a = select(a > _ERFC_END, _ERFC_END, a)

@@ -19,14 +19,14 @@ _LOWEST_M1 = np.float32(-20.0)
 
 
 @inlined
-def clamp(x, low, high):  # type: ignore[no-untyped-def]
+def clamp(x, low, high):
     """x between low and high; NaN stays."""
     x = select(high < x, high, x)
     return select(low > x, low, x)
 
 
 @inlined
-def reduced(x, x_rest):  # type: ignore[no-untyped-def]
+def reduced(x, x_rest):
     """Return r, r_rest and the bits of n shifted to the exponent: x + x_rest = n ln(2) + r + r_rest, |r| <= ln(2) / 2.
 
     r is exact, r_rest of the size of the rounding error of n ln(2).
@@ -37,20 +37,20 @@ def reduced(x, x_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def power_of_2(n_bits):  # type: ignore[no-untyped-def]
+def power_of_2(n_bits):
     """2^n for -127 < n < 128, given n shifted to the exponent."""
     return from_bits(np.int32(n_bits + ONE_BITS))
 
 
 @inlined
-def sum_of(a, b):  # type: ignore[no-untyped-def]
+def sum_of(a, b):
     """a + b and its rounding error, for |a| >= |b|."""
     value = a + b
     return value, b - (value - a)
 
 
 @inlined
-def exp_tail(r, r_rest):  # type: ignore[no-untyped-def]
+def exp_tail(r, r_rest):
     """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
     square = fma(t, t, ZERO)
@@ -60,14 +60,14 @@ def exp_tail(r, r_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def scaled(p, n_bits):  # type: ignore[no-untyped-def]
+def scaled(p, n_bits):
     """p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
     half_bits = np.int32((n_bits >> 1) & _EXPONENT)
     return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
 
 
 @inlined
-def _exp(x):  # type: ignore[no-untyped-def]
+def _exp(x):
     """Return p and the bits of n shifted to the exponent: e^x = 2^n p."""
     shifted = fma(x, LOG2_E, SHIFT)
     n = shifted - SHIFT
@@ -78,21 +78,21 @@ def _exp(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """e^x."""
     p, n_bits = _exp(clamp(x, _LOWEST, _HIGHEST))
     return scaled(p, n_bits)
 
 
 @inlined
-def exp_of_ordinary(x):  # type: ignore[no-untyped-def]
+def exp_of_ordinary(x):
     """e^x for |x| <= 86."""
     p, n_bits = _exp(x)
     return from_bits(np.int32(to_bits(p) + n_bits))
 
 
 @inlined
-def _exp2(x):  # type: ignore[no-untyped-def]
+def _exp2(x):
     """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
     shifted = x + SHIFT
     r = x - (shifted - SHIFT)
@@ -102,21 +102,21 @@ def _exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp2(x):  # type: ignore[no-untyped-def]
+def exp2(x):
     """2^x."""
     p, n_bits = _exp2(clamp(x, _LOWEST_2, _HIGHEST_2))
     return scaled(p, n_bits)
 
 
 @inlined
-def exp2_of_ordinary(x):  # type: ignore[no-untyped-def]
+def exp2_of_ordinary(x):
     """2^x for |x| <= 125."""
     p, n_bits = _exp2(x)
     return from_bits(np.int32(to_bits(p) + n_bits))
 
 
 @inlined
-def expm1(x):  # type: ignore[no-untyped-def]
+def expm1(x):
     """e^x - 1 = (2^n - 1) + 2^n r + 2^n tail, where the rounding errors of the first two sums are made good.
 
     2^n would overflow before the result does: half of it, and twice the sum.

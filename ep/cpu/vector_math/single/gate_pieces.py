@@ -35,12 +35,12 @@ _HALF, _END, _GELU_END = np.float32(0.5), np.float32(114.0), np.float32(14.5)
 
 
 @inlined
-def _positive(x):  # type: ignore[no-untyped-def]
+def _positive(x):
     return select(x < ZERO, ZERO, x)
 
 
 @inlined
-def _negative(x):  # type: ignore[no-untyped-def]
+def _negative(x):
     return select(x > ZERO, ZERO, x)
 
 
@@ -49,7 +49,7 @@ def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, An
     share = of_equal_width(rows, width)
 
     @inlined
-    def ordinary(x):  # type: ignore[no-untyped-def]
+    def ordinary(x):
         a = fabs(x)
         return fma(-a, share(a), _positive(x))
 
@@ -61,7 +61,7 @@ def _beyond(end: float, exponent: Any) -> Any:
     end = np.float32(end)
 
     @inlined
-    def beyond(x):  # type: ignore[no-untyped-def]
+    def beyond(x):
         a = magnitude(x, end)
         y, y_rest = exponent(a)
         w, power = slightly_less(y, y_rest, ONE)
@@ -71,7 +71,7 @@ def _beyond(end: float, exponent: Any) -> Any:
 
 
 @inlined
-def _itself(a):  # type: ignore[no-untyped-def]
+def _itself(a):
     return a, ZERO
 
 
@@ -79,7 +79,7 @@ _gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
 
 
 @inlined
-def _gelu_beyond(x):  # type: ignore[no-untyped-def]
+def _gelu_beyond(x):
     """The share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
     a = magnitude(x, _GELU_END)
     half = _HALF * a
@@ -101,7 +101,7 @@ _mish_index = multiple_of(3 / 8)
 
 
 @inlined
-def mish_of_ordinary(x):  # type: ignore[no-untyped-def]
+def mish_of_ordinary(x):
     """x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT; what x is multiplied by is not rounded as a whole."""
     i = _mish_index(x)
     t = x - _mish_centre(i)
@@ -113,26 +113,26 @@ mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
 
 
 @inlined
-def sigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
+def sigmoid_of_ordinary(x):
     """1 / (1 + e^-x) for |x| <= SIGMOID_LIMIT."""
     share = _sigmoid_share(fabs(x))
     return select(x > ZERO, ONE - share, share)
 
 
 @inlined
-def _sigmoid_beyond(x):  # type: ignore[no-untyped-def]
+def _sigmoid_beyond(x):
     w, power = slightly_less(magnitude(x, _END), ZERO, ONE)
     return changed(select(x > ZERO, ONE, ZERO), copysign(DOWN, -x), w, power)
 
 
 @inlined
-def logsigmoid_of_ordinary(x):  # type: ignore[no-untyped-def]
+def logsigmoid_of_ordinary(x):
     """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= SIGMOID_LIMIT."""
     return _negative(x) - _log_share(fabs(x))
 
 
 @inlined
-def _logsigmoid_beyond(x):  # type: ignore[no-untyped-def]
+def _logsigmoid_beyond(x):
     w, power = slightly_less(magnitude(x, _END), ZERO, _HALF)
     return changed(_negative(x), -DOWN, w, power)
 

@@ -15,7 +15,7 @@ _QUARTER_BITS, _NO_BITS = np.int32(125 << 23), np.int32(0)
 
 
 @inlined
-def _tanh_small(a):  # type: ignore[no-untyped-def]
+def _tanh_small(a):
     """tanh for |a| < 0.96."""
     z = fma(a, a, ZERO)
     s = fma(z, z, ZERO)
@@ -27,7 +27,7 @@ def _tanh_small(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _tanh_large(a):  # type: ignore[no-untyped-def]
+def _tanh_large(a):
     """1 - 2 / (e^2a + 1), whose rounding errors shrink as a grows."""
     a = select(a > _ENOUGH, _ENOUGH, a)
     shifted = fma(a, _TWO_LOG2_E, SHIFT)
@@ -42,14 +42,14 @@ def _tanh_large(a):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def tanh(x):  # type: ignore[no-untyped-def]
+def tanh(x):
     """The hyperbolic tangent."""
     a = fabs(x)
     return copysign(select(a < _SMALL, _tanh_small(a), _tanh_large(a)), x)
 
 
 @inlined
-def _parts(x):  # type: ignore[no-untyped-def]
+def _parts(x):
     """Return p, p_rest, m, r, s and c: cosh x / 2 = p (1 + c) + m (r + s) and |sinh x| / 2 = m (1 + c) + p (r + s).
 
     With |x| = n ln(2) + r + r_rest: p + p_rest and m are the sum and the difference of 2^(n - 2) and 2^(-n - 2), so
@@ -74,7 +74,7 @@ def _parts(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sinh(x):  # type: ignore[no-untyped-def]
+def sinh(x):
     """The hyperbolic sine; p r + m is kept with its rounding error."""
     p, _, m, r, s, c = _parts(x)
     high = fma(p, r, m)
@@ -83,7 +83,7 @@ def sinh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def cosh(x):  # type: ignore[no-untyped-def]
+def cosh(x):
     """The hyperbolic cosine."""
     p, p_rest, m, r, s, c = _parts(x)
     return (p + fma(p, c, fma(m, r + s, p_rest))) * _TWO

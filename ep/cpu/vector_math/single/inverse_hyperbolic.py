@@ -27,7 +27,7 @@ _log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enum
 
 
 @inlined
-def _split(u, big):  # type: ignore[no-untyped-def]
+def _split(u, big):
     """Return k, 2^-k and m; k of 2 u where `big`."""
     exponent = np.int32(to_bits(u) & _SIGN_AND_EXPONENT)
     k = np.float32(np.int32(np.int32(exponent >> 23) - select(big, _BIAS_BIG, _BIAS)))
@@ -36,7 +36,7 @@ def _split(u, big):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _log(k, t, t_rest):  # type: ignore[no-untyped-def]
+def _log(k, t, t_rest):
     """k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
     first = fma(k, _LN2, _ZERO)
     total = first + t
@@ -46,7 +46,7 @@ def _log(k, t, t_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def asinh(x):  # type: ignore[no-untyped-def]
+def asinh(x):
     """ln(u), u = |x| + w, w = sqrt(x^2 + 1); t = 2 |x| / (w + 1) where u < 2, and u = 2 |x| where |x| is big.
 
     The rounding errors of w, of u, of the denominator and of t are made good, as far as they count.
@@ -71,7 +71,7 @@ def asinh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def acosh(x):  # type: ignore[no-untyped-def]
+def acosh(x):
     """ln(u), u = x + w, w = sqrt(x^2 - 1); t = 2 (x - 1) / w where u < 2, and u = 2 x where x is big."""
     big = x > _BIG
     e = x - _ONE
@@ -94,7 +94,7 @@ def acosh(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def atanh(x):  # type: ignore[no-untyped-def]
+def atanh(x):
     """ln(u) / 2, u = (1 + |x|) / (1 - |x|); the quotient is n / d for n, d = (1 + |x|) -+ 2^k (1 - |x|)."""
     a = fabs(x)
     b = _ONE - a

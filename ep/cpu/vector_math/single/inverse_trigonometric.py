@@ -33,7 +33,7 @@ _arc_sine = polynomial(
 
 
 @inlined
-def atan(x):  # type: ignore[no-untyped-def]
+def atan(x):
     """The arc tangent: of |x|, or pi/2 - that of 1 / |x|."""
     a = fabs(x)
     high = a > _ONE
@@ -46,7 +46,7 @@ def atan(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def asin(x):  # type: ignore[no-untyped-def]
+def asin(x):
     """The arc sine: above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = fabs(x)
     high = a > _HALF
@@ -59,7 +59,7 @@ def asin(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def acos(x):  # type: ignore[no-untyped-def]
+def acos(x):
     """The arc cosine: pi/2 - asin(x); above 1/2, with s = asin(sqrt((1 - |x|) / 2)), 2 s, or pi - 2 s for x < 0."""
     a = fabs(x)
     high, negative = a > _HALF, x < _ZERO

@@ -85,26 +85,26 @@ _log1p_rest = polynomial(
 
 
 @inlined
-def _split(x, low):  # type: ignore[no-untyped-def]
+def _split(x, low):
     """Return k, as the exponent bits of an integer, and 1 + f from that with the bits `low` on, for normal x > 0."""
     k = np.int32(np.int32(to_bits(x) - low) & _EXPONENT)
     return k, from_bits(np.int32(to_bits(x) - k))
 
 
 @inlined
-def _number(k):  # type: ignore[no-untyped-def]
+def _number(k):
     return np.float32(np.int32(k >> 23))
 
 
 @inlined
-def _split_normal(x):  # type: ignore[no-untyped-def]
+def _split_normal(x):
     """Return k 2^23 and f for normal x > 0."""
     k, mantissa = _split(x, _SQRT_HALF)
     return np.float32(k), mantissa - _ONE
 
 
 @inlined
-def _split_any(x):  # type: ignore[no-untyped-def]
+def _split_any(x):
     """Return k 2^23 and f for any finite x > 0."""
     subnormal = x < _SMALLEST_NORMAL
     k, f = _split_normal(select(subnormal, x * _UP, x))
@@ -112,85 +112,85 @@ def _split_any(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _with_limits(x, y):  # type: ignore[no-untyped-def]
+def _with_limits(x, y):
     y = select(x > _ZERO, y, select(x == _ZERO, -_INF, _NAN))
     return select(x == _INF, x, y)
 
 
 @inlined
-def _sum(large, small):  # type: ignore[no-untyped-def]
+def _sum(large, small):
     """Return the sum and its rounding error, for |large| >= |small| or large = 0."""
     total = large + small
     return total, small - (total - large)
 
 
 @inlined
-def _ln(k, f, rest):  # type: ignore[no-untyped-def]
+def _ln(k, f, rest):
     """k ln(2) + f + f^2 rest."""
     total, error = _sum(fma(k, _LN2[0], _ZERO), f)
     return total + fma(fma(f, f, _ZERO), rest, fma(k, _LN2[1], error))
 
 
 @inlined
-def _log(k, f):  # type: ignore[no-untyped-def]
+def _log(k, f):
     return fma(k, _K_LN2, fma(fma(f, f, _ZERO), _log_rest(f), f))
 
 
 @inlined
-def _log2(k, f):  # type: ignore[no-untyped-def]
+def _log2(k, f):
     return fma(k, _K, fma(f, _LOG2_E[0], fma(f, _log2_rest(f), _ZERO)))
 
 
 @inlined
-def _log10(k, f):  # type: ignore[no-untyped-def]
+def _log10(k, f):
     rest = fma(f, _log10_rest(f), fma(k, _K_LOG10_2[1], _ZERO))
     return fma(k, _K_LOG10_2[0], fma(f, _LOG10_E[0], rest))
 
 
 @inlined
-def log_of_normal(x):  # type: ignore[no-untyped-def]
+def log_of_normal(x):
     """The natural logarithm of normal x > 0."""
     k, f = _split_normal(x)
     return _log(k, f)
 
 
 @inlined
-def log2_of_normal(x):  # type: ignore[no-untyped-def]
+def log2_of_normal(x):
     """The logarithm to base 2 of normal x > 0."""
     k, f = _split_normal(x)
     return _log2(k, f)
 
 
 @inlined
-def log10_of_normal(x):  # type: ignore[no-untyped-def]
+def log10_of_normal(x):
     """The logarithm to base 10 of normal x > 0."""
     k, f = _split_normal(x)
     return _log10(k, f)
 
 
 @inlined
-def log(x):  # type: ignore[no-untyped-def]
+def log(x):
     """The natural logarithm."""
     k, f = _split_any(x)
     return _with_limits(x, _log(k, f))
 
 
 @inlined
-def log2(x):  # type: ignore[no-untyped-def]
+def log2(x):
     """The logarithm to base 2."""
     k, f = _split_any(x)
     return _with_limits(x, _log2(k, f))
 
 
 @inlined
-def log10(x):  # type: ignore[no-untyped-def]
+def log10(x):
     """The logarithm to base 10."""
     k, f = _split_any(x)
     return _with_limits(x, _log10(k, f))
 
 
 @inlined
-def log1p(x):  # type: ignore[no-untyped-def]
+def log1p(x):
     """ln(1 + x): k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact in spite of that sum's rounding."""
     u = _ONE + x
     k, mantissa = _split(u, _THREE_QUARTERS)

@@ -20,7 +20,7 @@ _LINEAR = 1.25 * 2.0**-4  # the end of the first of them
 
 
 @inlined
-def _quarter(a):  # type: ignore[no-untyped-def]
+def _quarter(a):
     return shift_right(to_bits(select(a > _LOWEST, a, _LOWEST)), _QUARTER)
 
 
@@ -30,7 +30,7 @@ def _odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
     linear, end = np.float32(linear), np.float32(end)
 
     @inlined
-    def function(x):  # type: ignore[no-untyped-def]
+    def function(x):
         a = fabs(x)
         a = select(a > end, end, a)
         i = index(a)

@@ -21,7 +21,7 @@ def pieces(rows: Rows) -> tuple[Any, Any, Any]:
 
     def horner(inner: Any, coefficient: Any) -> Any:
         @inlined
-        def evaluate(index, t):  # type: ignore[no-untyped-def]
+        def evaluate(index, t):
             return fma(inner(index, t), t, coefficient(index))
 
         return evaluate
@@ -29,7 +29,7 @@ def pieces(rows: Rows) -> tuple[Any, Any, Any]:
     highest = coefficients.pop()
 
     @inlined
-    def start(index, t):  # type: ignore[no-untyped-def]
+    def start(index, t):
         return highest(index)
 
     return centre, constant, reduce(horner, reversed(coefficients), start)
@@ -46,7 +46,7 @@ def multiple_of(width: float) -> Any:
     inverse = np.float32(1.0 / width)
 
     @inlined
-    def index(a):  # type: ignore[no-untyped-def]
+    def index(a):
         return to_bits(fma(a, inverse, SHIFT))
 
     return index
@@ -58,7 +58,7 @@ def of_equal_width(rows: Rows, width: float) -> Any:
     index = multiple_of(width)
 
     @inlined
-    def function(a):  # type: ignore[no-untyped-def]
+    def function(a):
         i = index(a)
         t = a - centre(i)
         return fma(t, slope(i, t), constant(i))
@@ -71,7 +71,7 @@ def with_beyond(ordinary: Any, limit: float, beyond: Any) -> Any:
     limit = np.float32(limit)
 
     @inlined
-    def function(x):  # type: ignore[no-untyped-def]
+    def function(x):
         return select(fabs(x) <= limit, ordinary(x), beyond(x))
 
     return function

@@ -42,7 +42,7 @@ _rest = polynomial(
 
 
 @inlined
-def _ln(x, k_less):  # type: ignore[no-untyped-def]
+def _ln(x, k_less):
     """Return high, middle and low, whose sum is ln(x) - k_less 2^-23 ln(2), for normal x > 0."""
     k_bits = np.int32(np.int32(to_bits(x) - _LOWEST_M) & _EXPONENT)
     m = from_bits(np.int32(to_bits(x) - k_bits))
@@ -61,7 +61,7 @@ def _ln(x, k_less):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _exp(product, y, middle, rest):  # type: ignore[no-untyped-def]
+def _exp(product, y, middle, rest):
     """Return p and the bits of n shifted to the exponent: e^(product + y middle + rest) = 2^n p."""
     shifted = fma(fma(y, middle, product), LOG2_E, SHIFT)
     n = shifted - SHIFT
@@ -72,7 +72,7 @@ def _exp(product, y, middle, rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow_of_ordinary(x, y):  # type: ignore[no-untyped-def]
+def pow_of_ordinary(x, y):
     """x^y for normal x > 0 where the result is a normal number."""
     high, middle, low = _ln(x, ZERO)
     product = fma(y, high, ZERO)
@@ -81,7 +81,7 @@ def pow_of_ordinary(x, y):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _signed(x, y, magnitude):  # type: ignore[no-untyped-def]
+def _signed(x, y, magnitude):
     """Return x^y, given |x|^y, except where that is 1 or NaN for reasons of its own."""
     half = _HALF * y
     whole = rint(y) == y
@@ -92,7 +92,7 @@ def _signed(x, y, magnitude):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def pow(x, y):  # type: ignore[no-untyped-def]
+def pow(x, y):
     """x^y by the rules of C.
 
     A large product gives 0 or infinity by itself, so the small terms are left out. The bound of y keeps 0 y from NaN.

@@ -14,7 +14,7 @@ _GUESS, _SHIFT, _INF_BITS = np.int32(0x5F300000), np.int32(1), np.int32(0x7F8000
 
 
 @inlined
-def rsqrt(x):  # type: ignore[no-untyped-def]
+def rsqrt(x):
     """1 / sqrt(x): a guess from the bits of x, a polynomial in its error, to 2^-15.6, and a step of Newton's."""
     subnormal = x < _SMALLEST_NORMAL
     scaled = select(subnormal, x * _UP, x)
@@ -31,7 +31,7 @@ def rsqrt(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def rsqrt_by_instruction(x):  # type: ignore[no-untyped-def]
+def rsqrt_by_instruction(x):
     """1 / sqrt(x): an instruction that is good to 2^-14 and knows the limits, and a step of Newton's."""
     y = approximate_rsqrt(x)
     product = fma(x, y, _ZERO)

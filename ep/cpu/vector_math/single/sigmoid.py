@@ -13,13 +13,13 @@ _SMALL = np.float32(-60.0)
 
 
 @inlined
-def small_unit(z):  # type: ignore[no-untyped-def]
+def small_unit(z):
     """1, or 2^-64 where z is so small that e^-z would overflow; it has no weight in the sum of them there."""
     return select(z < _SMALL, DOWN, ONE)
 
 
 @inlined
-def _terms(z, z_rest):  # type: ignore[no-untyped-def]
+def _terms(z, z_rest):
     """Return rest, power, one, one_rest and unit: 1 + e^-(z + z_rest) = (rest power + one + one_rest) / unit.
 
     one_rest is 0 where unit and power are not too far apart for an exact sum.
@@ -32,7 +32,7 @@ def _terms(z, z_rest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
+def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sum and of the quotient are made good."""
     rest, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), ZERO)
     sum_ = fma(rest, power, one)
@@ -44,7 +44,7 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+def gated(x, z, z_rest):
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
     rest, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(rest, power, one_rest))) * unit

@@ -12,20 +12,20 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS
 
 
 @inlined
-def magnitude(x, end):  # type: ignore[no-untyped-def]
+def magnitude(x, end):
     a = fabs(x)
     return select(a > end, end, a)
 
 
 @inlined
-def minus_exp(y, y_rest):  # type: ignore[no-untyped-def]
+def minus_exp(y, y_rest):
     """Return w as the sum of two numbers, and 2^(n + 64), of e^-(y + y_rest)."""
     r, r_rest, n_bits = reduced(-y, -y_rest)
     return r, exp_tail(r, r_rest), from_bits(np.int32(n_bits + UP_BITS))
 
 
 @inlined
-def slightly_less(y, y_rest, part):  # type: ignore[no-untyped-def]
+def slightly_less(y, y_rest, part):
     """Return w and 2^(n + 64) of e (1 - part e), for small e = e^-(y + y_rest)."""
     r, tail, power = minus_exp(y, y_rest)
     w, unit = r + tail, power * (part * DOWN)
@@ -34,6 +34,6 @@ def slightly_less(y, y_rest, part):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def changed(base, weight, w, power):  # type: ignore[no-untyped-def]
+def changed(base, weight, w, power):
     """base + weight e; the weight is given 2^-64 times as large."""
     return fma(power, fma(w, weight, weight), base)

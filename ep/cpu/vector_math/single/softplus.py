@@ -19,7 +19,7 @@ _ENDS = (172.0, 130.0, 87.0)
 
 
 @inlined
-def _scaled(y, y_rest, up_bits, down):  # type: ignore[no-untyped-def]
+def _scaled(y, y_rest, up_bits, down):
     """Return e, its rounding error, e f and (ln(1 + f) / f - 1) / f, where f = e^(y + y_rest), y <= 0, e = f / down."""
     r, r_rest, n_bits = reduced(y, y_rest)
     power = from_bits(np.int32(n_bits + up_bits))
@@ -34,7 +34,7 @@ def _scaled(y, y_rest, up_bits, down):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def logsigmoid(x):  # type: ignore[no-untyped-def]
+def logsigmoid(x):
     """ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|); the second term is 2^64 times too large till the end."""
     y = -fabs(x)
     e, _, ef, q = _scaled(select(y < VANISHED, VANISHED, y), ZERO, UP_BITS, DOWN)
@@ -55,7 +55,7 @@ def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
 
 
 @inlined
-def soft_plus(x, beta, threshold):  # type: ignore[no-untyped-def]
+def soft_plus(x, beta, threshold):
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
     What depends on them alone is left to be computed before the loop. With z = beta x, the result is max(z, 0) / beta,

@@ -42,7 +42,7 @@ _tangent = polynomial(
 
 
 @inlined
-def _reduce(x):  # type: ignore[no-untyped-def]
+def _reduce(x):
     """(r, its rest, k): x = k pi/2 + r + rest; of k only the low bits are good."""
     shifted = fma(x, _TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT
@@ -53,7 +53,7 @@ def _reduce(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _sine_cosine(x):  # type: ignore[no-untyped-def]
+def _sine_cosine(x):
     """The sine and the cosine of the reduced argument, and k."""
     r, rest, k = _reduce(x)
     z = fma(r, r, fma(r, rest + rest, ZERO))
@@ -61,7 +61,7 @@ def _sine_cosine(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sin(x):  # type: ignore[no-untyped-def]
+def sin(x):
     """The sine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, c, s)
@@ -69,7 +69,7 @@ def sin(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def cos(x):  # type: ignore[no-untyped-def]
+def cos(x):
     """The cosine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, s, c)
@@ -77,7 +77,7 @@ def cos(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def tan(x):  # type: ignore[no-untyped-def]
+def tan(x):
     """The tangent t of r, with its rounding error, or -1 / t."""
     r, rest, k = _reduce(x)
     z = fma(r, r, ZERO)

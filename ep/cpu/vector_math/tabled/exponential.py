@@ -14,7 +14,7 @@ SHIFT = 1.5 * 2.0**48
 
 
 @inlined
-def exp_fraction(r):  # type: ignore[no-untyped-def]
+def exp_fraction(r):
     """Return (e^r - 1 - r) / r^2 for |r| <= ln(2)/32.
 
     Least squares on Chebyshev nodes of the error relative to e^r, 2^-56.2, coefficients rounded one by one.
@@ -26,7 +26,7 @@ def exp_fraction(r):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _scaled_power(r, shifted, n):  # type: ignore[no-untyped-def]
+def _scaled_power(r, shifted, n):
     """Return 2^n e^r, n = shifted - SHIFT."""
     index = to_bits(shifted)
     p = power(index)
@@ -34,7 +34,7 @@ def _scaled_power(r, shifted, n):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp(x):  # type: ignore[no-untyped-def]
+def exp(x):
     """e^x."""
     x = clamp(x, 750.0)
     shifted = fma(x, LOG2_E, SHIFT)
@@ -43,7 +43,7 @@ def exp(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def exp2(x):  # type: ignore[no-untyped-def]
+def exp2(x):
     """2^x."""
     x = clamp(x, 1080.0)
     shifted = x + SHIFT
@@ -52,7 +52,7 @@ def exp2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _fraction_near_0(r):  # type: ignore[no-untyped-def]
+def _fraction_near_0(r):
     """As exp_fraction, good for the error relative to e^r - 1, 2^-59.7."""
     r2 = r * r
     q01 = fma(0.1666666666666667, r, 0.5000000000000003)
@@ -62,7 +62,7 @@ def _fraction_near_0(r):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def expm1(x):  # type: ignore[no-untyped-def]
+def expm1(x):
     """e^x - 1 = (p - 1) + p (e^r - 1), with what rounding lost of the sums."""
     y = select(x < -50.0, -50.0, select(x > 710.0, 710.0, x))
     shifted = fma(y, LOG2_E, SHIFT)

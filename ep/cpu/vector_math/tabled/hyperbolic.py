@@ -13,7 +13,7 @@ asinh, acosh, atanh = area_functions(log_sum)
 
 
 @inlined
-def _half_rest(u):  # type: ignore[no-untyped-def]
+def _half_rest(u):
     """Return q(u), (e^2u - 1) / 2 = u + u^2 q(u), for |u| <= ln(2)/64.
 
     Least squares on Chebyshev nodes of the error relative to e^2u - 1, 2^-58.7, coefficients rounded one by one.
@@ -26,7 +26,7 @@ def _half_rest(u):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def tanh(x):  # type: ignore[no-untyped-def]
+def tanh(x):
     """(e^2|x| - 1) / (e^2|x| + 1), with what rounding lost of both: e^2|x| = p e^2u, p = 2^n, n a multiple of 1/16."""
     a = fabs(x)
     a = select(a > 22.0, 22.0, a)

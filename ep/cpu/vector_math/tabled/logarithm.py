@@ -45,7 +45,7 @@ _LOG10_E, _LOG10_E_LOW = pair(1 / _LN10)
 
 
 @inlined
-def _split(x):  # type: ignore[no-untyped-def]
+def _split(x):
     """Return k, r and the index of c."""
     m = mantissa(x)
     index = shift_right(to_bits(m), 48)
@@ -53,7 +53,7 @@ def _split(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _rest(r):  # type: ignore[no-untyped-def]
+def _rest(r):
     """Return q(r), ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16.
 
     Least squares on Chebyshev nodes of the error relative to r, 2^-56.3, coefficients rounded one by one.
@@ -68,7 +68,7 @@ def _rest(r):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log(x):  # type: ignore[no-untyped-def]
+def log(x):
     """The natural logarithm."""
     k, r, index = _split(x)
     low = fma(k, _LN2_LOW, _ln_low(index))
@@ -76,7 +76,7 @@ def log(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log2(x):  # type: ignore[no-untyped-def]
+def log2(x):
     """The logarithm to base 2."""
     k, r, index = _split(x)
     low = fma(r, _LOG2_E_LOW, _log2_low(index))
@@ -84,7 +84,7 @@ def log2(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log10(x):  # type: ignore[no-untyped-def]
+def log10(x):
     """The logarithm to base 10."""
     k, r, index = _split(x)
     low = fma(r, _LOG10_E_LOW, fma(k, _LOG10_2_LOW, _log10_low(index)))
@@ -92,7 +92,7 @@ def log10(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
+def log_sum(u, low, k_offset):
     """Return ln(2^k_offset (u + low)) for u >= 0 with |low| below its last bit."""
     k, r, index = _split(u)
     # 2^-k, but no infinity, times what low is
@@ -103,7 +103,7 @@ def log_sum(u, low, k_offset):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def log1p(x):  # type: ignore[no-untyped-def]
+def log1p(x):
     """ln(1 + x), with the rounding error of 1 + x kept; -0 stays."""
     u = 1.0 + x
     part = u - 1.0

@@ -28,7 +28,7 @@ def _terms(z: float, z_rest: float) -> Any:
 
 
 @inlined
-def _sum(m, t):  # type: ignore[no-untyped-def]
+def _sum(m, t):
     """2^floor(m) + t, and what rounding lost of it."""
     unit = scale(1.0, m)
     larger, smaller = select(unit > t, unit, t), select(unit < t, unit, t)
@@ -37,7 +37,7 @@ def _sum(m, t):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def sigmoid(x):  # type: ignore[no-untyped-def]
+def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
     z = at_least(x, VANISHED)
     m, t, r, rest = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
@@ -51,7 +51,7 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def gated(x, z, z_rest):  # type: ignore[no-untyped-def]
+def gated(x, z, z_rest):
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     m, t, r, rest = _terms(z, z_rest)
     one, one_rest = _sum(m, t)
