@@ -23,3 +23,15 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout
+
+
+def read_terminal(ours: int) -> str:
+    """Return what is printed to a pseudo-terminal until its other end is closed, and close this end."""
+    printed = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            printed += chunk
+    except OSError:  # how Linux reports that the other end was closed
+        pass
+    os.close(ours)
+    return printed.decode()

@@ -18,6 +18,7 @@ from ep.common.environment import VARIABLES
 from ep.include import DeviceManagerRegistry
 from tests.include.conftest import toy as toy
 from tests.include.toy import ToyManager
+from tests.subprocesses import read_terminal
 
 EP = (sys.executable, "-W", "error", "-m", "ep")
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
@@ -184,15 +185,9 @@ def terminal(*arguments: str, **environment: str) -> str:
         [*EP, *arguments], env={**ENVIRONMENT, "TERM": "xterm-256color", **environment}, stdin=theirs, stdout=theirs
     )
     os.close(theirs)
-    printed = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            printed += chunk
-    except OSError:  # how Linux reports that the other end was closed
-        pass
-    os.close(ours)
+    printed = read_terminal(ours)
     assert process.wait() == 0
-    return printed.decode()
+    return printed
 
 
 def test_terminal_has_colours():

@@ -15,6 +15,7 @@ import pytest
 
 from ep.cli.main import COMMANDS
 from ep.cli.text import definitions, reflow, times
+from tests.subprocesses import read_terminal
 
 WIDTHS = (40, 60, 80, 120)
 LONGEST_NAME = 32  # a longer one may be broken
@@ -51,15 +52,9 @@ def on_terminal(columns, *command, **environment):
         command, env={**variables, "TERM": "xterm", **environment}, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    printed = b""
-    try:
-        while chunk := os.read(ours, 4096):
-            printed += chunk
-    except OSError:  # how Linux reports that the other end was closed
-        pass
-    os.close(ours)
-    assert process.wait() == 0, printed.decode()
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.decode()).replace("\r", "")
+    printed = read_terminal(ours)
+    assert process.wait() == 0, printed
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed).replace("\r", "")
 
 
 TABLES = [
