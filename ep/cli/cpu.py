@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import platform
-from pathlib import Path
 
 from ep.common.compiling import compiling
 from ep.common.environment import CPU_NUM_THREADS
 from ep.cpu.device import available_threads as available_threads
+from ep.cpu.processor import information
 from ep.include.device import Device
 
 
 def processor() -> str:
     """The processor's name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return found[0] if found else platform.processor() or platform.machine()
+    return information("model name") or platform.processor() or platform.machine()
 
 
 def why_threads() -> str:

@@ -16,6 +16,7 @@ from ep.cli import cpu, cuda, kernel_caches, output, present, text
 from ep.cli.coverage import Coverage
 from ep.cli.parser import Parser
 from ep.common.environment import VARIABLES
+from ep.cpu.processor import why_unfit
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -79,7 +80,8 @@ def _environment() -> Iterator[Finding]:
 
 
 def _cpu() -> Iterator[Finding]:
-    yield Finding("processor", "", cpu.processor())
+    why = why_unfit()
+    yield Finding("processor", "fail" if why else "pass", cpu.processor() + f": {why}" * bool(why))
     try:
         (device,) = present.devices_of(DeviceType.kCPU)
         with output.status("starting the threads"):

@@ -145,10 +145,11 @@ NUMBA_CPU_NAME: Final[Variable[str | None]] = Variable(
 )
 NUMBA_CPU_FEATURES: Final[Variable[str | None]] = Variable(
     "NUMBA_CPU_FEATURES",
-    "the instructions that these kernels may use; without it, all that the processor has",
-    "features as LLVM has them, each with + or - in front and commas between, such as +avx2,-avx512f",
-    _matching("[+-][^,\\s]+(,[+-][^,\\s]+)*"),
+    "instructions that these kernels use beside those of NUMBA_CPU_NAME; without it, all of the one that is there",
+    "features as LLVM has them, each with + or - in front and commas between, such as +avx2,-avx512f, or nothing",
+    _matching("([+-][^,\\s]+(,[+-][^,\\s]+)*)?"),
     None,
+    may_be_empty=True,
 )
 TEST_SEED: Final[Variable[int]] = Variable(
     "EP_TEST_SEED",

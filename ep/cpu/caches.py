@@ -7,6 +7,8 @@ import platform
 from pathlib import Path
 from typing import Final
 
+from ep.cpu.processor import information
+
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNKNOWN: Final = 2**25  # bytes of a last cache of which nothing is known
 _SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, at most
@@ -49,9 +51,4 @@ def _sysconf(name: str) -> int:
 
 
 def _is_intel() -> bool:
-    try:
-        with Path("/proc/cpuinfo").open() as lines:  # long where processors are many, and the first is like the others
-            vendor = next((line for line in lines if line.startswith("vendor_id")), "")
-    except OSError:
-        vendor = platform.processor()
-    return "GenuineIntel" in vendor
+    return "GenuineIntel" in (information("vendor_id") or platform.processor())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ep.common import interpreter
 from ep.common.checks import as_integer
-from ep.cpu import object_layout
+from ep.cpu import object_layout, processor
 from ep.cpu.device import CpuDevice
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
@@ -13,7 +13,7 @@ from ep.include.process import exclusively
 
 
 class CpuDeviceManager(DeviceManager):
-    """There is one CPU device, number 0, wherever kernels can read the objects of Python and NumPy."""
+    """There is one CPU device, number 0, where kernels can run and can read the objects of Python and NumPy."""
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
@@ -45,7 +45,7 @@ class CpuDeviceManager(DeviceManager):
         return True
 
     def WhyUnavailable(self) -> str | None:
-        return interpreter.why_unsupported() or object_layout.why_unknown()
+        return interpreter.why_unsupported() or processor.why_unfit() or object_layout.why_unknown()
 
     def _check_index(self, device_index: int) -> None:
         index, why = as_integer(device_index, "device_index"), self.WhyUnavailable()

@@ -54,6 +54,7 @@ def test_what_is_not_valid(monkeypatch, name, text):
         ("NUMBA_DISABLE_JIT", "0", False),
         ("NUMBA_CPU_NAME", "x86-64-v3", "x86-64-v3"),
         ("NUMBA_CPU_FEATURES", "+avx2,-avx512f", "+avx2,-avx512f"),
+        ("NUMBA_CPU_FEATURES", "", ""),
     ],
 )
 def test_what_is_valid(monkeypatch, name, text, value):

@@ -168,18 +168,3 @@ def test_tables_of_float64_are_in_registers(texts, op):
 def test_double_arithmetic_would_be_found(texts):
     assembly, _ = kernel(texts, BinaryOp.kAdd, T.kDouble, T.kDouble)
     assert re.findall(DOUBLE_ARITHMETIC, assembly)
-
-
-def test_a_processor_without_half_conversion_is_refused():
-    """Instead of LLVM ending the process; float32 works there."""
-    code = """
-import numpy as np
-from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.include.primitive import ElementwiseUnaryFactory
-stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
-for dtype in (np.float32, np.float16):
-    relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, dtype, dtype)
-    relu.Launch(stream, np.ones(3, dtype), np.ones(3, dtype), 3)
-"""
-    message = run(code, fails=True, NUMBA_CPU_NAME="x86-64-v2", NUMBA_CPU_FEATURES="")
-    assert "RuntimeError: float16 needs a processor with the F16C instructions" in message

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from ep.cpu.compile.contraction import has_fused_multiply_add
 from ep.cpu.compile.jit import OUTER
 from tests.subprocesses import run
 
@@ -29,7 +28,6 @@ def test_no_kernel_leaves_contraction_to_llvm(tmp_path):
     assert not re.search(rf"\bf(add|sub|mul|div) ({flags})|call ({flags})", code)
 
 
-@pytest.mark.skipif(not has_fused_multiply_add(), reason="the processor has no fused multiply-add")
 @pytest.mark.parametrize(
     ("function", "fused"),
     [

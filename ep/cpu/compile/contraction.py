@@ -10,24 +10,15 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir.instructions import InsertValue
-from numba.core.registry import cpu_target
 
 _TYPES = (ir.FloatType, ir.DoubleType)
-
-
-def has_fused_multiply_add() -> bool:
-    """Whether a fused multiply-add is one instruction; otherwise it is a call of libm, and these functions are slow."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return not triple.startswith("x86") or "+fma" in features.replace("+fma4", "")
 
 
 def fuse(function: Any) -> None:
     """Make one instruction of each product in `function` that is only used once, in a sum or difference.
 
-    Of two products in one sum it is the first. Where the processor has no such instruction, nothing is fused.
+    Of two products in one sum it is the first.
     """
-    if not has_fused_multiply_add():
-        return
     uses = Counter(id(value) for block in function.blocks for one in block.instructions for value in _operands(one))
     for block in function.blocks:
         for instruction in list(block.instructions):

@@ -6,12 +6,15 @@ from typing import Any, Final
 import numba
 
 from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
+from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
 if numba.config.DISABLE_JIT:  # by Numba's file of settings or by the program, for the variable has been checked
     raise EnvironmentVariableError(
         "numba.config.DISABLE_JIT is set; it must be 0: kernels work on raw memory and cannot run uncompiled"
     )
+
+check_target()
 
 OPTIONS: Final[dict[str, Any]] = {
     "error_model": "numpy",  # a ZeroDivisionError test in every division would keep loops scalar

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
@@ -168,7 +167,6 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
 
     wide: in float64, where that type is float32.
     """
-    _check_processor(data_type)
     numba_type = types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
 
     @intrinsic
@@ -199,7 +197,6 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
 
     wide: `value` is a float64 that stands for a float32, and is rounded to that first.
     """
-    _check_processor(data_type)
 
     @intrinsic
     def store(typing_context: Any, address: Any, index: Any, value: Any) -> Any:
@@ -218,13 +215,6 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
         return types.void(types.int64, types.int64, value), generate
 
     return store
-
-
-def _check_processor(data_type: DataType) -> None:
-    """Raise RuntimeError for a type that the processor cannot convert: LLVM would end the process."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    if data_type is DataType.kFloat16 and triple.startswith("x86") and "+f16c" not in features:
-        raise RuntimeError("float16 needs a processor with the F16C instructions (every x86 since 2013 has them)")
 
 
 def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 
 from ep.common.functor import functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
-from ep.cpu.compile.contraction import has_fused_multiply_add
 from ep.cpu.compile.jit import interleaved, jit
 from ep.cpu.compile.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
@@ -64,7 +63,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
     # a loop inside the functor is not vectorised: there libm's functions are as good
-    libm = not names or op in LOOPS or not has_fused_multiply_add()
+    libm = not names or op in LOOPS
     single = scalar_type is np.float32 and op in IN_SINGLE and not (wide or libm)
     narrow = scalar_type is np.float32 and bool(names) and not single
     precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
@@ -86,7 +85,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load)
         exceeds = exceeds if unary else _of_second(exceeds)
     beyond = None
-    if unary and op in WITHIN_LIMIT and has_fused_multiply_add() and src_type is not DataType.kFloat16:
+    if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
         beyond = WITHIN_LIMIT[op], src_type
     return RowFunctions(
         (load,) * len(OPS[op].operands),
@@ -111,17 +110,17 @@ def composed_functions(
     names, (scalar_type, *others) = elementary_functions_of(maker), {arithmetic_type(each) for each in src_types}
     if others:
         raise ValueError(f"operands of types {[each.name for each in src_types]} are not computed in one type")
-    libm, limited = not has_fused_multiply_add(), bool(names & LIMITS.keys())
-    single = scalar_type is np.float32 and in_single and not (libm or limited)
+    limited = bool(names & LIMITS.keys())
+    single = scalar_type is np.float32 and in_single and not limited
     wide = scalar_type is np.float32 and bool(names) and not single
-    precision = Precision.LIBM if libm or not names else Precision.SINGLE if single else Precision.FULL
+    precision = Precision.LIBM if not names else Precision.SINGLE if single else Precision.FULL
     library = cpu_math_library(np.float64 if wide else scalar_type, precision)
     return RowFunctions(
         tuple(loader(each, wide) for each in src_types),
-        (unlimited(library) if limited and not libm else library).use(maker),
+        (unlimited(library) if limited else library).use(maker),
         storer(dst_type, wide),
         attribute_reader(0, library.T),
-        compile_loop=interleaved if names and not libm else jit,
+        compile_loop=interleaved if names else jit,
     )
 
 

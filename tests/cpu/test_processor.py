@@ -1,0 +1,101 @@
+"""A processor without the instructions that kernels need is refused, by name, before anything is written."""
+
+import platform
+
+import pytest
+
+from ep.cpu import processor
+from tests.subprocesses import run
+
+OLD = """processor\t: 0
+vendor_id\t: GenuineIntel
+model name\t: Intel(R) Core(TM) i7-3770 CPU @ 3.40GHz
+flags\t\t: fpu sse sse2 avx{more}
+"""
+
+LAUNCH = """
+import numpy as np
+import ep
+from ep.include.primitive import ElementwiseUnaryFactory
+
+x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
+relu = ep.RequirePrimitive(ElementwiseUnaryFactory, ep.DeviceType.kCPU, ep.UnaryOp.kRelu, x.dtype, y.dtype)
+stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU).CreateStream()
+try:
+    relu.Launch(stream, x, y, 3)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+print(*y)
+"""
+
+ASKED = """
+from pathlib import Path
+from ep.cpu import processor
+processor.INFORMATION = Path({path!r})
+
+import ep
+from ep.cli.main import main
+
+cpu = ep.DeviceType.kCPU
+manager = ep.DeviceManagerRegistry.GetDeviceManager(cpu)
+assert manager.GetDeviceCount() == 0
+try:
+    manager.GetDevice(0)
+except ep.DeviceUnavailableError as error:
+    assert str(error) == f"there is no CPU device: {{manager.WhyUnavailable()}}"
+assert main(["doctor"]) == 1
+"""
+
+on_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="other processors have them all")
+
+
+def test_this_one_is_fit():
+    assert processor.why_unfit() is None
+
+
+@on_x86
+@pytest.mark.parametrize(
+    ("more", "missing"),
+    [("", "no FMA and no F16C"), (" f16c", "no FMA"), (" fma4 f16c", "no FMA"), (" fma", "no F16C")],
+)
+def test_an_older_machine(monkeypatch, tmp_path, more, missing):
+    information = tmp_path / "cpuinfo"
+    information.write_text(OLD.format(more=more))
+    monkeypatch.setattr(processor, "INFORMATION", information)
+    processor.why_unfit.cache_clear()
+    try:
+        why = processor.why_unfit()
+    finally:
+        processor.why_unfit.cache_clear()
+    assert why == f"it needs {processor.NEEDED}; Intel(R) Core(TM) i7-3770 CPU @ 3.40GHz has {missing}"
+
+
+@on_x86
+def test_there_is_no_device_then(tmp_path):
+    information = tmp_path / "cpuinfo"
+    information.write_text(OLD.format(more=""))
+    lines = [line.split() for line in run(ASKED.format(path=str(information))).splitlines()]
+    (judged,) = (line for line in lines if line[:1] == ["processor"])
+    assert judged[1] == "fail"
+    assert "FMA" in judged
+
+
+@on_x86
+@pytest.mark.parametrize(
+    ("name", "features", "given"),
+    [
+        ("ivybridge", "", "NUMBA_CPU_NAME is 'ivybridge' and NUMBA_CPU_FEATURES is ''"),
+        ("x86-64-v3", "-fma", "NUMBA_CPU_NAME is 'x86-64-v3' and NUMBA_CPU_FEATURES is '-fma'"),
+        ("x86-64-v3", "-f16c", "NUMBA_CPU_NAME is 'x86-64-v3' and NUMBA_CPU_FEATURES is '-f16c'"),
+    ],
+)
+def test_a_target_of_kernels_that_lacks_them(name, features, given):
+    """LLVM would call functions that are slow, or end the process."""
+    printed = run(LAUNCH, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)
+    assert printed.splitlines() == [f"EnvironmentVariableError: {given}; it must be {processor.NEEDED}", "0.0 0.0 0.0"]
+
+
+@on_x86
+def test_the_oldest_target(tmp_path):
+    printed = run(LAUNCH, NUMBA_CPU_NAME="x86-64-v3", NUMBA_CPU_FEATURES="", EP_CACHE_DIR=str(tmp_path))
+    assert printed == "1.0 1.0 1.0\n"
