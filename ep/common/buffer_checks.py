@@ -35,6 +35,18 @@ def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> Non
         raise TypeError(f"{argument} has dtype {dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
 
 
+def check_no_objects(argument: str, dtype: np.dtype[Any]) -> None:
+    """Raise TypeError for elements that are Python objects: their bytes are references, which are counted."""
+    if dtype.hasobject:
+        raise TypeError(f"{argument} has dtype {dtype}, whose elements are Python objects; they have no bytes to copy")
+
+
+def check_bytes(argument: str, num_bytes: int, needed: int) -> None:
+    """Raise ValueError where a buffer has fewer bytes than are needed."""
+    if num_bytes < needed:
+        raise ValueError(f"{argument} has {num_bytes} bytes; at least {needed} are needed")
+
+
 def check_size(argument: str, num_elements: int, needed: int) -> None:
     """Raise ValueError where a buffer has fewer elements than are needed."""
     if num_elements < needed:

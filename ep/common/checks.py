@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 kMaxSize: Final = 2**63 - 1
@@ -29,7 +29,7 @@ def as_size(value: Any, argument: str) -> int:
 
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
-    sizes = _as_sizes(dims, argument)
+    sizes = _each(dims, argument, as_size)
     if len(sizes) > max_num_dims:
         raise ValueError(f"{argument} has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
     return sizes
@@ -48,15 +48,28 @@ def are_integers(*sizes: Any) -> bool:
 
 def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
-    steps = _as_sizes(strides, argument)
-    if len(steps) != len(dims):
-        raise ValueError(f"{argument} has {len(steps)} strides for {len(dims)} dims")
-    return steps
+    return _one_for_each(_each(strides, argument, as_size), argument, "strides", dims)
 
 
-def _as_sizes(values: Any, argument: str) -> tuple[int, ...]:
+def as_sizes(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return sizes or positions, one for each of `dims`; ValueError for another number or for a negative one."""
+    return _one_for_each(_each(values, argument, as_size), argument, "numbers", dims)
+
+
+def as_integers(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return integers of any sign, one for each of `dims`; ValueError for another number."""
+    return _one_for_each(_each(values, argument, as_integer), argument, "numbers", dims)
+
+
+def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple[int, ...]) -> tuple[int, ...]:
+    if len(values) != len(dims):
+        raise ValueError(f"{argument} has {len(values)} {what} for {len(dims)} dims")
+    return values
+
+
+def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple[int, ...]:
     # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
     is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
     if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
         raise TypeError(f"{argument} must be a sequence of integers, not {values!r}")
-    return tuple(as_size(value, f"{argument}[{axis}]") for axis, value in enumerate(values))
+    return tuple(check(value, f"{argument}[{axis}]") for axis, value in enumerate(values))

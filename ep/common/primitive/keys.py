@@ -8,13 +8,20 @@ from typing import Final
 
 from ep.include.number_kind import ALL, INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.memcpy import MemcpyKind
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import Key
 from ep.include.primitive.unary_op import UnaryOp
 
 GATHER: Final = frozenset(Key(None, pair) for pair in product(ALL, INTEGERS))
 BATCH_GATHER: Final = GATHER
-EXPAND: Final = frozenset(Key(None, (data_type,)) for data_type in ALL)
+_OF_ALL: Final = frozenset(Key(None, (data_type,)) for data_type in ALL)
+EXPAND: Final = _OF_ALL
+PERMUTE: Final = _OF_ALL
+COPY_ND: Final = _OF_ALL
+CONSTANT_PAD: Final = _OF_ALL
+MEMCPY: Final = frozenset(Key(kind, ()) for kind in MemcpyKind)
+MEMSET: Final = frozenset([Key(None, ())])
 
 
 def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:

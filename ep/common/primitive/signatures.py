@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.common.primitive.signature import Signature, reads, writes
+from ep.common.primitive.signature import Signature, reads, reads_bytes, writes, writes_bytes
 
 ELEMENTWISE_UNARY: Final = Signature(
     (reads("src", 0, "count"), writes("dst", 1, "count", in_place=True)),
@@ -20,6 +20,28 @@ BROADCAST_ELEMENTWISE_BINARY: Final = Signature(
 EXPAND: Final = Signature(
     (reads("src", 0, "src_count"), writes("dst", 0, "dst_count", in_place=True)),
     sizes=("src_count", "dst_count"),
+)
+PERMUTE: Final = Signature(
+    (reads("src", None, "count"), writes("dst", None, "count")),
+    sizes=("count",),
+)
+COPY_ND: Final = Signature(
+    (writes("dst", None, "dst_count"), reads("src", None, "src_count")),
+    sizes=("dst_count", "src_count"),
+    whole=False,
+)
+CONSTANT_PAD: Final = Signature(
+    (reads("src", 0, "src_count"), writes("dst", 0, "dst_count")),
+    sizes=("src_count", "dst_count"),
+)
+MEMCPY: Final = Signature(
+    (writes_bytes("dst", "count", in_place=True), reads_bytes("src", "count")),
+    sizes=("count",),
+)
+MEMSET: Final = Signature(
+    (writes_bytes("dst", "count"),),
+    sizes=("count",),
+    others=("value",),
 )
 BATCH_GATHER: Final = Signature(
     (

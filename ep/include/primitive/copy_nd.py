@@ -30,7 +30,8 @@ class CopyNd(Primitive):
         """Copy on `stream`.
 
         data_type: the type of the elements of both buffers.
-        dst, src: buffers with as many elements as their dims have; they do not overlap.
+        dst, src: buffers with as many elements as their dims have. The boxes share no memory, but may be parts of one
+            array. Where the arrays differ in their strides, neither box begins before the other has ended.
         dst_dims, src_dims: sizes >= 0, as many for both, at most max_num_dims.
         dst_pos, src_pos: for each dim, where the box begins, in elements, >= 0.
         extent: the sizes of the box, >= 0; it lies inside both arrays.

@@ -17,7 +17,7 @@ class Memset(Primitive):
         """Set bytes on `stream`.
 
         dst: buffer of any element type with `count` bytes or more.
-        value: an integer; its low 8 bits are the byte, as in C.
+        value: the byte, an integer from 0 to 255.
         count: the number of bytes.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ep.common.primitive.signature import Signature, reads, writes
+from ep.common.primitive.signature import Signature, reads, reads_bytes, writes, writes_bytes
 from ep.common.primitive.signatures import BATCH_GATHER, BROADCAST_ELEMENTWISE_BINARY
 from ep.include import DataType
 
@@ -79,6 +79,25 @@ def test_in_place_where_counts_and_walks_agree():
     ):
         with pytest.raises(ValueError, match=r"dst (overlaps|is the memory of) src"):
             read(BROADCAST_ELEMENTWISE_BINARY, addresses, (T.kFloat, T.kFloat, result), (6, 2, 6), **options)
+
+
+BYTES = Signature((writes_bytes("dst", "count", in_place=True), reads_bytes("src", "count")), sizes=("count",))
+
+
+def test_elements_of_any_type_are_counted_in_bytes():
+    types = BYTES.data_types(())
+    assert types == (None, None)
+    assert [operand.type_at_launch for operand in (*BYTES.operands, *TWO_WRITTEN.operands)] == [False] * 4 + [True]
+    assert read(BYTES, (1000, 1010), types, (10,)) == [("dst", None, 10, True), ("src", None, 10, False)]
+    read(BYTES, (1000, 1000), types, (10,))
+    with pytest.raises(ValueError, match="dst overlaps src"):
+        read(BYTES, (1000, 1009), types, (10,))
+
+
+def test_parts_of_operands_are_not_compared():
+    parts = Signature((writes("dst", 0, "count"), reads("src", 0, "count")), sizes=("count",), whole=False)
+    assert parts.pairs == ()
+    read(parts, (1000, 1004), (T.kFloat, T.kFloat), (3,))
 
 
 def test_what_is_not_declared_in_place_is_refused():

@@ -1,0 +1,69 @@
+"""The dims and paddings of a ConstantPad, checked: the same on every device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ep.common.checks import as_dims, as_integers
+from ep.common.primitive.box_copy import BoxCopy
+from ep.common.primitive.broadcast import Dims
+from ep.include.primitive.primitive import kMaxNumDims
+
+
+class PadShape(NamedTuple):
+    """The dims of src, and what each axis gains on its two sides, as `Launch` takes them, in tuples."""
+
+    src_dims: Dims
+    padding_before: tuple[int, ...]
+    padding_after: tuple[int, ...]
+
+    @property
+    def dst_dims(self) -> Dims:
+        """The dims of dst."""
+        return tuple(map(sum, zip(*self, strict=True)))
+
+    def counts(self) -> tuple[int, int]:
+        """How many elements src and dst have."""
+        return math.prod(self.src_dims), math.prod(self.dst_dims)
+
+    def simplified(self) -> PadShape:
+        """The same in as few axes as it takes, at least one: an axis without padding is part of the one before it.
+
+        `(4, 5, 3, 7)` with 1 before and 2 after axis 1 is `(4, 105)` with 21 before and 42 after.
+        """
+        kept: list[tuple[int, int, int]] = []
+        for size, before, after in zip(*self, strict=True):
+            if kept and before == after == 0:
+                kept[-1] = (kept[-1][0] * size, kept[-1][1] * size, kept[-1][2] * size)
+            elif kept == [(1, 0, 0)]:
+                kept = [(size, before, after)]
+            else:
+                kept.append((size, before, after))
+        return PadShape(*zip(*(kept or [(1, 0, 0)]), strict=True))
+
+    def copied(self) -> BoxCopy:
+        """The box of src that dst has; around it all is padding. It has no elements where padding is all of dst."""
+        dst_dims = self.dst_dims
+        dst_pos = [min(max(before, 0), size) for before, size in zip(self.padding_before, dst_dims, strict=True)]
+        src_pos = [min(max(-before, 0), size) for before, size in zip(self.padding_before, self.src_dims, strict=True)]
+        extent = [
+            min(src_size - src_begin, dst_size - dst_begin)
+            for src_size, src_begin, dst_size, dst_begin in zip(self.src_dims, src_pos, dst_dims, dst_pos, strict=True)
+        ]
+        return BoxCopy(dst_dims, tuple(dst_pos), self.src_dims, tuple(src_pos), tuple(extent))
+
+
+def as_pad_shape(src_dims: Any, padding_before: Any, padding_after: Any) -> PadShape:
+    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    dims = as_dims(src_dims, "src_dims", kMaxNumDims)
+    before = as_integers(padding_before, "padding_before", dims)
+    after = as_integers(padding_after, "padding_after", dims)
+    shape = PadShape(dims, before, after)
+    for axis, size in enumerate(shape.dst_dims):
+        if size < 0:
+            raise ValueError(
+                f"padding_before {before} and padding_after {after} leave {size} elements of src_dims {dims} at "
+                f"axis {axis}"
+            )
+    return shape
