@@ -50,6 +50,33 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     return _to_floating(number, data_type)
 
 
+def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
+    """Return a number that Launch takes as a value, such as Fill's, as a NumPy scalar of `data_type`.
+
+    As `convert_scalar`, but the type must be able to hold it: ValueError where an integer type would get a number that
+    is not integral or not within its range (15.0 is), and where a finite number would become infinity.
+    """
+    element = convert_scalar(value, data_type, argument)
+    number = value.item() if isinstance(value, np.generic) else value
+    kind = number_kind(data_type)
+    if kind is Kind.INTEGER:
+        held = int(element) == number
+    elif kind is Kind.COMPLEX:
+        is_complex = isinstance(number, complex | np.clongdouble)
+        parts = (number.real, number.imag) if is_complex else (number, 0)
+        held = _is_held(parts[0], element.real) and _is_held(parts[1], element.imag)
+    else:
+        held = kind is Kind.BOOL or _is_held(number, element)
+    if not held:
+        raise ValueError(f"{argument} is {value!r}, which {data_type.name} cannot hold")
+    return element
+
+
+def _is_held(number: Any, element: Any) -> bool:
+    """Whether a number is not finite itself where it became infinity."""
+    return not math.isinf(element) or number in (math.inf, -math.inf)
+
+
 def _to_integer(number: Any, data_type: DataType) -> int:
     info = np.iinfo(data_type.dtype)
     low, high = int(info.min), int(info.max)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.scalar import convert_scalar, is_scalar
+from ep.common.scalar import convert_scalar, convert_value, is_scalar
 from ep.include import DataType
 from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.testing.references.convert import convert
@@ -184,6 +184,56 @@ def test_complex_numbers(data_type, value):
     assert same(got.imag, reference(value.imag, part))
 
 
+HELD = [(15.0, DataType.kInt8), (-128, DataType.kInt8), (255, DataType.kUInt8), (Fraction(30, 2), DataType.kInt16)]
+HELD += [(2**64 - 1, DataType.kUInt64), (Decimal("3"), DataType.kInt64), (np.longdouble(3), DataType.kInt32)]
+HELD += [(math.inf, DataType.kFloat16), (Decimal("-Infinity"), DataType.kDouble), (65519.999, DataType.kFloat16)]
+HELD += [(1e-300, DataType.kFloat), (0.1, DataType.kBFloat16), (10**400, DataType.kBool), (math.nan, DataType.kBool)]
+HELD += [(complex(math.inf, 1), DataType.kComplex64), (1 + 2j, DataType.kComplex128), (True, DataType.kChar)]
+
+NOT_HELD = [(15.5, DataType.kInt8), (-129, DataType.kInt8), (-1, DataType.kUInt64), (Fraction(1, 3), DataType.kInt16)]
+NOT_HELD += [
+    (2.0**63, DataType.kInt64),
+    (2**63, DataType.kInt64),
+    (math.nan, DataType.kInt8),
+    (-math.inf, DataType.kInt8),
+]
+NOT_HELD += [(Decimal("1e400"), DataType.kDouble), (-(10**400), DataType.kDouble), (65520, DataType.kFloat16)]
+NOT_HELD += [
+    (1e39, DataType.kFloat),
+    (np.float32(3.4e38), DataType.kBFloat16),
+    (np.longdouble("1e4000"), DataType.kDouble),
+]
+NOT_HELD += [
+    (1e39j, DataType.kComplex64),
+    (complex(1e39, math.inf), DataType.kComplex64),
+    (10**400, DataType.kComplex128),
+]
+
+
+@pytest.mark.parametrize(("value", "data_type"), HELD, ids=repr)
+def test_values_that_a_type_can_hold(value, data_type):
+    assert same(convert_value(value, data_type, "x"), convert_scalar(value, data_type, "x"))
+
+
+@pytest.mark.parametrize(("value", "data_type"), NOT_HELD, ids=repr)
+def test_values_that_a_type_cannot_hold(value, data_type):
+    with pytest.raises(ValueError, match=rf"pad_val is .*, which {data_type.name} cannot hold"):
+        convert_value(value, data_type, "pad_val")
+
+
+@pytest.mark.parametrize("data_type", FLOATS, ids=lambda t: t.name)
+@given(value=st.floats())
+def test_any_float_as_a_value(data_type, value):
+    """It is held unless it alone is finite."""
+    with np.errstate(all="ignore"):
+        overflows = math.isfinite(value) and np.isinf(reference(value, data_type))
+    if overflows:
+        with pytest.raises(ValueError, match="cannot hold"):
+            convert_value(value, data_type, "x")
+    else:
+        assert same(convert_value(value, data_type, "x"), reference(value, data_type))
+
+
 def test_it_minds_no_error_state():
     with np.errstate(all="raise"):
         assert convert_scalar(1e300, DataType.kFloat, "x") == math.inf
@@ -201,6 +251,8 @@ def test_what_is_no_number(value):
     assert not is_scalar(value)
     with pytest.raises(TypeError, match="pad_val must be a number, not"):
         convert_scalar(value, DataType.kFloat, "pad_val")
+    with pytest.raises(TypeError, match="pad_val must be a number, not"):
+        convert_value(value, DataType.kFloat, "pad_val")
 
 
 NUMBERS = [3, True, 2.5, 1j, Fraction(1, 3), Decimal("0.1"), np.int8(3), np.float32(3), np.True_, np.complex64(1)]

@@ -48,8 +48,8 @@ MUTANTS = {
     "an error that names nothing": (
         FILL,
         "primitives",
-        'convert_scalar(value, data_type, "value")',
-        'convert_scalar(value, data_type, "that")',
+        'convert_value(value, data_type, "value")',
+        'convert_value(value, data_type, "that")',
         "Regex pattern did not match",
     ),
     "no check of overlap": (

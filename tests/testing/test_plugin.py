@@ -77,10 +77,10 @@ def test_it_leaves_the_tests_of_others_alone(example):
 def test_the_words_of_errors_are_free(example):
     """They must name the argument; with `ep_same_words`, they must be those of ep's devices."""
     lines = "number = self.number(value) if np.isscalar(value) and not isinstance(value, str) else self.wrong()"
-    example.change("primitives", 'number = convert_scalar(value, data_type, "value")', lines)
+    example.change("primitives", 'number = convert_value(value, data_type, "value")', lines)
     methods = """
     def number(self, value):
-        return convert_scalar(value, self.request.dtypes[0], "value")
+        return convert_value(value, self.request.dtypes[0], "value")
 
     def wrong(self):
         raise ValueError("value is bad")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
-from ep.include.number_kind import ALL, INTEGERS
+from ep.include.number_kind import ALL, BOOL, CHAR, INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.memcpy import MemcpyKind
 from ep.include.primitive.op_table import OPS
@@ -22,6 +22,11 @@ COPY_ND: Final = _OF_ALL
 CONSTANT_PAD: Final = _OF_ALL
 MEMCPY: Final = frozenset(Key(kind, ()) for kind in MemcpyKind)
 MEMSET: Final = frozenset([Key(None, ())])
+ADD: Final = _OF_ALL
+FILL: Final = _OF_ALL
+TENSOR_FILL: Final = _OF_ALL
+ONE_HOT: Final = frozenset(Key(None, pair) for pair in product(INTEGERS, ALL))
+WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEGERS, ALL))
 
 
 def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
@@ -33,4 +38,6 @@ def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
 
 
 ELEMENTWISE_UNARY: Final = _of_ops(op for op in UnaryOp if op is not UnaryOp.kCast)  # a primitive of its own
+BROADCAST_ELEMENTWISE_UNARY: Final = _of_ops(UnaryOp)
 BROADCAST_ELEMENTWISE_BINARY: Final = _of_ops(BinaryOp)
+CAST: Final = frozenset(Key(None, key.dtypes) for key in _of_ops([UnaryOp.kCast]))

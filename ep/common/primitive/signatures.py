@@ -5,6 +5,7 @@ Where a launch takes dims, its sizes are the elements that each operand must hav
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from ep.common.primitive.signature import Signature, reads, reads_bytes, writes, writes_bytes
@@ -12,6 +13,11 @@ from ep.common.primitive.signature import Signature, reads, reads_bytes, writes,
 ELEMENTWISE_UNARY: Final = Signature(
     (reads("src", 0, "count"), writes("dst", 1, "count", in_place=True)),
     sizes=("count",),
+)
+CAST: Final = ELEMENTWISE_UNARY
+BROADCAST_ELEMENTWISE_UNARY: Final = Signature(
+    (reads("src", 0, "src_count"), writes("dst", 1, "dst_count", in_place=True)),
+    sizes=("src_count", "dst_count"),
 )
 BROADCAST_ELEMENTWISE_BINARY: Final = Signature(
     (reads("src0", 0, "src0_count"), reads("src1", 0, "src1_count"), writes("dst", 1, "dst_count", in_place=True)),
@@ -53,3 +59,28 @@ BATCH_GATHER: Final = Signature(
     others=("offset",),
 )
 """Gather is a BatchGather of one batch."""
+WHERE: Final = Signature(
+    (
+        reads("cond", 0, "cond_count"),
+        reads("x", 1, "x_count"),
+        reads("y", 1, "y_count"),
+        writes("z", 1, "z_count", in_place=True),
+    ),
+    sizes=("cond_count", "x_count", "y_count", "z_count"),
+)
+FILL: Final = Signature((writes("dst", 0, "count"),), sizes=("count",))
+"""Besides, Launch takes a number: `ep.common.scalar.convert_value`."""
+TENSOR_FILL: Final = Signature((reads("src", 0), writes("dst", 0, "count")), sizes=("count",))
+ONE_HOT: Final = Signature(
+    (reads("indices", 0, "num_indices"), writes("out", 1, "num_indices", "depth")),
+    sizes=("num_indices", "depth"),
+    others=("lower_bound",),
+)
+"""depth: upper_bound - lower_bound. Besides, Launch takes two numbers."""
+
+
+@cache
+def add(num_srcs: int) -> Signature:
+    """The signature of Add for so many srcs."""
+    srcs = (reads(f"srcs[{number}]", 0, "count") for number in range(num_srcs))
+    return Signature((*srcs, writes("dst", 0, "count", in_place=True)), sizes=("count",))

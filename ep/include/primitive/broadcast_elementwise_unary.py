@@ -31,7 +31,7 @@ class BroadcastElementwiseUnary(Primitive):
         src_dims, dst_dims: at most max_num_dims sizes >= 0, aligned at the last axis; src has no more dims than dst,
             and each of its sizes is dst's or 1.
         src: buffer of src_type that holds all elements its dims and strides reach; where src_dims is `()`, a plain
-            number will do, converted to src_type as Cast converts.
+            number will do that src_type can hold, as Fill takes it.
         dst: buffer of dst_type that holds all elements its dims and strides reach. It may be `src` itself where dims
             and strides agree and the two types have one size, and overlaps it in no other way.
         src_strides, dst_strides: one stride >= 0 per dim, in elements; None for row-major. No two elements of dst

@@ -30,7 +30,7 @@ class ConstantPad(Primitive):
         src_dims: at most 8 sizes >= 0.
         src: buffer of data_type with as many elements as src_dims has.
         padding_before, padding_after: for each dim, the elements to add in front and behind; negative ones crop.
-        pad_val: a number, converted to data_type as Cast converts.
+        pad_val: a number that data_type can hold, as Fill takes it.
         dst: buffer of data_type with the dims `src_dims + padding_before + padding_after`, each >= 0; it does not
             overlap src.
 

@@ -18,7 +18,9 @@ class Fill(Primitive):
         """Fill on `stream`.
 
         dst: buffer of `count` elements of data_type.
-        value: a number, converted to data_type as Cast converts.
+        value: a number that data_type can hold. To an integer type that is an integral one within its range, 15.0 as
+            well; a floating type rounds it, but not from a finite number to infinity; to bool it is `value != 0`. Only
+            complex types take complex numbers.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

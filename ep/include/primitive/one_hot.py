@@ -30,7 +30,7 @@ class OneHot(Primitive):
         indices: buffer of `[num_indices]` elements of indices_type. An index outside `[lower_bound, upper_bound)`
             gives a row of `off_value`; it is neither wrapped nor reported.
         out: buffer of `[num_indices, upper_bound - lower_bound]` elements of out_type, not overlapping indices.
-        on_value, off_value: numbers, converted to out_type as Cast converts.
+        on_value, off_value: numbers that out_type can hold, as Fill takes them.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """

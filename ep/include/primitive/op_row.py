@@ -35,7 +35,7 @@ class Gives(Enum):
     WHOLE = auto()
     """A complex type, by itself that of such parts."""
     ANY = auto()
-    """Any type: it must be asked for."""
+    """Any type, a complex one of complex numbers: it must be asked for."""
 
 
 class Cost(Enum):
@@ -82,7 +82,7 @@ class OpRow:
         if self.gives is Gives.WHOLE:
             return COMPLEXES
         if self.gives is Gives.ANY:
-            return ALL
+            return COMPLEXES if source in COMPLEXES else ALL
         return (self.result_type(source),)
 
     def result_type(self, source: DataType) -> DataType:

@@ -30,7 +30,7 @@ class Where(Primitive):
 
         cond: buffer of cond_type with as many elements as its dims have.
         x, y: buffers of data_type with as many elements as their dims have.
-        cond, x, y: where the dims are `()`, a plain number will do, converted as Cast converts.
+        cond, x, y: where the dims are `()`, a plain number will do that the type can hold, as Fill takes it.
         cond_dims, x_dims, y_dims: at most max_num_dims sizes >= 0, row-major, aligned at the last axis; the sizes of
             one axis that are not 1 are equal.
         z: buffer of data_type with the broadcast dims. It may be the storage of an operand that has as many elements

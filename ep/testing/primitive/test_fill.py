@@ -62,29 +62,54 @@ def test_zeros_of_either_sign(device, key):
 
 NUMBERS = [
     (DataType.kFloat, np.float64(0.1), np.float32(0.1)),
-    (DataType.kFloat, 1e300, np.inf),
+    (DataType.kFloat, float("-inf"), -np.inf),
     (DataType.kFloat, True, 1),
-    (DataType.kInt8, 300, 44),
-    (DataType.kInt8, 1e9, 127),
-    (DataType.kUInt8, -1.5, 0),
-    (DataType.kInt32, float("nan"), 0),
-    (DataType.kInt32, -2.9, -2),
+    (DataType.kInt8, 15.0, 15),
+    (DataType.kInt8, np.int64(-128), -128),
+    (DataType.kUInt8, True, 1),
+    (DataType.kInt32, np.float32(-2.0), -2),
     (DataType.kInt64, 2**63 - 1, 2**63 - 1),
     (DataType.kBool, 0.5, True),
+    (DataType.kBool, float("nan"), True),
     (DataType.kUInt64, 2**64 - 1, np.uint64(2**64 - 1)),
     (DataType.kFloat16, 1 + 2**-11 + 2**-40, 1 + 2**-10),
     (DataType.kBFloat16, 1 + 2**-8 + 2**-40, 1 + 2**-7),
     (DataType.kComplex64, 2, 2),
     (DataType.kComplex128, 2j, 2j),
 ]
-"""A type, a number, and the element that Cast converts it to."""
+"""A type, a number, and the element that it becomes."""
+
+NOT_HELD = [
+    (DataType.kFloat, 1e300),
+    (DataType.kFloat, -(10**400)),
+    (DataType.kFloat16, 65520),
+    (DataType.kBFloat16, np.float64(3.4e38)),
+    (DataType.kInt8, 128),
+    (DataType.kInt8, 0.5),
+    (DataType.kUInt8, -1),
+    (DataType.kInt32, float("nan")),
+    (DataType.kInt64, 2.0**63),
+    (DataType.kUInt64, float("inf")),
+    (DataType.kComplex64, 1e300j),
+]
+"""A type, and a number that it cannot hold."""
 
 
 @those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _, _ in NUMBERS)))
-def test_numbers_convert_as_cast_does(device, key):
+def test_numbers_of_another_type(device, key):
     for number, element in [pair for data_type, *pair in NUMBERS if (data_type,) == key]:
         want = np.full(5, np.array(element).astype(key[0].dtype))
         np.testing.assert_array_equal(launch(device, key, number, 5), want, err_msg=repr(number))
+
+
+@those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _ in NOT_HELD)))
+def test_numbers_that_the_type_cannot_hold(device, key, refuses):
+    (data_type,) = key
+    primitive, dst = device.require(FillFactory, *key), device.filled(8, data_type)
+    for number in [number for of_type, number in NOT_HELD if of_type is data_type]:
+        with refuses.expected(primitive, ValueError, f"value is .*, which {data_type.name} cannot hold"):
+            primitive.Launch(device.stream, dst, number, 8)
+    assert set(device.array(dst).view(np.uint8)) == {0xA5}
 
 
 @some_key(FillFactory, FLOAT)

@@ -8,7 +8,7 @@ from ep.common.checks import as_size
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.strides import expanded_strides
-from ep.common.scalar import convert_scalar
+from ep.common.scalar import convert_value
 from ep.include.primitive import (
     ElementwiseUnary,
     ElementwiseUnaryFactory,
@@ -50,7 +50,7 @@ class NumpyFill(Fill):
     def Launch(self, stream, dst, value, count):
         (data_type,) = self.request.dtypes
         check_stream(stream)
-        number = convert_scalar(value, data_type, "value")
+        number = convert_value(value, data_type, "value")
         dst = elements(dst, "dst", data_type, as_size(count, "count"), written=True)
         dst[...] = number
 
