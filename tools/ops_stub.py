@@ -16,8 +16,8 @@ from tools.generated import ROOT
 _FILE: Final = "ep/ops/__init__.pyi"
 _HEAD: Final = '''"""The types of `ep.ops`. Written by tools/ops_stub.py."""
 
-from ep.ops.arrays import Array as Array
-from ep.ops.arrays import ArrayLike
+from ep.include.arrays import Array as Array
+from ep.include.arrays import ArrayLike
 '''
 
 

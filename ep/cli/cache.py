@@ -10,15 +10,16 @@ import re
 import sys
 import time
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from ep.cli import cpu, kernel_caches, output, text
+from ep.cli import kernel_caches, output, text
 from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import Failures, warm
 from ep.common import environment
-from ep.common.kernel_cache import user_cache_folder
+from ep.common.processors import available_threads
+from ep.include.compiled_kernels import KernelsOnDisk
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.primitive import Entry
 
@@ -35,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         "warm", help="compile the kernels of all registered keys, or of some, ahead", description=_warm.__doc__
     )
     add_filters(warming)
-    warming.add_argument("--jobs", type=_jobs, default=cpu.available_threads(), help="processes (default: %(default)s)")
+    warming.add_argument("--jobs", type=_jobs, default=available_threads(), help="processes (default: %(default)s)")
     warming.set_defaults(act=_warm)
     clear = actions.add_parser("clear", help="remove every kernel, also those of other versions of ep")
     clear.set_defaults(act=_clear)
@@ -47,21 +48,19 @@ def run(arguments: Namespace) -> int:
 
 
 def _info(arguments: Namespace) -> int:
-    state = kernel_caches.state()
-    if state.why_unusable:
-        output.facts({"folder": str(state.folder or "unknown"), "kernels": f"unknown: {state.why_unusable}"})
-        return 1
-    output.facts(
-        {
-            "folder": str(state.folder),
-            "kernels": _amount(state.files, "file", state.size),
-            "for CUDA": _amount(state.cuda_files, "file", state.cuda_size) if state.cuda_files else "none",
-            "other versions": _amount(state.leftover_folders, "folder", state.leftover_size)
-            if state.leftover_folders
-            else "none",
-        }
-    )
-    return 0
+    there = kernel_caches.on_disk()
+    output.facts({what: words for tag, kernels in there.items() for what, words in _in_words(tag, kernels).items()})
+    return 1 if any(kernels.why_unusable for kernels in there.values()) else 0
+
+
+def _in_words(tag: str, kernels: KernelsOnDisk) -> dict[str, str]:
+    if kernels.why_unusable:
+        return {tag: f"unknown, in {kernels.folder or 'no folder'}: {kernels.why_unusable}"}
+    said = {tag: f"{_amount(kernels.files, 'kernel', kernels.size)}, in {kernels.folder}"}
+    if kernels.leftover_folders:
+        leftovers = _amount(kernels.leftover_folders, "folder", kernels.leftover_size)
+        said[f"{tag}, other versions"] = leftovers
+    return said
 
 
 def _amount(number: int, noun: str, size: int) -> str:
@@ -69,23 +68,24 @@ def _amount(number: int, noun: str, size: int) -> str:
 
 
 def _clear(arguments: Namespace) -> int:
-    state = _usable()
-    try:
-        freed = kernel_caches.clear()
-    except OSError as error:
-        raise CommandError(f"the cache cannot be cleared: {error}") from error
-    others = f" and {text.plural(state.leftover_folders, 'folder')} of other versions" if state.leftover_folders else ""
-    others += f" and {text.plural(state.cuda_files, 'file')} for CUDA" if state.cuda_files else ""
-    removed = f"{text.plural(state.files, 'file')}{others} from {user_cache_folder()}"
-    print(f"removed {removed}: {text.megabytes(freed)} freed")
+    removed = []
+    for tag, kernels in _usable(kernel_caches.on_disk()).items():
+        try:
+            freed = kernel_caches.clear(tag)
+        except OSError as error:
+            raise CommandError(f"the {tag} kernels cannot be removed: {error}") from error
+        others = kernels.leftover_folders
+        folders = f" and {text.plural(others, 'folder')} of other versions" if others else ""
+        removed.append(f"{tag}: removed {text.plural(kernels.files, 'kernel')}{folders}, {text.megabytes(freed)} freed")
+    print("\n".join(removed) or "no device keeps kernels")
     return 0
 
 
-def _usable() -> kernel_caches.CacheState:
-    state = kernel_caches.state()
-    if state.why_unusable:
-        raise CommandError(f"the cache cannot be used: {state.why_unusable}")
-    return state
+def _usable(there: Mapping[str, KernelsOnDisk]) -> Mapping[str, KernelsOnDisk]:
+    for tag, kernels in there.items():
+        if kernels.why_unusable:
+            raise CommandError(f"the {tag} kernels cannot be used: {kernels.why_unusable}")
+    return there
 
 
 def _warm(arguments: Namespace) -> int:
@@ -98,7 +98,8 @@ def _warm(arguments: Namespace) -> int:
     if not entries:
         absent = text.listed(list(dict.fromkeys(entry.device_type.tag for entry in fitting)))
         raise CommandError(f"nothing was compiled: there is no {absent} device; 'ep devices' says why")
-    before, start = _usable(), time.perf_counter()
+    types = list(dict.fromkeys(entry.device_type for entry in entries))
+    before, start = _usable(kernel_caches.on_disk(types)), time.perf_counter()
     print(f"preparing {text.plural(len(entries), 'key')} with {text.plural(arguments.jobs, 'process')}", flush=True)
     try:
         failures = _run_with_progress(entries, arguments.jobs)
@@ -106,11 +107,11 @@ def _warm(arguments: Namespace) -> int:
         raise CommandError(f"a process that compiled kernels died: {error}") from error
     for key, error_text in failures[:_MOST_FAILURES_SHOWN]:
         print(f"{arguments.prog}: {key}: {error_text}", file=sys.stderr)
-    after = kernel_caches.state()
-    new = text.plural(after.files + after.cuda_files - before.files - before.cuda_files, "new kernel")
     outcome = f"{len(entries) - len(failures):,} ready, {len(failures):,} failed"
-    there = f"{text.megabytes(after.size + after.cuda_size)} in {user_cache_folder()}"
-    print(f"{outcome}, in {text.duration(time.perf_counter() - start)}: {new}, {there}")
+    print(f"{outcome}, in {text.duration(time.perf_counter() - start)}")
+    for tag, kernels in kernel_caches.on_disk(types).items():
+        new = text.plural(kernels.files - before[tag].files, "new kernel")
+        print(f"{tag}: {new}, {text.megabytes(kernels.size)} in {kernels.folder}")
     return 1 if failures else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from ep.cli import cuda, output, present
+from ep.cli import output, present
 from ep.cli.parser import Parser
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.device_type import DeviceType
@@ -46,10 +46,7 @@ def _describe(device_type: DeviceType) -> dict[str, Any]:
         "device_type": device_type.name,
         "tag": device_type.tag,
         "devices": [
-            {"index": device.device_index(), "device": present.label(device)}
-            | ({"threads": device.GetNumThreads()} if hasattr(device, "GetNumThreads") else {})
-            | cuda.facts(device)
-            for device in found
+            {"index": device.device_index(), "device": present.label(device), **device.facts()} for device in found
         ],
         "alignment": kMaxAlignmentRequirement,
         "why_unavailable": why,

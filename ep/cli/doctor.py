@@ -9,30 +9,22 @@ from argparse import Namespace
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from ep.bench.cases import bench_cases
-from ep.cli import cpu, cuda, kernel_caches, output, present, text
+from ep.cli import output, present, text
 from ep.cli.coverage import Coverage
 from ep.cli.parser import Parser
 from ep.common.environment import VARIABLES
-from ep.cpu.processor import why_unfit
+from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device import Device
 from ep.include.device_manager_registry import DeviceManagerRegistry
-from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
+from ep.include.finding import Finding
 from ep.version import __version__
 
 _PACKAGES: Final = ("numpy", "numba", "llvmlite", "ml_dtypes", "rich")
 _COUNT: Final = 2**12  # elements of the results that are checked: little work
-
-
-class Finding(NamedTuple):
-    """One line of the report. verdict: pass, fail, or nothing where there is nothing to judge."""
-
-    what: str
-    verdict: str
-    details: str
 
 
 def add_arguments(parser: Parser) -> None:
@@ -41,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print what was found; 1 where something fails."""
-    findings = [finding for part in (_versions, _environment, _cpu, _cache, _devices) for finding in part()]
+    findings = [finding for part in (_versions, _environment, _devices) for finding in part()]
     output.table(("what", "verdict", "details"), findings)
     failed = [finding.what for finding in findings if finding.verdict == "fail"]
     print(f"\nThese fail: {', '.join(failed)}." if failed else "\nNothing fails.")
@@ -54,7 +46,6 @@ def _versions() -> Iterator[Finding]:
     for package in _PACKAGES:
         version = _version(package)
         yield Finding(package, "pass" if version else "fail", version or "not installed")
-    yield Finding("numba-cuda", "", cuda.versions() or "not installed; needed for CUDA devices alone")
 
 
 def _version(package: str) -> str | None:
@@ -79,52 +70,51 @@ def _environment() -> Iterator[Finding]:
             yield Finding(variable.name, "pass", f"set to {given!r}: {variable.meaning}")
 
 
-def _cpu() -> Iterator[Finding]:
-    why = why_unfit()
-    yield Finding("processor", "fail" if why else "pass", cpu.processor() + f": {why}" * bool(why))
-    try:
-        (device,) = present.devices_of(DeviceType.kCPU)
-        with output.status("starting the threads"):
-            cpu.start_threads(device)
-        yield Finding("threads", "pass", f"{device.GetNumThreads()}: {cpu.why_threads()}")  # type: ignore[attr-defined]
-    except Exception as error:  # whatever is broken here is a finding, not the end of the report
-        yield Finding("threads", "fail", present.one_line(error))
-
-
-def _cache() -> Iterator[Finding]:
-    state = kernel_caches.state()
-    if state.why_unusable:
-        yield Finding("cache", "fail", f"{state.why_unusable}; kernels are compiled anew in each process")
-        return
-    why = kernel_caches.why_unwritable()
-    details = f"{text.plural(state.files, 'kernel')}, {text.megabytes(state.size)}, in {state.folder}"
-    yield Finding("cache", "fail" if why else "pass", f"cannot be written: {why}" if why else details)
-    if state.leftover_folders:
-        leftovers = f"{text.plural(state.leftover_folders, 'folder')}, {text.megabytes(state.leftover_size)}"
-        yield Finding("cache leftovers", "", f"{leftovers} of other versions; 'ep cache clear' removes all kernels")
-
-
 def _devices() -> Iterator[Finding]:
     for device_type in present.device_types():
-        if not DeviceManagerRegistry.IsDeviceTypeRegistered(device_type):
-            missing = f"ep {__version__} has no {device_type.tag} device, and no installed package adds one"
-            yield Finding(device_type.tag, "", missing)
-            continue
         try:
+            manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
+            if manager is None:
+                missing = f"ep {__version__} has no {device_type.tag} device, and no installed package adds one"
+                yield Finding(device_type.tag, "", missing)
+                continue
+            yield from manager.findings()
             found = present.devices_of(device_type)
         except DeviceUnavailableError as error:
             yield Finding(device_type.tag, "", f"not available: {error}")
             continue
-        except Exception as error:  # a device that cannot be made
+        except Exception as error:  # whatever is broken here is a finding, not the end of the report
             yield Finding(device_type.tag, "fail", present.one_line(error))
             continue
+        if kernels := manager.compiled_kernels():
+            yield from _kernels(f"{device_type.tag} kernels", kernels)
         for device in found:
-            try:
-                if details := cuda.details(device):
-                    yield Finding(present.label(device), "", details)
-            except Exception as error:  # a GPU that is there but cannot be used
-                yield Finding(present.label(device), "fail", present.one_line(error))
+            yield from _of_itself(device)
             yield from _computes(device)
+
+
+def _of_itself(device: Device) -> list[Finding]:
+    """What the device says."""
+    said: list[Finding] = []
+    try:
+        with output.status(f"looking at {present.label(device)}"):
+            said.extend(device.findings())
+    except Exception as error:  # a device that is there but cannot be used
+        said.append(Finding(present.label(device), "fail", present.one_line(error)))
+    return said
+
+
+def _kernels(what: str, kernels: CompiledKernels) -> Iterator[Finding]:
+    there = kernels.on_disk()
+    if there.why_unusable:
+        yield Finding(what, "fail", f"{there.why_unusable}; kernels are compiled anew in each process")
+        return
+    why = kernels.why_unwritable()
+    details = f"{text.plural(there.files, 'kernel')}, {text.megabytes(there.size)}, in {there.folder}"
+    yield Finding(what, "fail" if why else "pass", f"cannot be written: {why}" if why else details)
+    if there.leftover_folders:
+        leftovers = f"{text.plural(there.leftover_folders, 'folder')}, {text.megabytes(there.leftover_size)}"
+        yield Finding(f"old {what}", "", f"{leftovers} of other versions; 'ep cache clear' removes all kernels")
 
 
 def _computes(device: Device) -> Iterator[Finding]:

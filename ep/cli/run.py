@@ -128,7 +128,7 @@ def _device(device_type: DeviceType) -> _Device:
         arrays = arrays_on(device_type)
     except ValueError as error:
         raise CommandError(str(error)) from error
-    if device_type is DeviceType.kCPU:  # it reads memory maps as they are
+    if arrays.takes_host_arrays:  # memory maps as they are
         return _Device(arrays.stream, lambda operand: operand, lambda result: result, copies=False)
 
     def place(operand: Any) -> Any:

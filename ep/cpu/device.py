@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
+from ep.common.processors import available_threads
+from ep.cpu import report
 from ep.cpu.caches import streamed_from
 from ep.cpu.engine.state import SETTINGS
 from ep.cpu.stream import CpuEvent, CpuStream
@@ -19,6 +20,7 @@ from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
+from ep.include.finding import Finding
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
@@ -122,10 +124,11 @@ class CpuDevice(Device):
     def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
         self.Free(options, buffer)
 
+    def facts(self) -> Mapping[str, Any]:
+        return {"threads": self.GetNumThreads()}
+
+    def findings(self) -> Iterable[Finding]:
+        return (report.threads(self),)
+
     def __repr__(self) -> str:
         return f"<CpuDevice: {self.GetNumThreads()} threads>"
-
-
-def available_threads() -> int:
-    """The number of processors that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

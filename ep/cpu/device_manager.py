@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ep.common import interpreter
+from ep.common.arrays.host import NumpyArrays
 from ep.common.checks import as_integer
-from ep.cpu import object_layout, processor
+from ep.cpu import object_layout, processor, report
 from ep.cpu.device import CpuDevice
+from ep.cpu.kernel_cache import CACHE
+from ep.include.arrays import DeviceArrays
+from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.finding import Finding
 from ep.include.process import exclusively
 
 
@@ -17,6 +24,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
+        self._arrays = NumpyArrays(DeviceType.kCPU)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -46,6 +54,15 @@ class CpuDeviceManager(DeviceManager):
 
     def WhyUnavailable(self) -> str | None:
         return interpreter.why_unsupported() or processor.why_unfit() or object_layout.why_unknown()
+
+    def arrays(self) -> DeviceArrays:
+        return self._arrays
+
+    def compiled_kernels(self) -> CompiledKernels:
+        return CACHE
+
+    def findings(self) -> Iterable[Finding]:
+        return (report.processor(),)
 
     def _check_index(self, device_index: int) -> None:
         index, why = as_integer(device_index, "device_index"), self.WhyUnavailable()

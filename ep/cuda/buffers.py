@@ -1,8 +1,11 @@
-"""What a launch takes as a buffer: arrays of any library on a CUDA device, read by one adapter for each type."""
+"""What a launch takes as a buffer: arrays of any library on a CUDA device.
+
+Types that are met at most launches have an adapter, which reads no more than a launch needs; `arrays/reader.py` reads
+all others.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
@@ -10,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.buffer_checks import check_dtype, check_plain, check_size
+from ep.cuda.arrays.array import CudaArray
+from ep.cuda.arrays.reader import read
 from ep.cuda.buffer import CudaBuffer, Memory
-from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
 from ep.cuda.stream import check_stream as check_stream
 from ep.include.data_type import DataType
@@ -36,7 +40,7 @@ def as_address(
     another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
     """
     adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
-    memory = adapter(buffer) if adapter else None
+    memory = adapter(buffer) if adapter else _read(buffer, argument, stream)
     if memory is None:
         if isinstance(buffer, CudaBuffer):
             buffer.live_memory(argument)
@@ -60,24 +64,24 @@ def as_address(
     return address
 
 
-ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory")}
-"""For each type of array that has been met, what reads it."""
+ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}
+"""For types of arrays that have been met, what reads them."""
 
 
 def _adapter_of(buffer: Any) -> Adapter | None:
-    """The adapter for arrays of this type, kept for the next; None for what is no array."""
+    """The adapter for arrays of this type, kept for the next; None where there is none."""
     kind = type(buffer)
     library, name = kind.__module__.partition(".")[0], kind.__qualname__
-    if library == "torch" and hasattr(buffer, "data_ptr"):
-        adapter: Adapter = _torch_tensor
-    elif (library, name) in _ARRAYS:
-        adapter = _ARRAYS[library, name]
-    elif hasattr(buffer, "__cuda_array_interface__"):
-        adapter = interface_of
-    else:
-        return None
-    ADAPTERS[kind] = adapter
+    adapter = _torch_tensor if library == "torch" and hasattr(buffer, "data_ptr") else _ARRAYS.get((library, name))
+    if adapter is not None:
+        ADAPTERS[kind] = adapter
     return adapter
+
+
+def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
+    """What the one reader of foreign arrays says; None for what is no array on a CUDA device."""
+    view = read(buffer, argument, stream)
+    return view.memory() if view else None
 
 
 def _hint(buffer: Any) -> str:
@@ -85,32 +89,6 @@ def _hint(buffer: Any) -> str:
     if isinstance(buffer, np.ndarray):
         return ", which lies in host memory; copy_from_host of a buffer from Alloc brings it to the device"
     return f" on {buffer.device}; copy it to the device first" if hasattr(buffer, "data_ptr") else ""
-
-
-def interface_of(array: Any) -> Memory | None:
-    """What `__cuda_array_interface__`, version 2 or 3, says."""
-    interface = array.__cuda_array_interface__
-    if interface.get("mask") is not None:
-        return None
-    address, read_only = interface["data"]
-    shape, dtype = interface["shape"], np.dtype(interface["typestr"])
-    count = math.prod(shape)
-    device = driver().device_of(address) if count else 0
-    if device is None:
-        return None
-    contiguous = _is_contiguous(shape, interface.get("strides"), dtype.itemsize)
-    return address or 0, count, dtype, not read_only, contiguous, device, interface.get("stream")
-
-
-def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:
-    if strides is None or 0 in shape:
-        return True
-    step = itemsize
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1 and stride != step:
-            return False
-        step *= size
-    return True
 
 
 _TORCH_DTYPES: Final[dict[Any, np.dtype[Any]]] = {}
@@ -150,14 +128,8 @@ def _numba_array(array: Any) -> Memory:
     return address, array.size, array.dtype, True, array.is_c_contiguous(), device, producer
 
 
-def _simulated_array(array: Any) -> Memory:
-    host = array._ary  # the simulator's arrays have no interface
-    return host.ctypes.data, host.size, host.dtype, host.flags.writeable, host.flags.c_contiguous, 0, None
-
-
 _ARRAYS: Final[dict[tuple[str, str], Adapter]] = {
     ("numba", "DeviceNDArray"): _numba_array,
-    ("numba", "FakeCUDAArray"): _simulated_array,
     ("cupy", "ndarray"): _cupy_array,
 }
 """The adapters of types that are told by the library that they come from and their names, without importing it."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ep.common.checks import as_size
 from ep.common.lazy import lazy
+from ep.cuda import report
 from ep.cuda.allocator import CachingAllocator
 from ep.cuda.buffer import Allocation, CudaBuffer
 from ep.cuda.driver import CudaError, DeviceProperties, driver
@@ -22,6 +23,7 @@ from ep.include.buffer import Buffer
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
+from ep.include.finding import Finding
 from ep.include.process import Rank, new_lock
 from ep.include.stream import Stream
 
@@ -187,6 +189,12 @@ class CudaDevice(Device):
         free, total = self.driver.memory_info(self._index)
         allocated, cached = self._allocator.figures()
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}
+
+    def facts(self) -> Mapping[str, Any]:
+        return report.facts(self)
+
+    def findings(self) -> Iterable[Finding]:
+        return report.findings(self)
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ep.common.checks import as_integer
+from ep.cuda import report
+from ep.cuda.arrays.arrays import ARRAYS
 from ep.cuda.device import CudaDevice
 from ep.cuda.driver import driver
+from ep.cuda.kernel_cache import CACHE
+from ep.include.arrays import DeviceArrays
+from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.finding import Finding
 from ep.include.process import exclusively
 
 
@@ -44,6 +52,15 @@ class CudaDeviceManager(DeviceManager):
 
     def WhyUnavailable(self) -> str | None:
         return driver().why_unavailable()
+
+    def arrays(self) -> DeviceArrays:
+        return ARRAYS
+
+    def compiled_kernels(self) -> CompiledKernels:
+        return CACHE
+
+    def findings(self) -> Iterable[Finding]:
+        return (report.packages(),)
 
     def _checked(self, device_index: int) -> int:
         index, count = as_integer(device_index, "device_index"), self.GetDeviceCount()

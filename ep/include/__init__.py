@@ -2,7 +2,9 @@
 
 from ep.include.active_device_guard import ActiveDeviceGuard
 from ep.include.allocation_options import AllocationOptions
+from ep.include.arrays import Arrays, DeviceArrays
 from ep.include.buffer import Buffer
+from ep.include.compiled_kernels import CompiledKernels, KernelsOnDisk
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager import DeviceManager
@@ -15,15 +17,19 @@ from ep.include.errors import (
     UnsupportedPrimitiveError,
 )
 from ep.include.event import Event
+from ep.include.finding import Finding
 from ep.include.stream import Stream
 
 __all__ = [
     "ActiveDeviceGuard",
     "AllocationOptions",
+    "Arrays",
     "Buffer",
+    "CompiledKernels",
     "DTypeLike",
     "DataType",
     "Device",
+    "DeviceArrays",
     "DeviceManager",
     "DeviceManagerRegistry",
     "DeviceType",
@@ -31,6 +37,8 @@ __all__ = [
     "DuplicateRegistrationError",
     "EnvironmentVariableError",
     "Event",
+    "Finding",
+    "KernelsOnDisk",
     "Stream",
     "UnsupportedPrimitiveError",
     "as_data_type",

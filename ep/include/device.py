@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
+from ep.include.finding import Finding
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
@@ -110,3 +112,11 @@ class Device(ABC):
     def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
         """Whether `Stream.AllocAsync` queues the allocation instead of doing it at once."""
         return False
+
+    def facts(self) -> Mapping[str, Any]:
+        """What `ep devices` is to say of the device: names, and values that JSON has."""
+        return {}
+
+    def findings(self) -> Iterable[Finding]:
+        """What `ep doctor` is to say of the device; an exception becomes a finding that fails."""
+        return ()

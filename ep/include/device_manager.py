@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
+from ep.include.arrays import DeviceArrays
+from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
+from ep.include.finding import Finding
 
 
 class DeviceManager(ABC):
@@ -13,6 +17,9 @@ class DeviceManager(ABC):
 
     The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one in a process, which is
     what copies and what was pickled elsewhere become.
+
+    The first six methods are the contract. `arrays`, `compiled_kernels` and `findings` are what a device type may bring
+    besides: for operators, for `ep cache` and for `ep doctor`.
     """
 
     @abstractmethod
@@ -46,3 +53,15 @@ class DeviceManager(ABC):
     def WhyUnavailable(self) -> str | None:
         """What is missing where `GetDeviceCount` is 0, in words for a user; None where devices are present."""
         return None if self.GetDeviceCount() else f"no {self.device_type().tag} device was found"
+
+    def arrays(self) -> DeviceArrays | None:
+        """The arrays that operators (`ep.ops`) work on, the same object each time; None where they do not run here."""
+        return None
+
+    def compiled_kernels(self) -> CompiledKernels | None:
+        """The kernels on disk; None where the device type keeps none."""
+        return None
+
+    def findings(self) -> Iterable[Finding]:
+        """What `ep doctor` is to say of the packages and drivers that the devices need, whether or not any is there."""
+        return ()

@@ -1,7 +1,7 @@
 """The types of `ep.ops`. Written by tools/ops_stub.py."""
 
-from ep.ops.arrays import Array as Array
-from ep.ops.arrays import ArrayLike
+from ep.include.arrays import Array as Array
+from ep.include.arrays import ArrayLike
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.expand import expand as expand

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.primitive.broadcast import broadcast_dims
+from ep.include.arrays import Array
 from ep.include.data_type import as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.binary_op import BinaryOp
@@ -19,7 +20,6 @@ from ep.include.primitive.broadcast_elementwise_binary import (
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
 from ep.ops.names import function_name, renamed

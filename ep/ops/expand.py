@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import Array, ArrayLike, Arrays
 from ep.ops.devices import arrays_of
 from ep.ops.names import renamed
 from ep.ops.shapes import as_sizes, launch_dims

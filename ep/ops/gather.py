@@ -10,11 +10,11 @@ import numpy as np
 
 from ep.common.checks import as_integer
 from ep.common.primitive.gather_view import gather_view
+from ep.include.arrays import Array, ArrayLike
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import Array, ArrayLike
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices, resolved
 

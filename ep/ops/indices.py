@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.suggest import did_you_mean
-from ep.ops.arrays import Array, ArrayLike, Arrays
 
 MODES: Final = ("raise", "wrap_negative", "zero", "clip")
 """What may become of an index that is out of range; `gather` says what each means."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.checks import is_weak
 from ep.common.scalar import convert_scalar
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.data_type import DataType, as_data_type
-from ep.ops.arrays import Array, ArrayLike, Arrays
-from ep.ops.devices import is_weak
 
 
 def as_operands(arrays: Arrays, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ep.include.arrays import Array, ArrayLike
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import attributes as attribute_values
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.suggest import did_you_mean
-from ep.ops.arrays import Array, ArrayLike
 from ep.ops.names import function_name, parameter_name
 
 

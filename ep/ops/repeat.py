@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.ops.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike
 from ep.ops.devices import arrays_of
 from ep.ops.expand import launch_expand
 from ep.ops.shapes import as_sizes

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.include.arrays import Array
 from ep.include.data_type import as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.arrays import Array
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
 from ep.ops.names import function_name, renamed

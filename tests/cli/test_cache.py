@@ -7,8 +7,11 @@ import tempfile
 
 import pytest
 
-from ep.cli import cache, kernel_caches, warm
+from ep.cli import cache, warm
+from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.kernel_cache import CACHE
+from ep.cuda.kernel_cache import CACHE as CUDA_CACHE
+from ep.include import CompiledKernels, KernelsOnDisk
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -23,6 +26,8 @@ from ep.include.primitive import (
 )
 from tests.include.conftest import toy as toy
 
+CACHES = {"cpu": CACHE, "cuda": CUDA_CACHE}
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -31,56 +36,101 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_kernels_for_cuda_are_shown_and_cleared(ep, folder):
-    for name in ("cuda-0123456789abcdef", "cuda-fedcba9876543210"):
-        (folder / name).mkdir()
-        (folder / name / "a.cubin").write_bytes(bytes(1000))
-    assert "for CUDA        2 files, 2.0 kB" in ep("cache", "info").out
-    assert " and 2 files for CUDA from " in ep("cache", "clear").out
-    assert not list(folder.glob("cuda-*"))
+def lines_of(done):
+    """The lines of the output, each with single blanks."""
+    return [" ".join(line.split()) for line in done.out.splitlines()]
 
 
 def test_info_of_an_empty_cache(ep, folder):
     done = ep("cache", "info")
     assert done.code == 0
-    assert f"{folder}/cpu-" in done.out
-    assert "0 files, 0 bytes" in done.out
-    assert done.out.splitlines()[-1].split() == ["other", "versions", "none"]
+    assert lines_of(done) == [f"{tag} 0 kernels, 0 bytes, in {cache.folder()}" for tag, cache in CACHES.items()]
 
 
 def test_info_and_clear(ep, folder):
     CACHE.write("a.kernel", bytes(1500))
     (folder / "cpu-other").mkdir()
     (folder / "cpu-other" / "b.kernel").write_bytes(bytes(70))
+    for name in ("cuda-0123456789abcdef", "cuda-fedcba9876543210"):
+        (folder / name).mkdir()
+        (folder / name / "a.cubin").write_bytes(bytes(1000))
     (folder / "mine.txt").write_text("not a kernel")
-    out = ep("cache", "info").out
-    assert "1 file, 1.5 kB" in out
-    assert "1 folder, 70 bytes" in out
-    done = ep("cache", "clear")
-    assert done == (0, f"removed 1 file and 1 folder of other versions from {folder}: 1.6 kB freed\n", "")
+    assert lines_of(ep("cache", "info")) == [
+        f"cpu 1 kernel, 1.5 kB, in {CACHE.folder()}",
+        "cpu, other versions 1 folder, 70 bytes",
+        f"cuda 0 kernels, 0 bytes, in {CUDA_CACHE.folder()}",
+        "cuda, other versions 2 folders, 2.0 kB",
+    ]
+    assert ep("cache", "clear") == (
+        0,
+        "cpu: removed 1 kernel and 1 folder of other versions, 1.6 kB freed\n"
+        "cuda: removed 0 kernels and 2 folders of other versions, 2.0 kB freed\n",
+        "",
+    )
     assert os.listdir(folder) == ["mine.txt"]
-    assert ep("cache", "clear") == (0, f"removed 0 files from {folder}: 0 bytes freed\n", "")
+    nothing = "cpu: removed 0 kernels, 0 bytes freed\ncuda: removed 0 kernels, 0 bytes freed\n"
+    assert ep("cache", "clear") == (0, nothing, "")
+
+
+class ToyKernels(CompiledKernels):
+    """Kernels of a device of another package, in its own folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+
+    def on_disk(self):
+        return KernelsOnDisk(self.folder, len(list(self.folder.iterdir())), 3)
+
+    def why_unwritable(self):
+        return None
+
+    def clear(self):
+        for path in self.folder.iterdir():
+            path.unlink()
+        return 3
+
+
+def test_a_device_of_another_package(ep, folder, toy, tmp_path):
+    kernels = ToyKernels(tmp_path / "toy")
+
+    class Manager(CpuDeviceManager):
+        def device_type(self):
+            return toy
+
+        def compiled_kernels(self):
+            return kernels
+
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
+    (kernels.folder / "a").write_text("abc")
+    assert lines_of(ep("cache", "info"))[-1] == f"toy 1 kernel, 3 bytes, in {tmp_path}/toy"
+    assert "toy kernels pass 1 kernel, 3 bytes, in " in " ".join(ep("doctor").out.split())
+    assert lines_of(ep("cache", "clear"))[-1] == "toy: removed 1 kernel, 3 bytes freed"
+    assert not list(kernels.folder.iterdir())
 
 
 def test_clear_that_fails(ep, folder, monkeypatch):
     def refuse():
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(kernel_caches, "clear", refuse)
+    monkeypatch.setattr(CACHE, "clear", refuse)
     done = ep("cache", "clear")
     assert done.code == 1
-    assert done.err == "ep cache clear: error: the cache cannot be cleared: [Errno 13] Permission denied\n"
+    assert done.err == "ep cache clear: error: the cpu kernels cannot be removed: [Errno 13] Permission denied\n"
 
 
 def test_warm_in_processes(folder):
     # in a process of its own, as a user has it: spawned processes import what that process ran
     command = [sys.executable, "-W", "error", "-m", "ep", "cache", "warm", "--jobs", "2", "--dtype", "float32"]
     command += ["--op", "square", "--op", "relu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0] == "preparing 2 keys with 2 processes"
-    assert lines[-1].startswith("2 ready, 0 failed, in ")
+    for compiles in (True, False):  # the second time all is there, which is as good
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        *first, outcome, kernels = done.stdout.splitlines()
+        assert first[0] == "preparing 2 keys with 2 processes"
+        assert outcome.startswith("2 ready, 0 failed, in ")
+        assert kernels.endswith(f" in {CACHE.folder()}")
+        assert kernels.startswith("cpu: 0 new kernels, ") != compiles
     names = {name.split("-")[0] for name in os.listdir(CACHE.folder())}
     assert names >= {f"elementwise_unary.{op}.kFloat.kFloat" for op in ("kRelu", "kSquare")}
 
@@ -96,7 +146,7 @@ def test_warm_reports_failures(ep, folder, monkeypatch):
     assert "15 ready, 1 failed" in done.out
 
 
-def test_warm_of_nothing(ep, folder):
+def test_warm_of_keys_that_nobody_registers(ep, folder):
     done = ep("cache", "warm", "--primitive", "Expand", "--op", "relu")
     assert done == (1, "", "ep cache warm: nothing is registered that fits\n")
 
@@ -126,18 +176,14 @@ def test_a_cache_that_cannot_be_read(ep, folder, deep):
     place.write_text("no folder")
     done = ep("cache", "info")
     assert (done.code, done.err) == (1, "")
-    assert done.out.splitlines()[0] == f"folder   {folder}/{CACHE.folder().name}"
-    assert done.out.splitlines()[1] == f"kernels  unknown: {place} cannot be read: Not a directory"
+    assert lines_of(done)[0] == f"cpu unknown, in {CACHE.folder()}: {place} cannot be read: Not a directory"
     for command in ("clear", "warm"):
         done = ep("cache", command)
         assert done.code == 1
-        assert (
-            done.err
-            == f"ep cache {command}: error: the cache cannot be used: {place} cannot be read: Not a directory\n"
-        )
+        message = f"the cpu kernels cannot be used: {place} cannot be read: Not a directory"
+        assert done.err == f"ep cache {command}: error: {message}\n"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may become somebody else")
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may become somebody else")
 @pytest.mark.parametrize("deep", [False, True], ids=["folder", "parent"])
 def test_a_cache_that_the_user_may_not_read(deep):
@@ -157,7 +203,7 @@ def test_a_cache_that_the_user_may_not_read(deep):
             command, env={**os.environ, "EP_CACHE_DIR": place}, capture_output=True, text=True, check=False
         )
     assert (done.returncode, done.stderr) == (1, "")
-    assert f"kernels  unknown: {closed} cannot be read: Permission denied\n" in done.stdout
+    assert f": {closed} cannot be read: Permission denied\n" in done.stdout
 
 
 def test_every_key_makes_a_primitive():

@@ -2,8 +2,12 @@
 
 import pytest
 
-from ep.cli import coverage, cpu, kernel_caches
+from ep.cli import coverage
+from ep.cpu import report
+from ep.cpu.device import CpuDevice
 from ep.cpu.device_manager import CpuDeviceManager
+from ep.cpu.kernel_cache import CACHE
+from ep.include import Finding
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from tests.include.conftest import toy as toy
@@ -51,7 +55,7 @@ def test_refused_setting(ep, fresh_cpu, monkeypatch):
     assert "EP_CPU_NUM_THREADS is 'many'" in ep("devices").out
     done = ep("doctor")
     assert done.code == 1
-    assert "These fail: EP_CPU_NUM_THREADS, threads, cpu." in done.out
+    assert "These fail: EP_CPU_NUM_THREADS, cpu." in done.out
 
 
 def test_doctor(ep, toy):
@@ -75,22 +79,22 @@ def test_doctor_goes_on_where_the_cache_cannot_be_read(ep, monkeypatch, tmp_path
     assert done.code == 1
     assert f"{tmp_path}/file cannot be read: Not a directory" in done.out
     assert "cpu:0 computes" in done.out
-    assert done.out.endswith("\nThese fail: cache.\n")
+    assert done.out.endswith("\nThese fail: cpu kernels.\n")
 
 
 def test_doctor_says_where_threads_come_from(monkeypatch):
     monkeypatch.delenv("EP_CPU_NUM_THREADS", raising=False)
-    assert "that this process may use" in cpu.why_threads()
+    assert "that this process may use" in report.why_threads()
     monkeypatch.setenv("EP_CPU_NUM_THREADS", "1")
-    assert cpu.why_threads() == "from EP_CPU_NUM_THREADS"
+    assert report.why_threads() == "from EP_CPU_NUM_THREADS"
 
 
 def test_doctor_fails_where_the_cache_cannot_be_written(ep, monkeypatch):
-    monkeypatch.setattr(kernel_caches, "why_unwritable", lambda: "the folder is read-only")
+    monkeypatch.setattr(CACHE, "why_unwritable", lambda: "the folder is read-only")
     done = ep("doctor")
     assert done.code == 1
     assert "cannot be written: the folder is read-only" in done.out
-    assert done.out.endswith("\nThese fail: cache.\n")
+    assert done.out.endswith("\nThese fail: cpu kernels.\n")
 
 
 def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
@@ -102,3 +106,42 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
     assert done.code == 1
     assert "Gather (rows of 64): RuntimeError: one bit fell over" in done.out
     assert done.out.endswith("\nThese fail: cpu:0 computes.\n")
+
+
+class Talking(CpuDevice):
+    """A device that says things of itself; of the second it cannot."""
+
+    def device_type(self):
+        return DeviceType.kToy
+
+    def facts(self):
+        return {"colour": "green"}
+
+    def findings(self):
+        yield Finding("wheels", "pass", "4")
+        raise OSError("no sound")
+
+
+def test_a_device_speaks_for_itself(ep, toy):
+    """What `ep devices` and `ep doctor` say of a device, they ask of it and its manager."""
+
+    class Manager(CpuDeviceManager):
+        def device_type(self):
+            return toy
+
+        def GetDevice(self, device_index):
+            return Talking(self)
+
+        def compiled_kernels(self):
+            return None
+
+        def findings(self):
+            return [Finding("toy box", "fail", "open")]
+
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
+    assert "toy:0 yes colour: green, alignment: 512 bytes" in " ".join(ep("devices").out.split())
+    done = ep("doctor")
+    rows = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert {"toy box fail open", "wheels pass 4", "toy:0 fail OSError: no sound"} <= set(rows)
+    assert not any(row.startswith("toy kernels") for row in rows)
+    assert rows[-1] == "These fail: toy box, toy:0."

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.common.processors import available_threads
 from ep.cpu import caches
-from ep.cpu.device import available_threads
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,

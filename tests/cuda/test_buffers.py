@@ -14,7 +14,8 @@ import pytest
 
 from ep import AllocationOptions
 from ep.cuda import buffers
-from ep.cuda.buffers import as_address, interface_of
+from ep.cuda.arrays.reader import read
+from ep.cuda.buffers import as_address
 from ep.include import DataType
 
 F32, BF16 = DataType.kFloat, DataType.kBFloat16
@@ -97,12 +98,13 @@ class TestInterface:
         for array in (Interface(buffer.address), Interface(buffer.address, (2, 1, 4), strides=(16, 99, 4))):
             assert as_address(array, "src", F32, 8, stream, writable=True) == buffer.address
 
-    def test_what_it_says(self, buffer):
-        assert interface_of(Interface(buffer.address, (2, 3), "<i2", stream=2)) == (
-            *(buffer.address, 6, np.dtype(np.int16), True, True, 0, 2),
-        )
-        assert interface_of(Interface(0, (0, 3), strides=(7, 7))) == (0, 0, np.dtype(np.float32), True, True, 0, None)
-        assert interface_of(Interface(None, (0,)))[:2] == (0, 0)
+    def test_what_it_says(self, stream, buffer):
+        view = read(Interface(buffer.address, (2, 3), "<i2", stream=2), "src", stream)
+        assert view[:8] == (buffer.address, (2, 3), None, np.dtype(np.int16), True, 0, 2, 2)
+        assert view.memory() == (buffer.address, 6, np.dtype(np.int16), True, True, 0, 2)
+        empty = read(Interface(0, (0, 3), strides=(7, 7)), "src", stream)
+        assert empty.memory() == (0, 0, np.dtype(np.float32), True, True, 0, None)
+        assert read(Interface(None, (0,)), "src", stream).memory()[:2] == (0, 0)
 
     def test_masks(self, stream, buffer):
         with pytest.raises(TypeError, match="src has a mask, which would be lost"):

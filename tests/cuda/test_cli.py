@@ -5,10 +5,9 @@ import json
 import pytest
 
 from ep import DeviceType
-from ep.cli import cuda as cli
 from ep.cli import doctor, present
 from ep.cli.main import main
-from ep.include import DeviceManagerRegistry
+from ep.cuda import report
 
 
 def test_devices(cuda, capsys):
@@ -49,12 +48,6 @@ def test_a_simulated_device_is_used_by_name_only(cuda):
 
 @pytest.mark.parametrize("installed", [True, False])
 def test_versions(monkeypatch, installed):
-    monkeypatch.setattr(cli, "version_of", lambda package: "1.2" if installed and package != "cuda-core" else None)
+    monkeypatch.setattr(report, "version_of", lambda package: "1.2" if installed and package != "cuda-core" else None)
     want = "1.2, with cuda-bindings 1.2, cuda-core (missing), nvidia-nvvm 1.2, nvidia-nvjitlink 1.2"
-    assert cli.versions() == (want if installed else None)
-
-
-def test_other_devices_have_nothing_of_it():
-    cpu = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
-    assert cli.facts(cpu) == {}
-    assert cli.details(cpu) is None
+    assert report.packages().details == (want if installed else "not installed; needed for CUDA devices alone")

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import ep.ops
-from ep.ops import dlpack
-from ep.ops.cpu.arrays import CpuArrays, default_stream
+from ep import DeviceType
+from ep.common.arrays import dlpack
+from ep.ops.devices import arrays_on
 
-as_buffer = CpuArrays().as_buffer
+as_buffer = arrays_on(DeviceType.kCPU).as_buffer
 
 
 class Exporter:
@@ -248,4 +249,4 @@ def test_results_are_new_and_0d_arrays():
 
 
 def test_one_stream():
-    assert default_stream() is default_stream()
+    assert arrays_on(DeviceType.kCPU).stream is arrays_on(DeviceType.kCPU).stream

@@ -11,8 +11,9 @@ import pytest
 
 import ep.ops
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType
+from ep.common.arrays import dlpack
+from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
 from ep.include import DataType
-from ep.ops import dlpack
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 X = np.arange(-12, 12, dtype=np.float32).reshape(4, 6)
@@ -27,7 +28,7 @@ def cuda():
 @pytest.fixture
 def stream(cuda):
     """The stream that operators launch on."""
-    from ep.ops.cuda.streams import default_stream
+    from ep.cuda.arrays.streams import default_stream
 
     stream = default_stream(0)
     yield stream
@@ -63,7 +64,7 @@ class Interface(View):
 class Exporter(View):
     """Exports DLPack, and nothing else."""
 
-    device = (dlpack.CUDA, 0)
+    device = (CUDA, 0)
     stream = None
 
     def __dlpack_device__(self):
@@ -298,9 +299,8 @@ class TestOperands:
     @both
     def test_other_devices(self, cuda, library, monkeypatch):
         x, far = cuda(X), library(cuda(X))
-        monkeypatch.setattr("ep.ops.cuda.imports.device_of", lambda value: 1 if value is far else 0)
-        monkeypatch.setattr("ep.ops.cuda.arrays.device_of", lambda value: 1 if value is far else 0)
-        monkeypatch.setattr("ep.ops.cuda.arrays.default_stream", lambda index: SimpleNamespace(device_index=index))
+        monkeypatch.setattr("ep.cuda.arrays.arrays.device_of", lambda value: 1 if value is far else 0)
+        monkeypatch.setattr("ep.cuda.arrays.arrays.default_stream", lambda index: SimpleNamespace(device_index=index))
         with pytest.raises(TypeError, match=rf"y \({library.__name__}\) is on cuda:1, x is on cuda:0"):
             ep.ops.add(x, far)
 
@@ -375,7 +375,7 @@ class TestOrder:
         monkeypatch.setattr(CudaStream, "wait_for", lambda self, producer: note(self.handle, producer))
         for module in ("arrays", "array"):
             monkeypatch.setattr(
-                f"ep.ops.cuda.{module}.let_wait", lambda consumer, stream: note(consumer, stream.handle)
+                f"ep.cuda.arrays.{module}.let_wait", lambda consumer, stream: note(consumer, stream.handle)
             )
         return pairs
 
@@ -425,7 +425,7 @@ class TestOrder:
         assert len(order) == 1
 
     def test_events_do_it(self, cuda, stream):
-        from ep.ops.cuda.streams import let_wait
+        from ep.cuda.arrays.streams import let_wait
 
         other = stream.device().CreateStream()
         let_wait(other.handle, stream)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import ep.ops
-from ep import DeviceType
-from ep.ops import devices
-from ep.ops.cpu.arrays import CpuArrays
+from ep import DeviceManagerRegistry, DeviceType
+from ep.common.arrays.host import HostArrays
+from ep.cpu.device_manager import CpuDeviceManager
+from ep.include import DeviceArrays
+from tests.include.conftest import toy as toy
 from tests.subprocesses import run
 
 
@@ -18,10 +20,11 @@ class FooArray:
         self.shape, self.dtype, self.size = self.array.shape, self.array.dtype, self.array.size
 
 
-class FooArrays(CpuArrays):
+class FooArrays(HostArrays):
     """Operators on FooArrays, computed by the CPU's primitives on what they hold."""
 
-    place = "foo:0"
+    def __init__(self, index):
+        super().__init__(DeviceType.kCPU, f"foo:{index}")
 
     def as_buffer(self, value, argument):
         return value.array
@@ -30,16 +33,27 @@ class FooArrays(CpuArrays):
         return FooArray(result)
 
 
+class FooDeviceArrays(DeviceArrays):
+    def recognises(self, value):
+        return isinstance(value, FooArray)
+
+    def index_of(self, value):
+        return 0
+
+    def on(self, device_index):
+        return FooArrays(device_index)
+
+
 @pytest.fixture
-def foo(monkeypatch):
-    monkeypatch.setattr(devices, "_providers", dict(devices._providers))
-    monkeypatch.setattr(DeviceType, "_by_name", dict(DeviceType._by_name))
-    device_type = DeviceType.Register("kFoo", "foo")
-    ep.ops.devices.register_arrays(
-        device_type, lambda value: isinstance(value, FooArray), lambda value: FooArrays(), lambda index: FooArrays()
-    )
-    yield device_type
-    del DeviceType.kFoo
+def foo(toy):
+    """A device type with arrays of its own; the manager brings them."""
+
+    class Manager(CpuDeviceManager):
+        def arrays(self):
+            return FooDeviceArrays()
+
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
+    return toy
 
 
 def test_a_device_of_another_package(foo):
@@ -64,10 +78,18 @@ def test_operands_on_different_devices(foo):
         ep.ops.relu(np.ones(2), out=x)
 
 
-def test_devices_without_operators(monkeypatch):
-    monkeypatch.setattr(devices, "_providers", {})
-    with pytest.raises(ValueError, match="operators do not run on cuda; they run on cpu"):
-        ep.ops.copy_to_device([1], "cuda")
+def test_devices_without_operators(toy):
+    """One without a manager, and one whose manager brings no arrays."""
+    with pytest.raises(ValueError, match="operators do not run on toy; they run on cpu, cuda"):
+        ep.ops.copy_to_device([1], toy)
+
+    class Manager(CpuDeviceManager):
+        def arrays(self):
+            return None
+
+    DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
+    with pytest.raises(ValueError, match="operators do not run on toy; they run on cpu, cuda"):
+        ep.ops.copy_to_device([1], "toy")
     with pytest.raises(ValueError, match="device 'gpu' is not known"):
         ep.ops.copy_to_device([1], "gpu")
 

@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ep.common.arrays import dlpack
+from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
 from ep.include import DataType
-from ep.ops import dlpack
 
 DTYPES = sorted({data_type.dtype for data_type in DataType}, key=str)
 CPU = (dlpack.CPU, 0)
@@ -46,7 +47,7 @@ class Exporter:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_round_trip(dtype):
     owner = Owner(np.arange(24).astype(dtype).reshape(2, 3, 4))
-    tensor = dlpack.read(Exporter(owner.capsule((dlpack.CUDA, 3))))
+    tensor = dlpack.read(Exporter(owner.capsule((CUDA, 3))))
     assert (tensor.address, tensor.shape) == (owner.array.ctypes.data, (2, 3, 4))
     assert tensor.strides in (None, (12, 4, 1))  # None says C-contiguous, too, and is what NumPy 2.1 writes
     assert (tensor.dtype, tensor.device_type, tensor.device_id, tensor.read_only) == (dtype, 2, 3, False)
@@ -91,7 +92,7 @@ def test_a_capsule_that_goes_while_an_exception_is_on_its_way():
 
         def __dlpack__(self, **_):
             array = self.owner.array
-            return dlpack.capsule(array.ctypes.data, (3,), array.dtype, (dlpack.CUDA, 0), self.owner)
+            return dlpack.capsule(array.ctypes.data, (3,), array.dtype, (CUDA, 0), self.owner)
 
     with pytest.raises((BufferError, RuntimeError), match="Unsupported device"):  # RuntimeError before NumPy 2.5
         np.from_dlpack(OnGpu(owner))
@@ -136,7 +137,7 @@ def test_exporters_from_before_versions():
 def versioned(major, flags):
     """A capsule of DLPack `major`, with what has to stay alive."""
     values, sizes = np.arange(6, dtype=np.float32), (ctypes.c_int64 * 2)(2, 3)
-    tensor = dlpack._Tensor(values.ctypes.data - 8, dlpack.CUDA, 1, 2, 2, 32, 1, sizes, None, 8)
+    tensor = dlpack._Tensor(values.ctypes.data - 8, CUDA, 1, 2, 2, 32, 1, sizes, None, 8)
     managed = dlpack._ManagedVersioned(major, 3, None, dlpack._Deleter(), flags, tensor)
     new = dlpack._function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     return new(ctypes.addressof(managed), b"dltensor_versioned", None), (values, managed)

@@ -47,14 +47,18 @@ class Installed:
 
     def run(self, *arguments, device="numpy", code=0):
         """Run pytest with the plugin where no configuration of this project is; return what it prints."""
+        options = ["-W", "error", "-p", "ep.testing.plugin", "-p", "no:cacheprovider"]
+        named = ["--ep-device", device] if device else []
+        return self.python("-m", "pytest", *options, *arguments, *named, code=code)
+
+    def python(self, *arguments, code=0):
+        """Run Python with the example installed; return what it prints."""
         here = self.folder / "elsewhere"
         here.mkdir(exist_ok=True)
-        command = [sys.executable, "-P", "-W", "error", "-m", "pytest", "-W", "error"]
-        command += ["-p", "ep.testing.plugin", "-p", "no:cacheprovider"]
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
         variables |= {"PYTHONPATH": os.pathsep.join([str(self.folder), SOURCES]), "COLUMNS": "1000"}
         done = subprocess.run(
-            [*command, *arguments, *(["--ep-device", device] if device else [])],
+            [sys.executable, "-P", "-W", "error", *map(str, arguments)],
             cwd=here,
             env=variables,
             capture_output=True,

@@ -35,7 +35,7 @@ def _renamed(source):
 
 def test_the_document_quotes_the_example():
     quoted = re.findall(r"<!-- (\S+) -->\n```(?:python|toml)\n(.*?)```", DOCUMENT, re.DOTALL)
-    assert len(quoted) == 6
+    assert len(quoted) == 9
     for path, code in quoted:
         assert code in (Path(SOURCES) / path).read_text(), code
     walk = DOCUMENT.partition("\n## A device with memory")[0]

@@ -3,6 +3,7 @@
 import ast
 import re
 
+import numpy as np
 import pytest
 
 from tests.testing.conftest import EXAMPLE, passed
@@ -80,10 +81,51 @@ def test_a_mutant_fails(example, what):
     assert re.search(f"^E .*{re.escape(message)}", said, re.MULTILINE), said
 
 
+OPERATORS = """
+import numpy as np
+import ep.ops
+from ep_numpy_device.arrays import NumpyArray
+
+x = ep.ops.copy_to_device(np.array([[-1, 2], [3, -4]], np.float32), "numpy")
+assert type(x) is NumpyArray
+rows = ep.ops.gather(ep.ops.relu(x), ep.ops.copy_to_device([1, 0, 1], "numpy"))
+assert type(rows) is NumpyArray
+assert ep.ops.copy_to_host(rows).tolist() == [[3, 0], [0, 2], [3, 0]]
+assert ep.ops.negative(x, out=x) is x
+assert ep.ops.copy_to_host(x).tolist() == [[1, -2], [-3, 4]]
+for operands, out, words in (((x,), x.array, "out must be a NumpyArray, not ndarray"),
+                             ((x.array,), x, "out must be a numpy.ndarray, not NumpyArray")):
+    try:
+        ep.ops.relu(*operands, out=out)
+        raise AssertionError
+    except TypeError as error:
+        assert str(error) == words
+"""
+
+
+def test_operators_run_on_its_arrays(example):
+    example.python("-c", OPERATORS)
+
+
+def test_the_commands_know_it(example, tmp_path):
+    """They ask it what to say."""
+    np.save(tmp_path / "x.npy", np.array([-1, 2], np.float32))
+    run = ("run", "unary", "--op", "relu", "--input", tmp_path / "x.npy", "--out", tmp_path / "y.npy")
+    assert "copied there and back" in example.python("-m", "ep", *run, "--device", "numpy")
+    assert np.load(tmp_path / "y.npy").tolist() == [0, 2]
+    assert f"numpy: {np.__version__}, alignment: 512 bytes" in example.python("-m", "ep", "devices")
+    said = [" ".join(line.split()) for line in example.python("-m", "ep", "doctor").splitlines()]
+    assert "byte order pass little" in said
+    assert any(line.startswith("numpy:0 computes pass Gather, Expand and ElementwiseUnary agree") for line in said)
+    warm = ("cache", "warm", "--device", "numpy", "--jobs", "1")
+    assert "21 ready, 0 failed" in example.python("-m", "ep", *warm)  # there is nothing to compile
+    assert "numpy" not in example.python("-m", "ep", "cache", "info")
+
+
 def test_its_files_are_those_that_it_installs():
     """Short, and without what a reader would have to look up elsewhere."""
     files = {path.name: path.read_text() for path in (EXAMPLE / "ep_numpy_device").glob("*.py")}
-    assert set(files) == {"__init__.py", "device.py", "primitives.py"}
+    assert set(files) == {"__init__.py", "arrays.py", "device.py", "primitives.py"}
     for name, text in files.items():
         assert len(text.splitlines()) < 200, name
         imported = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}

@@ -19,6 +19,8 @@ from ep.common.kernel_cache.container import pack, unpack
 from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
+from ep.include.compiled_kernels import CompiledKernels, KernelsOnDisk
+from ep.include.errors import EnvironmentVariableError
 
 _log: Final = logging.getLogger("ep")
 _KEPT: Final = 4  # files of one kernel: of as many states of its sources
@@ -47,7 +49,7 @@ def usage(folder: Path) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-class KernelCache:
+class KernelCache(CompiledKernels):
     """The kernels of one device type on disk."""
 
     def __init__(self, tag: str, tools: Sequence[str], compiler: str) -> None:
@@ -139,11 +141,19 @@ class KernelCache:
             return []
         return sorted(user_cache_folder() / name for name in names if name.startswith(f"{self._tag}-"))
 
-    def clear(self) -> int:
-        """Remove every kernel folder, also those that other versions left; return how many bytes that freed.
+    def on_disk(self) -> KernelsOnDisk:
+        folder = None
+        try:
+            folder = self.folder()
+            if why := self.why_untrusted() or self.why_unreadable():
+                return KernelsOnDisk(folder, why_unusable=why)
+            files, size = usage(folder)
+            leftovers = [usage(other)[1] for other in self.folders() if other != folder]
+            return KernelsOnDisk(folder, files, size, len(leftovers), sum(leftovers))
+        except (OSError, RuntimeError, EnvironmentVariableError) as error:  # RuntimeError: there is no home folder
+            return KernelsOnDisk(folder, why_unusable=str(error))
 
-        Raises OSError where one cannot be removed.
-        """
+    def clear(self) -> int:
         freed = 0
         for folder in self.folders():
             freed += usage(folder)[1]
@@ -174,7 +184,7 @@ class KernelCache:
         return None
 
     def why_unwritable(self) -> str | None:
-        """Why kernels cannot be kept between processes; None where they can. Writes a small file, and removes it."""
+        # a small file is written, and removed
         name = f"trial.{os.getpid()}"
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name, make=True) as folder:

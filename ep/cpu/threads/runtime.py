@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from ep.cpu.device import CpuDevice
 from ep.cpu.engine import streaming
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
+
+if TYPE_CHECKING:
+    from ep.cpu.device import CpuDevice
 
 
 @cache

@@ -1,5 +1,6 @@
 """The manager of one device, the device, and its streams and events. Work is done when `Launch` returns."""
 
+import sys
 import threading
 import time
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from ep import AllocationOptions, DeviceType, DeviceUnavailableError
 from ep.common.checks import as_integer, as_size
-from ep.include import Device, DeviceManager, Event, Stream, kMaxAlignmentRequirement
+from ep.include import Device, DeviceManager, Event, Finding, Stream, kMaxAlignmentRequirement
 
 kNumpy = DeviceType.Register("kNumpy", "numpy")
 
@@ -40,6 +41,11 @@ class NumpyDeviceManager(DeviceManager):
 
     def IsStreamWaitEventSupported(self):
         return True
+
+    def arrays(self):
+        from ep_numpy_device.arrays import NumpyDeviceArrays  # imported where an operator meets them
+
+        return NumpyDeviceArrays()
 
 
 class NumpyDevice(Device):
@@ -74,6 +80,12 @@ class NumpyDevice(Device):
 
     def DestroyEvent(self, event):
         check_event(event)
+
+    def facts(self):
+        return {"numpy": np.__version__}
+
+    def findings(self):
+        yield Finding("byte order", "pass" if sys.byteorder == "little" else "fail", sys.byteorder)
 
     def Alloc(self, options, size):
         size = as_size(size, "size")

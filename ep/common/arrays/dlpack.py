@@ -12,9 +12,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-CPU: Final = 1
-CUDA: Final = 2
-CUDA_MANAGED: Final = 13
+CPU: Final = 1  # kDLCPU; devices of other types know their own numbers
 
 _BFLOAT: Final = 4
 _CODES: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}

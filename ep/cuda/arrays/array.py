@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ep.common.arrays import dlpack
 from ep.common.checks import as_integer
+from ep.cuda.arrays.streams import let_wait
 from ep.cuda.buffer import Memory
-from ep.cuda.buffers import ADAPTERS
 from ep.cuda.driver import LEGACY_STREAM
 from ep.include.process import ProcessBound
-from ep.ops import dlpack
-from ep.ops.cuda.streams import let_wait
 
 if TYPE_CHECKING:
     from ep.cuda.stream import CudaStream
+
+DLPACK_CUDA: Final = 2
+"""What DLPack calls memory of a GPU: kDLCUDA."""
 
 _NO_SYNCHRONIZATION: Final = -1
 
@@ -95,7 +96,7 @@ class CudaArray(ProcessBound):
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CUDA, self.device_index
+        return DLPACK_CUDA, self.device_index
 
     def __dlpack__(
         self,
@@ -130,6 +131,3 @@ class CudaArray(ProcessBound):
 
     def __repr__(self) -> str:
         return f"<CudaArray of {self.dtype}, shape {self.shape}, on cuda:{self.device_index} at {self.address:#x}>"
-
-
-ADAPTERS[CudaArray] = attrgetter("memory")

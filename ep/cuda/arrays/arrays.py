@@ -5,36 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.checks import check_result, is_weak, native_dtype
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cuda.arrays.array import CudaArray
+from ep.cuda.arrays.indices import RESOLVERS
+from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
+from ep.cuda.arrays.streams import default_stream, let_wait
 from ep.cuda.stream import CudaStream
 from ep.include.allocation_options import AllocationOptions
+from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.arrays import ArrayLike, Arrays, check_result, native_dtype
-from ep.ops.cuda.array import CudaArray
-from ep.ops.cuda.imports import Imported, device_of, imported
-from ep.ops.cuda.indices import RESOLVERS
-from ep.ops.cuda.streams import default_stream, let_wait
-from ep.ops.devices import is_weak
 
 _OPTIONS = AllocationOptions()
-
-
-def arrays_of(value: ArrayLike) -> CudaArrays:
-    """The Arrays for the device that an array is on."""
-    return CudaArrays(device_of(value))
-
-
-def arrays_on(device_index: int) -> CudaArrays:
-    """The Arrays for a device."""
-    return CudaArrays(device_index)
 
 
 class CudaArrays(Arrays):
@@ -52,7 +42,7 @@ class CudaArrays(Arrays):
         self._stream = default_stream(device_index)
         self.place = f"cuda:{device_index}"
         self._waiting: set[int] = set()
-        self._out: Imported | None = None
+        self._out: View | None = None
 
     @property
     def stream(self) -> CudaStream:
@@ -115,13 +105,28 @@ class CudaArrays(Arrays):
         buffer = self._stream.device().Alloc(_OPTIONS, math.prod(shape) * dtype.itemsize).view(dtype)
         return CudaArray((*buffer.live_memory()[:6], self._stream.handle), tuple(shape), self._stream, buffer)
 
-    def _imported(self, value: ArrayLike, argument: str) -> Imported:
-        array = imported(value, argument, self._stream)
+    def _imported(self, value: ArrayLike, argument: str) -> View:
+        """What an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
+        index = self._stream.device_index
+        array = read(value, argument, self._stream)
+        if array is None:
+            raise TypeError(
+                f"{argument} must be an array on cuda:{index}, not {type(value).__qualname__}"
+                f"{f' on {value.device}' if hasattr(value, 'device') else ''}; ep.ops.copy_to_device brings one there"
+            )
+        if native_dtype(array.dtype, argument) != array.dtype:
+            raise TypeError(f"{argument} has dtype {array.dtype}, which is in the byte order of another machine")
+        if array.device != index and 0 not in array.shape:
+            raise TypeError(f"{argument} is on cuda:{array.device}, not on cuda:{index}")
+        if array.strides is not None and min(array.strides) < 0:
+            raise ValueError(f"{argument} has negative strides {array.strides}; make it contiguous first")
+        if array.before is not None:
+            self._stream.wait_for(array.before)
         if array.after is not None:
             self._waiting.add(array.after)
         return array
 
-    def _flat(self, array: Imported) -> CudaArray:
+    def _flat(self, array: View) -> CudaArray:
         """The memory of an array, from its first element to its last."""
         count = extent(array.shape, array.strides or contiguous_strides(array.shape))
         memory = (array.address, count, array.dtype, array.writable, True, array.device, None)
@@ -143,3 +148,20 @@ class CudaArrays(Arrays):
 @cache
 def _expand(dtype: np.dtype[Any]) -> Expand:
     return RequirePrimitive(ExpandFactory, DeviceType.kCUDA, dtype, kMaxNumDims)
+
+
+class _CudaDeviceArrays(DeviceArrays):
+    """Arrays of any library on a GPU, of DLPack or with the CUDA array interface."""
+
+    def recognises(self, value: Any) -> bool:
+        return is_on_cuda(value)
+
+    def index_of(self, value: Any) -> int:
+        return device_of(value)
+
+    def on(self, device_index: int) -> CudaArrays:
+        return CudaArrays(device_index)
+
+
+ARRAYS: Final = _CudaDeviceArrays()
+"""The arrays of CUDA devices."""

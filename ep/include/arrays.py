@@ -1,14 +1,13 @@
-"""What operators ask of the arrays of a device. They know shapes, dtypes and buffers; all else is here."""
+"""What operators ask of a device: its arrays. Operators know shapes, dtypes and buffers; all else is here."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
 
@@ -20,14 +19,14 @@ ArrayLike = Any
 
 
 class Arrays(ABC):
-    """The arrays that one call of an operator works on: those of one device.
-
-    A device brings its own, and says with `devices.register_arrays` which operands they are for.
-    """
+    """The arrays that one call of an operator works on: those of one device."""
 
     device_type: DeviceType
     place: str
     """Where the arrays are, in words for a user: "the host"."""
+
+    takes_host_arrays: bool = False
+    """Whether operands may be ndarrays, memory-mapped ones too; else `copy_from_host` brings them to the device."""
 
     @property
     @abstractmethod
@@ -54,7 +53,7 @@ class Arrays(ABC):
     def resolved(self, indices: Array, size: int, mode: str) -> Array:
         """Return indices (one at least) as the primitive reads them, which gives zeros outside `0 ... size - 1`.
 
-        mode: one of `indices.MODES`; where it forbids an index, an IndexError is raised, or else comes out of `stream`.
+        mode: as `gather` has it; where it forbids an index, an IndexError is raised, or else comes out of `stream`.
         """
 
     @abstractmethod
@@ -78,26 +77,23 @@ class Arrays(ABC):
         """Return a copy in host memory of what `as_buffer` or an operator returned; raises errors of work before it."""
 
 
-DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
-"""The dtypes that arrays may have."""
+class DeviceArrays(ABC):
+    """The arrays of a device type: which values are arrays of it, and the Arrays for a call.
 
+    What a DeviceManager returns from `arrays`, the same object each time.
+    """
 
-def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
-    """Return a dtype in native byte order; TypeError where it is no DataType's."""
-    if dtype in DTYPES:
-        return dtype
-    native = dtype.newbyteorder("=")
-    if native not in DTYPES:
-        names = ", ".join(sorted(known.name for known in DTYPES))
-        raise TypeError(f"{argument} has dtype {dtype}; it must be one of {names}")
-    return native
+    @abstractmethod
+    def recognises(self, value: Any) -> bool:
+        """Whether a value is an array of the device type.
 
+        Asked about whatever is none of the host's arrays: of whatever type, so it should be quick, and import nothing.
+        """
 
-def check_result(out: Array, shape: Sequence[int], dtype: np.dtype[Any], *, writable: bool) -> None:
-    """Raise TypeError where `out` has another dtype than the result, ValueError for another shape or if read-only."""
-    if out.dtype != dtype:
-        raise TypeError(f"out has dtype {out.dtype}; the result has {dtype}")
-    if out.shape != tuple(shape):
-        raise ValueError(f"out has shape {out.shape}; the result has {tuple(shape)}")
-    if not writable:
-        raise ValueError("out is read-only")
+    @abstractmethod
+    def index_of(self, value: Any) -> int:
+        """The number of the device that an array of the device type is on."""
+
+    @abstractmethod
+    def on(self, device_index: int) -> Arrays:
+        """The Arrays for a device, for one call."""

@@ -1,31 +1,31 @@
-"""What the commands ask of CUDA devices beyond what all devices have: packages, driver, and what the GPU is."""
+"""What `ep devices` and `ep doctor` say of CUDA: packages, driver, and what each GPU is."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from ep.common.environment import NUMBA_ENABLE_CUDASIM
-from ep.cuda.device import CudaDevice
-from ep.cuda.driver import driver
 from ep.cuda.packages import version_of
-from ep.include.device import Device
+from ep.include.finding import Finding
+
+if TYPE_CHECKING:
+    from ep.cuda.device import CudaDevice
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
 
 
-def versions() -> str | None:
-    """The version of numba-cuda and of what compiles with it; None where it is not installed."""
+def packages() -> Finding:
+    """The version of numba-cuda and of what compiles with it."""
     version = version_of("numba-cuda")
     if version is None:
-        return None
+        return Finding("numba-cuda", "", "not installed; needed for CUDA devices alone")
     parts = (f"{part} {version_of(part) or '(missing)'}" for part in _PARTS)
-    return f"{version}, with {', '.join(parts)}"
+    return Finding("numba-cuda", "", f"{version}, with {', '.join(parts)}")
 
 
-def facts(device: Device) -> dict[str, Any]:
-    """What there is to say of a CUDA device; nothing for other devices."""
-    if not isinstance(device, CudaDevice):
-        return {}
+def facts(device: CudaDevice) -> Mapping[str, Any]:
+    """What there is to say of a device."""
     properties = device.properties
     return {
         "name": properties.name,
@@ -36,15 +36,17 @@ def facts(device: Device) -> dict[str, Any]:
     }
 
 
-def details(device: Device) -> str | None:
-    """The device, its memory, and what the driver supports, in words; None for a device that is no CUDA device."""
-    if not isinstance(device, CudaDevice):
-        return None
+def findings(device: CudaDevice) -> Iterator[Finding]:
+    """The device, its memory, and what the driver supports."""
+    yield Finding(f"cuda:{device.device_index()}", "", _in_words(device))
+
+
+def _in_words(device: CudaDevice) -> str:
     properties, memory = device.properties, device.memory_figures()
     said = [properties.name, f"compute capability {'.'.join(map(str, properties.compute_capability))}"]
     if device.simulated:
         return ", ".join((*said, f"in place of a GPU since {NUMBA_ENABLE_CUDASIM.name} is set"))
     said.append(f"{properties.multiprocessors} multiprocessors")
     said.append(f"{memory['free'] / 2**30:.1f} of {memory['total'] / 2**30:.1f} GiB free")
-    said.append(f"the driver supports CUDA {'.'.join(map(str, driver().version()))}")
+    said.append(f"the driver supports CUDA {'.'.join(map(str, device.driver.version()))}")
     return ", ".join(said)

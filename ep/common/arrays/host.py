@@ -1,41 +1,42 @@
-"""Operators on ndarrays."""
+"""Operators on arrays in memory of the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.checks import DTYPES, check_result, native_dtype
+from ep.common.arrays.dlpack import bfloat16_from_dlpack
+from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.buffer_checks import check_plain
 from ep.common.lazy import lazy
+from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
-from ep.ops.arrays import DTYPES, ArrayLike, Arrays, check_result, native_dtype
-from ep.ops.cpu.indices import RESOLVERS
-from ep.ops.dlpack import bfloat16_from_dlpack
 
 NDArray = np.ndarray[Any, Any]
+_OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
-@cache
-def default_stream() -> Stream:
-    """The stream that operators launch on."""
-    return DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
+class HostArrays(Arrays):
+    """Operands are whatever NumPy makes an array of and what exports DLPack from host memory, results are ndarrays.
 
+    The CPU's, and a base class for a device with arrays of its own type that lie in memory of the host.
+    """
 
-class CpuArrays(Arrays):
-    """Operands are whatever NumPy makes an array of and what exports DLPack from host memory, results are ndarrays."""
+    takes_host_arrays = True
 
-    device_type = DeviceType.kCPU
-    place = "the host"
+    def __init__(self, device_type: DeviceType, place: str) -> None:
+        """place: where the arrays are, in words for a user."""
+        self.device_type, self.place = device_type, place
 
     @lazy
     def stream(self) -> Stream:
-        return default_stream()
+        return DeviceManagerRegistry.GetDevice(self.device_type).CreateStream()
 
     def as_buffer(self, value: ArrayLike, argument: str) -> NDArray:
         array = value if type(value) is np.ndarray else _imported(value, argument)
@@ -97,3 +98,20 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
                 _check_plain(one, argument)
     else:
         check_plain(value, argument)
+
+
+class NumpyArrays(DeviceArrays):
+    """The host's arrays are NumPy's, and what NumPy makes an array of."""
+
+    def __init__(self, device_type: DeviceType) -> None:
+        """device_type: of the one device that works on them."""
+        self._arrays = HostArrays(device_type, "the host")
+
+    def recognises(self, value: Any) -> bool:
+        return isinstance(value, _OF_NUMPY)
+
+    def index_of(self, value: Any) -> int:
+        return 0
+
+    def on(self, device_index: int) -> HostArrays:
+        return self._arrays

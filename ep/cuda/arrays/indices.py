@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ep.common.compiling import compiling
+from ep.cuda.arrays.array import CudaArray
 from ep.cuda.driver import driver
 from ep.include.data_type import DataType, as_data_type
-from ep.ops.cuda.array import CudaArray
 
 if TYPE_CHECKING:
-    from ep.ops.cuda.arrays import CudaArrays
+    from ep.cuda.arrays.arrays import CudaArrays
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)

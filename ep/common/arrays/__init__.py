@@ -1,0 +1,1 @@
+"""What devices share that let operators run on their arrays: checks, DLPack, and arrays in memory of the host."""

@@ -1,0 +1,44 @@
+"""Checks of operands and results, in words that all devices share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.include.arrays import Array
+from ep.include.data_type import DataType
+
+NUMBERS: Final = (bool, int, float, complex)
+"""The types of Python numbers."""
+
+DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
+"""The dtypes that arrays may have."""
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a value is a Python number, which goes along with arrays of any dtype and device."""
+    # numpy.float64 is a subclass of float
+    return isinstance(value, NUMBERS) and not isinstance(value, np.generic)
+
+
+def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
+    """Return a dtype in native byte order; TypeError where it is no DataType's."""
+    if dtype in DTYPES:
+        return dtype
+    native = dtype.newbyteorder("=")
+    if native not in DTYPES:
+        names = ", ".join(sorted(known.name for known in DTYPES))
+        raise TypeError(f"{argument} has dtype {dtype}; it must be one of {names}")
+    return native
+
+
+def check_result(out: Array, shape: Sequence[int], dtype: np.dtype[Any], *, writable: bool) -> None:
+    """Raise TypeError where `out` has another dtype than the result, ValueError for another shape or if read-only."""
+    if out.dtype != dtype:
+        raise TypeError(f"out has dtype {out.dtype}; the result has {dtype}")
+    if out.shape != tuple(shape):
+        raise ValueError(f"out has shape {out.shape}; the result has {tuple(shape)}")
+    if not writable:
+        raise ValueError("out is read-only")

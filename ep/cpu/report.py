@@ -1,0 +1,41 @@
+"""What `ep doctor` says of the CPU: the processor, and the threads."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+from ep.common.compiling import compiling
+from ep.common.environment import CPU_NUM_THREADS
+from ep.common.processors import available_threads
+from ep.cpu.processor import information, why_unfit
+from ep.include.finding import Finding
+
+if TYPE_CHECKING:
+    from ep.cpu.device import CpuDevice
+
+
+def processor() -> Finding:
+    """The processor's name; and why kernels cannot run on it, where they cannot."""
+    name, why = information("model name") or platform.processor() or platform.machine(), why_unfit()
+    return Finding("processor", "fail", f"{name}: {why}") if why else Finding("processor", "pass", name)
+
+
+def threads(device: CpuDevice) -> Finding:
+    """The threads that share the work of launches, once they are started."""
+    compiling("what all launches share", "cpu", lambda: _start_threads(device))
+    return Finding("threads", "pass", f"{device.GetNumThreads()}: {why_threads()}")
+
+
+def _start_threads(device: CpuDevice) -> None:
+    from ep.cpu.threads import runtime
+
+    runtime.start(device)
+
+
+def why_threads() -> str:
+    """Where the number of threads comes from."""
+    variable = CPU_NUM_THREADS.name
+    if CPU_NUM_THREADS.text():
+        return f"from {variable}"
+    return f"all of the {available_threads()} processors that this process may use; {variable} changes it"

@@ -1,0 +1,166 @@
+"""Arrays of any library on a CUDA device, read through what they offer: DLPack, or else the CUDA array interface."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.arrays import dlpack
+from ep.common.buffer_checks import check_plain
+from ep.common.primitive.strides import contiguous_strides
+from ep.cuda.arrays.array import DLPACK_CUDA, CudaArray
+from ep.cuda.arrays.streams import current_stream_of
+from ep.cuda.buffer import CudaBuffer, Memory
+from ep.cuda.driver import LEGACY_STREAM, driver
+from ep.cuda.stream import CudaStream
+from ep.include.data_type import DataType
+
+_ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged
+_UNNAMED: Final = np.dtype("V2")
+
+
+class View(NamedTuple):
+    """An array of any library on a CUDA device.
+
+    strides: in elements; None where it is C-contiguous.
+    before: the handle of the stream that has to be waited for, None where there is nothing to wait for.
+    after: the handle of the stream that is to wait for work on the array, None where there is no such stream.
+    owner: what keeps the memory allocated.
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    writable: bool
+    device: int
+    before: int | None
+    after: int | None
+    owner: Any
+
+    def memory(self) -> Memory:
+        """What a launch needs of it."""
+        size = math.prod(self.shape)
+        return self.address, size, self.dtype, self.writable, self.strides is None, self.device, self.before
+
+
+def is_on_cuda(value: Any) -> bool:
+    """Whether a value is an array on a CUDA device."""
+    if isinstance(value, CudaArray | CudaBuffer) or _is_simulated(value):
+        return True
+    if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
+        with suppress(Exception):  # each library has its own for what it does not export
+            return value.__dlpack_device__()[0] in _ON_CUDA
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def device_of(value: Any) -> int:
+    """The number of the device that an array on CUDA is on."""
+    if isinstance(value, CudaArray | CudaBuffer):
+        return value.device_index
+    if hasattr(value, "__dlpack_device__"):
+        return int(value.__dlpack_device__()[1])
+    address = None if _is_simulated(value) else value.__cuda_array_interface__["data"][0]
+    return (driver().device_of(address) if address else None) or 0
+
+
+def read(value: Any, argument: str, stream: CudaStream) -> View | None:
+    """Return what an array on CUDA is; None for a value that is none.
+
+    What `stream` has to wait for is `before`; an exporter of DLPack lets it wait by itself. Raises TypeError for what
+    DLPack does not export, ValueError for strides that are no whole numbers of elements and for memory that was freed,
+    and what `check_plain` raises.
+    """
+    if isinstance(value, CudaArray):
+        address, _, dtype, writable, _, device, producer = value.memory
+        return View(address, value.shape, None, dtype, writable, device, producer, None, value)
+    if isinstance(value, CudaBuffer):
+        address, _, dtype, writable, _, device, _ = value.live_memory(argument)
+        # any stream of ep may work on it; the legacy default stream waits for them all, and they for it
+        return View(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
+    if _is_simulated(value):
+        host = value._ary
+        strides = _in_elements(host.shape, host.strides, host.dtype, argument)
+        return View(host.ctypes.data, host.shape, strides, host.dtype, host.flags.writeable, 0, None, None, value)
+    if not is_on_cuda(value):
+        return None
+    check_plain(value, argument)
+    # DLPack has more libraries' bfloat16, and leaves waiting to the exporter
+    by_dlpack = hasattr(value, "__dlpack_device__")
+    return _from_dlpack(value, argument, stream) if by_dlpack else _from_interface(value, argument)
+
+
+def _is_simulated(value: Any) -> bool:
+    """Whether this is an array of Numba's simulator, which says of itself what its ndarray says."""
+    return type(value).__qualname__ == "FakeCUDAArray"
+
+
+def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
+    try:
+        tensor = dlpack.read(value, stream=stream.handle)  # the exporter lets our stream wait for its own
+    except Exception as error:  # each library has its own for what it does not export
+        raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {error}") from error
+    if tensor.dtype is None:
+        raise TypeError(f"{argument} ({type(value).__qualname__}) has elements of a type that is no DataType")
+    return View(
+        address=tensor.address,
+        shape=tensor.shape,
+        strides=None if _is_contiguous(tensor.shape, tensor.strides, 1) else tensor.strides,
+        dtype=tensor.dtype,
+        writable=not tensor.read_only,
+        device=tensor.device_id,
+        before=None,
+        after=_needs_waiting(current_stream_of(value, tensor.device_id)),
+        owner=tensor.owner,
+    )
+
+
+def _from_interface(value: Any, argument: str) -> View | None:
+    """What `__cuda_array_interface__`, version 2 or 3, says; None for memory that no device has."""
+    interface = value.__cuda_array_interface__
+    address, read_only = interface["data"]
+    shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
+    device = 0 if 0 in shape else driver().device_of(address)
+    if device is None:
+        return None
+    if dtype == _UNNAMED:  # the one data type that the interface cannot name
+        dtype = DataType.kBFloat16.dtype
+    producer = interface.get("stream")
+    return View(
+        address=address or 0,
+        shape=shape,
+        strides=_in_elements(shape, interface.get("strides"), dtype, argument),
+        dtype=dtype,
+        writable=not read_only,
+        device=device,
+        before=producer,
+        after=_needs_waiting(producer),
+        owner=value,
+    )
+
+
+def _needs_waiting(stream: int | None) -> int | None:
+    """The stream, if it does not wait for ours of itself, as the legacy default stream does."""
+    return None if stream is None or stream <= LEGACY_STREAM else stream
+
+
+def _in_elements(
+    shape: Sequence[int], strides: tuple[int, ...] | None, dtype: np.dtype[Any], argument: str
+) -> tuple[int, ...] | None:
+    """Strides that are given in bytes; None where they are those of a C-contiguous array."""
+    if strides is None or _is_contiguous(shape, strides, dtype.itemsize):
+        return None
+    if any(stride % dtype.itemsize for size, stride in zip(shape, strides, strict=True) if size != 1):
+        raise ValueError(f"{argument} has strides of {strides} bytes, which are no whole numbers of {dtype} elements")
+    return tuple(stride // dtype.itemsize for stride in strides)
+
+
+def _is_contiguous(shape: Sequence[int], strides: tuple[int, ...] | None, itemsize: int) -> bool:
+    if strides is None or 0 in shape:
+        return True
+    steps = zip(shape, strides, contiguous_strides(shape), strict=True)
+    return all(size == 1 or stride == step * itemsize for size, stride, step in steps)

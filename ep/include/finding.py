@@ -1,0 +1,17 @@
+"""What `ep doctor` finds."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Finding(NamedTuple):
+    """One line of the report of `ep doctor`.
+
+    what: what was looked at, in a word or two.
+    verdict: "pass" or "fail"; empty where there is nothing to judge.
+    """
+
+    what: str
+    verdict: Literal["pass", "fail", ""]
+    details: str

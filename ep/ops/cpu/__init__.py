@@ -1,1 +1,0 @@
-"""Operators on the CPU: NumPy's arrays."""
