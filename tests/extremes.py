@@ -9,6 +9,7 @@ import numpy as np
 from ep import BinaryOp
 from ep.testing.references.binary import largest_term
 from ep.testing.references.slopes import gradients
+from ep.testing.ulps import errors_in_ulps
 
 _NEEDS_NO_ZERO = (BinaryOp.kScalarBasePowerGrad, BinaryOp.kRsqrtBackwardWithDyX, BinaryOp.kSqrtBackwardWithDyX)
 _NEEDS_NO_ZERO += (BinaryOp.kLgammaBackwardWithDyX,)  # at its poles, the sign of the zero counts
@@ -76,7 +77,6 @@ def worst_of(
     dy: np.ndarray,
     x: np.ndarray,
     attributes: tuple[float, ...],
-    errors_in_ulps: Callable[..., np.ndarray],
 ) -> tuple[float, str]:
     """Return the largest error of `launch` on all pairs, in ulps of the largest term, and where it is, in words.
 

@@ -10,6 +10,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
+from ep.testing import tolerances
 from tools.generated import ROOT, update
 
 _DTYPES: Final = ("float32", "float64")
@@ -20,7 +23,21 @@ _TITLES: Final = {"ep": "ep", "numpy": "NumPy", "torch": "PyTorch"}
 def parts() -> list[tuple[str, str, str]]:
     """(file, name of the part, text) of each table."""
     measured = {dtype: _read(dtype) for dtype in _DTYPES}
-    return [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
+    tables = [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
+    return [("docs/accuracy.md", "bounds of accuracy", _bounds()), *tables]
+
+
+def _bounds() -> str:
+    """The ops by their bounds in float32 and float64."""
+    ops: dict[tuple[float, float], list[str]] = {}
+    for op in tolerances.VECTOR_MATH_ULPS:
+        float32, float64 = (
+            tolerances.unary_ulps(op, scalar_type, tolerances.Library.VECTOR_MATH)
+            for scalar_type in (np.float32, np.float64)
+        )
+        ops.setdefault((float32, float64), []).append(op.name)
+    rows = [[", ".join(names), *(f"{bound:g}" for bound in bounds)] for bounds, names in sorted(ops.items())]
+    return _markdown(("ops", *_DTYPES), rows)
 
 
 def _read(dtype: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def rounding_ops(dtype: np.dtype[Any], device_type: DeviceType) -> list[UnaryOp]
         if entry.interface is ElementwiseUnary
         and entry.dtypes == (data_type, data_type)
         and isinstance(entry.op, UnaryOp)
-        and tolerances.unary_ulps(entry.op, dtype.type) > 0
+        and tolerances.unary_ulps(entry.op, dtype.type, tolerances.Library.HOST) > 0
     ]
 
 

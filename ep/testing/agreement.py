@@ -8,13 +8,17 @@ from ep.testing.references.convert import convert
 from ep.testing.ulps import errors_in_ulps
 
 
-def check_unary(op, src_type, got, src, attributes):
-    """Raise AssertionError where `got` is not op(src); attributes: all of the op, those left to their defaults too."""
+def check_unary(library, op, src_type, got, src, attributes):
+    """Raise AssertionError where `got` is not op(src).
+
+    library: whose functions computed it, one of `tolerances.Library`.
+    attributes: all of the op, those left to their defaults too.
+    """
     want = unary.exact(op, src, *attributes)
     if got.dtype.kind in "biu":
         np.testing.assert_array_equal(got, convert(want, got.dtype))
         return
-    bound = tolerances.launch_ulps(tolerances.unary_ulps(op, src.dtype.type), src_type, got.dtype)
+    bound = tolerances.launch_ulps(tolerances.unary_ulps(op, _arithmetic(src.dtype), library), src_type, got.dtype)
     if got.dtype.kind == "c":
         want = convert(want, np.clongdouble) if want.dtype.kind == "c" else want.astype(np.clongdouble)
         bound = tolerances.COMPLEX_ULPS.get(op, bound)
@@ -32,8 +36,8 @@ def check_unary(op, src_type, got, src, attributes):
         )
 
 
-def check_binary(op, src_type, got, a, b, attributes):
-    """Raise AssertionError where `got` is not op(a, b); attributes: as above."""
+def check_binary(library, op, src_type, got, a, b, attributes):
+    """Raise AssertionError where `got` is not op(a, b); the others as above."""
     want = binary.exact(op, a, b, *attributes)
     if got.dtype.kind in "biu":
         np.testing.assert_array_equal(got, convert(want, got.dtype))
@@ -44,10 +48,15 @@ def check_binary(op, src_type, got, a, b, attributes):
     elif op in tolerances.EXACT_BINARY:
         np.testing.assert_array_equal(got.astype(np.float64), convert(want, got.dtype).astype(np.float64))
     else:
-        bound = tolerances.launch_ulps(tolerances.binary_ulps(op), src_type, got.dtype)
+        bound = tolerances.launch_ulps(tolerances.binary_ulps(op, _arithmetic(a.dtype), library), src_type, got.dtype)
         errors = errors_in_ulps(got, want.astype(np.longdouble), binary.largest_term(op, a, b, *attributes))
         worst = int(np.argmax(errors))
         assert errors[worst] <= bound, (
             f"op({a[worst]!r}, {b[worst]!r}) = {got[worst]!r}, exactly {want[worst]!r}: "
             f"{errors[worst]:.3g} ulp of {bound:.3g}"
         )
+
+
+def _arithmetic(dtype):
+    """The type that elements are computed in."""
+    return np.float64 if dtype in (np.float64, np.complex128) else np.float32

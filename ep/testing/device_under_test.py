@@ -9,6 +9,7 @@ import numpy as np
 
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.include import DataType
+from ep.testing.tolerances import Library
 
 
 class DeviceUnderTest:
@@ -20,8 +21,15 @@ class DeviceUnderTest:
         self.stream = self.device.CreateStream()
         self.simulated: bool = getattr(self.device, "simulated", False)
         """Whether a simulator stands in for the device, thousands of times slower: the samples are smaller then."""
+        self.library = self._library()
+        """Whose elementary functions the device calls."""
         self.on_host = isinstance(self.empty(0, DataType.kUInt8), np.ndarray)
         """Whether buffers are NumPy's arrays."""
+
+    def _library(self) -> Library:
+        if self.type is DeviceType.kCPU:
+            return Library.VECTOR_MATH
+        return Library.LIBDEVICE if self.type is DeviceType.kCUDA and not self.simulated else Library.HOST
 
     def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
         """The primitive for a key."""

@@ -1,5 +1,6 @@
 """How far results may be from the exact ones: `ulp` is the spacing of the result's type at the exact value."""
 
+from enum import Enum
 from typing import Any
 
 import ml_dtypes
@@ -9,11 +10,23 @@ from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
+
+class Library(Enum):
+    """Whose elementary functions an op is made of: what it promises depends on them."""
+
+    VECTOR_MATH = "those of ep.cpu.vector_math, on the CPU"
+    LIBDEVICE = "CUDA's"
+    HOST = "libm's and NumPy's, in CUDA's simulator, and those of devices of other packages"
+
+
 _EXACT = 0
 _ROUNDED_ONCE = 0.51  # half a unit, and the rounding of the reference itself
 _DEFAULT = 4  # a few roundings, or a function of libm and a rounding or two
 
-_UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
+Ulps = float | tuple[float, float]
+"""In ulps; a pair is for float32 and for float64."""
+
+_UNARY_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kIdentity, UnaryOp.kCast, UnaryOp.kNegative, UnaryOp.kAbs, UnaryOp.kSign), _EXACT),
     **dict.fromkeys((UnaryOp.kRelu, UnaryOp.kHardShrink, UnaryOp.kHardTanh, UnaryOp.kThreshold), _EXACT),
     **dict.fromkeys((UnaryOp.kCeil, UnaryOp.kFloor, UnaryOp.kTrunc, UnaryOp.kRint, UnaryOp.kRound), _EXACT),
@@ -21,6 +34,23 @@ _UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
     **dict.fromkeys((UnaryOp.kLeakyRelu, UnaryOp.kSoftShrink, UnaryOp.kSquareReLU), _ROUNDED_ONCE),
     **dict.fromkeys((UnaryOp.kReciprocal, UnaryOp.kReciprocalNoNan), _ROUNDED_ONCE),
     **dict.fromkeys((UnaryOp.kSqrt, UnaryOp.kSquare), _ROUNDED_ONCE),
+}
+"""Whatever the library."""
+
+VECTOR_MATH_ULPS: dict[UnaryOp, Ulps] = {
+    **dict.fromkeys((UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid, UnaryOp.kErf), 1),
+    **dict.fromkeys((UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p, UnaryOp.kRsqrt), 1),
+    **dict.fromkeys((UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan), 1),
+    **dict.fromkeys((UnaryOp.kGelu, UnaryOp.kFastGelu, UnaryOp.kQuickGelu, UnaryOp.kSilu, UnaryOp.kMish), 2),
+    **dict.fromkeys((UnaryOp.kSoftPlus, UnaryOp.kLogSigmoid, UnaryOp.kErfc, UnaryOp.kSinh, UnaryOp.kCosh), 2),
+    **dict.fromkeys((UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan), 2),
+    **dict.fromkeys((UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh), 2),
+    **dict.fromkeys((UnaryOp.kLgamma, UnaryOp.kDigamma), (1, 5)),
+    UnaryOp.kTrigamma: (1, 8),
+}
+"""What the CPU promises (docs/accuracy.md)."""
+
+_HOST_ULPS: dict[UnaryOp, Ulps] = {
     # The exponent is rounded before e^ is taken of it: its relative error times its size, which is at most 87 in
     # float32 and 708 in float64, twice that after the square inside erfc.
     UnaryOp.kGelu: (220, 2000),
@@ -32,7 +62,13 @@ _UNARY_ULPS: dict[UnaryOp, float | tuple[float, float]] = {
     UnaryOp.kDigamma: 6,
     UnaryOp.kTrigamma: 8,
 }
-"""In ulps; a pair is for float32 and for float64."""
+
+_UNARY_ULPS_OF: dict[Library, dict[UnaryOp, Ulps]] = {
+    Library.VECTOR_MATH: _UNARY_ULPS | VECTOR_MATH_ULPS,
+    # The same formulas; what is more than the default is documented so.
+    Library.LIBDEVICE: _UNARY_ULPS | _HOST_ULPS | {UnaryOp.kErfc: (4, 5)},
+    Library.HOST: _UNARY_ULPS | _HOST_ULPS,
+}
 
 SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
 """The ops whose float64 reference is computed number by number: smaller samples."""
@@ -44,9 +80,12 @@ COMPLEX_ULPS = {UnaryOp.kSqrt: 4}
 """For either part."""
 
 
-def unary_ulps(op: UnaryOp, scalar_type: Any) -> float:
-    """Return the bound for `op` in float32 or float64."""
-    bound = _UNARY_ULPS.get(op, _DEFAULT)
+def unary_ulps(op: UnaryOp, scalar_type: Any, library: Library) -> float:
+    """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    return _of_type(_UNARY_ULPS_OF[library].get(op, _DEFAULT), scalar_type)
+
+
+def _of_type(bound: Ulps, scalar_type: Any) -> float:
     return bound if isinstance(bound, int | float) else bound[scalar_type is np.float64]
 
 
@@ -54,7 +93,7 @@ def unary_ulps(op: UnaryOp, scalar_type: Any) -> float:
 
 _GRADIENT = 8  # of the largest term of the formula
 
-_BINARY_ULPS: dict[BinaryOp, float] = {
+_BINARY_ULPS: dict[BinaryOp, Ulps] = {
     BinaryOp.kPow: 2,
     # A sum of powers with rounded bases, whose error grows with the exponent; 1e-6 in float32 and 1e-13 in float64
     # are what matters there.
@@ -65,7 +104,13 @@ _BINARY_ULPS: dict[BinaryOp, float] = {
     **dict.fromkeys((BinaryOp.kHardtanhBackwardWithDyY, BinaryOp.kThresholdBackwardWithDyX), _EXACT),
     BinaryOp.kAbsBackwardWithDyX: _EXACT,
 }
-"""In ulps, of float32 and of float64 alike. Plain arithmetic is not here: it must agree to the bit."""
+"""Plain arithmetic is not here: it must agree to the bit."""
+
+_BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
+    Library.VECTOR_MATH: _BINARY_ULPS,
+    Library.LIBDEVICE: _BINARY_ULPS | {BinaryOp.kPow: (4, 2)},  # as documented
+    Library.HOST: _BINARY_ULPS,
+}
 
 SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,
@@ -78,9 +123,9 @@ COMPLEX_BINARY_EPSILONS = 8
 """For either part, relative to the larger one."""
 
 
-def binary_ulps(op: BinaryOp) -> float:
-    """Return the bound for `op` on floating point numbers."""
-    return _BINARY_ULPS.get(op, _GRADIENT)
+def binary_ulps(op: BinaryOp, scalar_type: Any, library: Library) -> float:
+    """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    return _of_type(_BINARY_ULPS_OF[library].get(op, _GRADIENT), scalar_type)
 
 
 def launch_ulps(arithmetic_ulps: float, src_type: DataType, dst_dtype: Any) -> float:

@@ -4,11 +4,14 @@ import ml_dtypes
 import numpy as np
 
 
-def errors_in_ulps(got: np.ndarray, want: np.ndarray, at_least: np.ndarray | float = 0) -> np.ndarray:
+def errors_in_ulps(
+    got: np.ndarray, want: np.ndarray, at_least: np.ndarray | float = 0, signed_zeros: bool = False
+) -> np.ndarray:
     """|got - want| in spacings of got's type at `want`, 0 where both are the same NaN or infinity, else inf.
 
     want: the exact values, in long double.
     at_least: a magnitude; where `want` is smaller, the spacing is taken there.
+    signed_zeros: whether a zero with the wrong sign is infinitely wrong.
     An infinity in the place of the largest numbers counts as the next power of two.
     """
     info = ml_dtypes.finfo(got.dtype)
@@ -23,5 +26,7 @@ def errors_in_ulps(got: np.ndarray, want: np.ndarray, at_least: np.ndarray | flo
         # a result beyond the largest number rounds to infinity
         beyond = np.where(np.abs(want) >= limit - last_spacing / 2, 0, np.abs(limit - np.abs(want)) / last_spacing)
         error = np.where(overflow, beyond, error)
+        if signed_zeros:
+            error = np.where((wide == 0) & (want == 0) & (np.signbit(wide) != np.signbit(want)), np.inf, error)
         same = (np.isnan(wide) & np.isnan(want)) | (np.isinf(wide) & (wide == want))
     return np.where(same, 0, np.where(np.isnan(error), np.inf, error)).astype(np.float64)

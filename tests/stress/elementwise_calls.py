@@ -43,7 +43,7 @@ class UnaryCall(ElementwiseCall):
 
     def agrees(self, device, primitive):
         table = self.table(device, primitive)
-        check_unary(self.entry.op, self.entry.dtypes[0], table, self.values[0], self.attributes)
+        check_unary(device.library, self.entry.op, self.entry.dtypes[0], table, self.values[0], self.attributes)
 
 
 def unary_call(rng, device, entry, most):
@@ -78,7 +78,7 @@ class BinaryCall(ElementwiseCall):
 
     def agrees(self, device, primitive):
         table = self.table(device, primitive)
-        check_binary(self.entry.op, self.entry.dtypes[0], table, *self.pairs(), self.attributes)
+        check_binary(device.library, self.entry.op, self.entry.dtypes[0], table, *self.pairs(), self.attributes)
 
 
 def binary_call(rng, device, entry, most):

@@ -58,7 +58,7 @@ def test_every_key(device, rng, key):
     a, b = operands(rng, op, src_type, count)
     attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
-    check_binary(op, src_type, launch(device, key, a, b, *given), a, b, attributes)
+    check_binary(device.library, op, src_type, launch(device, key, a, b, *given), a, b, attributes)
 
 
 SHAPES = [
@@ -103,7 +103,7 @@ def test_every_way_to_broadcast(device, rng, key, dims):
     if op not in (BinaryOp.kSub, BinaryOp.kLessThan):
         a, b, got = (array.reshape(-1) for array in (*np.broadcast_arrays(a, b), got))
         if got.size:
-            check_binary(op, src_type, got, a, b, default_attributes(op))
+            check_binary(device.library, op, src_type, got, a, b, default_attributes(op))
         return
     with np.errstate(invalid="ignore"):
         want = np.less(a, b) if op is BinaryOp.kLessThan else np.subtract(a, b)
@@ -159,7 +159,7 @@ def test_any_integers(device, data):
     info = np.iinfo(data_type.dtype)
     numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
     a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
-    check_binary(op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
+    check_binary(device.library, op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
 
 
 @needs(BroadcastElementwiseBinaryFactory, *SUB_FLOAT)

@@ -39,7 +39,9 @@ def launch(device, key, src, *attributes):
 def test_every_key(device, rng, key):
     op, src_type, _ = key
     src = samples(rng, src_type, sized(device, 1013, 257))
-    check_unary(op, src_type, launch(device, key, src, *REQUIRED.get(op, ())), src, default_attributes(op))
+    check_unary(
+        device.library, op, src_type, launch(device, key, src, *REQUIRED.get(op, ())), src, default_attributes(op)
+    )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
@@ -54,7 +56,7 @@ def test_every_length(device, rng, key, count):
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(got, np.where(src <= 0, np.zeros_like(src), src))
     elif count:
-        check_unary(op, src_type, got, src, default_attributes(op))
+        check_unary(device.library, op, src_type, got, src, default_attributes(op))
 
 
 @pytest.mark.parametrize("count", [1, 33, 100_003])
@@ -70,7 +72,7 @@ def test_in_place(device, rng, key, count):
     memory = device.buffer(src)
     primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(op, ()))
     primitive.Launch(device.stream, memory, memory.view(dst_type.dtype), count)
-    check_unary(op, src_type, device.array(memory).view(dst_type.dtype), src, default_attributes(op))
+    check_unary(device.library, op, src_type, device.array(memory).view(dst_type.dtype), src, default_attributes(op))
 
 
 @needs(ElementwiseUnaryFactory, UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble)
@@ -140,7 +142,7 @@ def test_any_values_and_attributes(device, data, values, attributes):
     attributes = attributes[: len(attributes_of(op))]
     got = launch(device, (op, data_type, data_type), src, *attributes)
     if src.size:
-        check_unary(op, data_type, got, src, attributes)
+        check_unary(device.library, op, data_type, got, src, attributes)
 
 
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT)
