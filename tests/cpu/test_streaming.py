@@ -118,7 +118,7 @@ def test_unary(stream, rng, count, dtype):
     assert again.tobytes() == src.tobytes()
 
 
-@pytest.mark.parametrize("dims", [(1, 1), (3, 5), (70, 3), (500, 700)])
+@pytest.mark.parametrize("dims", [(1, 1), (3, 5), (70, 3), (40, 64), (500, 700)])
 @pytest.mark.parametrize(("op", "dst_type"), [(BinaryOp.kAdd, np.float32), (BinaryOp.kLessThan, np.bool_)])
 def test_binary(stream, rng, dims, op, dst_type):
     key = op, np.float32, dst_type, 2
@@ -132,6 +132,30 @@ def test_binary(stream, rng, dims, op, dst_type):
     if op is BinaryOp.kAdd:
         primitive.Launch(stream, dims, sums.reshape(-1), b.shape, b.reshape(-1), sums.reshape(-1))
         assert (sums == np.broadcast_to(b, dims)).all()
+
+
+LIGHT = [
+    *((BinaryOp.kAdd, dtype, dtype) for dtype in (np.int8, np.uint16, np.int32, np.int64, np.float64)),
+    *((BinaryOp.kMul, dtype, dtype) for dtype in (np.float16, np.complex64, np.complex128)),
+    *((BinaryOp.kLessThan, dtype, np.bool_) for dtype in (np.int8, np.int64, np.float16)),
+    (BinaryOp.kLogicalXor, np.bool_, np.bool_),
+]
+
+
+@pytest.mark.parametrize(("op", "src_type", "dst_type"), LIGHT)
+def test_what_is_moved_in_lines_has_the_same_bits(stream, rng, op, src_type, dst_type):
+    """Vectors of each width, in ranges and rows that begin at any element of a line."""
+    primitive = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, op, src_type, dst_type, 2)
+    a, b = (rng.integers(0, 2, (37, 1501)).astype(src_type) for _ in range(2))
+    device = stream.device()
+    shifts = [shift for shift in (0, 2, 16, 48) if shift % np.dtype(dst_type).itemsize == 0]
+    for dims0, dims1 in (((37, 1501), (37, 1501)), ((37, 1501), (1501,)), ((37, 1), (37, 1501))):
+        x, y = a[:, : dims0[-1]].reshape(-1).copy(), b[: 37 ** (len(dims1) - 1)].reshape(-1).copy()
+        expected = np.empty(37 * 1501, dst_type)
+        device.set_streamed_from(2**62)
+        primitive.Launch(stream, dims0, x, dims1, y, expected)
+        device.set_streamed_from(0)
+        check(lambda out, x=x, y=y, d=(dims0, dims1): primitive.Launch(stream, d[0], x, d[1], y, out), expected, shifts)
 
 
 def _cache(folder, level, size, processors):
@@ -154,6 +178,8 @@ def test_the_last_caches(tmp_path):
 
 
 COMPILE = """
+from ep import BinaryOp, UnaryOp
+from ep.cpu.kernels.functors import op_kernel
 from ep.cpu.engine.move import gather_rows, gather_walk
 from ep.cpu.compile import compiler
 from ep.cpu.engine import streaming
@@ -165,6 +191,8 @@ CALLS = [
     "streaming.stream()",
     "gather_rows.mover(DataType.kInt64, 12)",
     "gather_rows.mover(DataType.kInt64, gather_rows.ANY_SIZE)",
+    "op_kernel(UnaryOp.kRelu, DataType.kFloat16, DataType.kFloat16, streaming=True)",
+    "op_kernel(BinaryOp.kAdd, DataType.kInt8, DataType.kInt8, streaming=True)",
 ]
 
 
@@ -173,7 +201,7 @@ CALLS = [
 def test_whole_lines_go_past_the_caches(call, tmp_path):
     """Compiled in an empty cache: a kernel that was loaded from one has no assembly."""
     assembly = run(COMPILE.format(call=call), EP_CACHE_DIR=str(tmp_path))
-    assert len(re.findall(r"\tv?movntp[sd]\t%[xyz]mm", assembly)) >= 1
+    assert len(re.findall(r"\tv?movnt(?:p[sd]|dq)\t%[xyz]mm", assembly)) >= 1
 
 
 @pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64")

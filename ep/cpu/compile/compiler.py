@@ -28,7 +28,7 @@ from numba.core.registry import cpu_target
 
 from ep.common import notice
 from ep.cpu.compile.jit import OPTIONS, OUTER
-from ep.cpu.compile.lowering import Kernel
+from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
 from ep.cpu.compile.python_function import python_function
 from ep.cpu.kernel_cache import CACHE
 
@@ -70,16 +70,23 @@ def _compiling() -> Iterator[None]:
                 gc.enable()
 
 
-def compile_task(name: str, function: Callable[..., None], num_words: int = 3) -> int:
+def compile_task(
+    name: str, function: Callable[..., None], num_words: int = 3, light: bool = False, streaming: bool = False
+) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns nothing.
 
     name: what the kernel computes, unique among all kernels and fit for a file name.
+    light: it waits for memory alone.
+    streaming: so it does, and the vectors of its results go past the caches; `StreamingLibrary` says what it may be
+        called on.
     """
+    name += ".streaming" * streaming
     signature = types.void(*(types.int64,) * num_words)
 
     def compiled() -> tuple[Any, str]:
         options = {"nopython": True, **OPTIONS}
-        task = CFunc(function, (signature.args, types.void), {}, options, pipeline_class=Kernel)
+        pipeline = StreamingKernel if streaming else LightKernel if light else Kernel
+        task = CFunc(function, (signature.args, types.void), {}, options, pipeline_class=pipeline)
         result = task._compile_uncached()
         return result.library, result.fndesc.llvm_cfunc_wrapper_name
 

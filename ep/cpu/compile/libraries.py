@@ -6,9 +6,10 @@ functions, a dozen long, so the innermost would be optimised a dozen times; and 
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
-from llvmlite.binding import create_new_module_pass_manager
+from llvmlite.binding import create_new_module_pass_manager, parse_assembly
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
@@ -51,3 +52,34 @@ class KernelLibrary(_Library):
         passes = create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.run(self._final_module, self._codegen._pass_builder())
+
+
+class StreamingLibrary(KernelLibrary):
+    """A kernel whose vectors of results go past the caches. What it writes must begin where a line of dst does.
+
+    LLVM vectorises no loop of such stores of single elements, since it cannot know that the vectors are aligned. So
+    this is said of the vectors that it has made: loops begin with them, and go on to narrower ones.
+    """
+
+    def _optimize_final_module(self) -> None:
+        super()._optimize_final_module()
+        name, text = self._final_module.name, _RESULTS.sub(_streamed, str(self._final_module))
+        self._final_module = parse_assembly(f"{text}\n{_STREAMED} = !{{i32 1}}\n")
+        self._final_module.name = name
+
+
+_RESULTS: Final = re.compile(
+    r"^(  store <(\d+) x ([a-z]+)(\d*)> [^\n]*), align 1(, [^\n]*!noalias ![^\n]*)$", re.MULTILINE
+)
+"""The stores of vectors that `storer` has marked; what kernels keep for themselves is not marked."""
+_STREAMED: Final = "!1000000"
+_LINE_BYTES: Final = 64
+_LEAST_BYTES: Final = 16  # of a vector: there are no shorter stores past the caches
+
+
+def _streamed(store: re.Match[str]) -> str:
+    begin, count, kind, bits, end = store.groups()
+    size = int(count) * ({"float": 32, "double": 64, "half": 16}.get(kind) or int(bits)) // 8
+    if size < _LEAST_BYTES or size & (size - 1):
+        return store[0]
+    return f"{begin}, align {min(size, _LINE_BYTES)}{end}, !nontemporal {_STREAMED}"

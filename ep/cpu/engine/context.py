@@ -14,6 +14,7 @@ CONTEXT: Final = layout(
     dst=1,  # its address; first, since what writes past the caches replaces it
     state=1,
     plan=1,  # 0 where there is none
+    streaming=1,  # who writes past the caches without tiles, see `streaming`: NONE, LATER, or the address of the task
     dst_count=1,
     dst_size=1,  # bytes of an element
     num_sources=1,
@@ -22,3 +23,8 @@ CONTEXT: Final = layout(
 """The context of a launch: tasks get it, or a copy, by its address."""
 
 CONTEXT_WORDS: Final[int] = CONTEXT.num_words
+
+NONE: Final = 0
+"""Nothing writes past the caches without tiles."""
+LATER: Final = 1
+"""Something does that has not been compiled yet."""

@@ -12,7 +12,7 @@ from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.compile.ndarray import READABLE, WRITABLE, are_dims, array_data, index_integer, object_address, word, words
-from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES
+from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES, NONE
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.engine.source import function_of
 from ep.cpu.engine.state import STATE, TYPE_WORDS
@@ -96,7 +96,7 @@ def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str])
     dst = next(operand.name for operand in operands if operand.written)
     others = [name for name in buffers if name != dst]
     shared = [operands[other].name for one, other in signature.pairs if operands[one].in_place]
-    given = [dst, "state", "plan", f"{dst}_count", f"{dst}_size", str(len(others))]
+    given = [dst, "state", "plan", str(NONE), f"{dst}_count", f"{dst}_size", str(len(others))]
     given += [f"{name}{part}" for name in others for part in ("", "_count", "_size")]
     in_place = _any(f"{dst} == {name}" for name in shared)
     passed = "".join(f"{number}, " for number in numbers)

@@ -3,6 +3,11 @@
 An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
 what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`cpu/caches.py` says
 from where on.)
+
+There are two ways. What is mostly moved is written *in lines*, by kernels whose stores go past the caches: each has an
+ordinary twin, for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
+tile in the first cache, from where whole lines are copied to dst. That costs a second store of every byte, and some
+processors (Zen 4) let no store to a tile pass those that are on their way to memory.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from numba.extending import intrinsic
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch_second
 from ep.cpu.engine.state import SETTINGS, STATE
@@ -33,8 +38,10 @@ _STREAM: Final = layout(
 """The context of the task that streams."""
 _STREAM_WORDS: Final[int] = _STREAM.num_words
 
-_LINE: Final = 64
+LINE_BYTES: Final = 64
+_LINE: Final = LINE_BYTES
 _UNROLLED: Final = 4 * _LINE
+_LEAST_ROW: Final = 1024  # bytes of rows that are written in lines where each may begin anywhere in one
 _TILE: Final = 2048  # bytes that are written to the first cache, then streamed
 _AHEAD: Final = 4096  # bytes of dst before whose turn the operands are fetched: the processor stops at ends of pages
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
@@ -115,15 +122,32 @@ def stream_row(dst, src, size):
     copy_short_row(dst + head + lines, src + head + lines, size - head - lines)
 
 
-def _stream(context, begin, end):
-    task, size, count = (
-        load_word(context, _STREAM.task),
-        load_word(context, _STREAM.size),
-        load_word(context, _STREAM.count),
-    )
-    own, tile = stack_words(CONTEXT_WORDS), stack_words(_TILE_WORDS)
+@jit
+def has_streaming_rows(dst, row_bytes):
+    """Whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
+    return row_bytes >= _LEAST_ROW or (dst | row_bytes) & (_LINE - 1) == 0
+
+
+@jit
+def _in_lines(task, own, begin, end, size):
+    """Have `CONTEXT.streaming` write the whole lines, and `task` what is before and behind them."""
+    dst, streaming = load_word(own, CONTEXT.dst), load_word(own, CONTEXT.streaming)
+    first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
+    last = max(end - ((dst + end * size) & (_LINE - 1)) // size, first)
+    if first < last:
+        call_task(streaming, own, first, last)
+    store_word(own, CONTEXT.streaming, NONE)
+    if begin < first:
+        call_task(task, own, begin, first)
+    if last < end:
+        call_task(task, own, last, end)
+
+
+@jit
+def _by_tiles(task, own, begin, end, size, count):
+    tile = stack_words(_TILE_WORDS)
     tile += -tile & (_LINE - 1)
-    copy_bytes(own, load_word(context, _STREAM.context), 8 * CONTEXT_WORDS)
+    store_word(own, CONTEXT.streaming, NONE)
     dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, _AHEAD // size
     # tiles end where lines do, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
@@ -141,12 +165,21 @@ def _stream(context, begin, end):
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
         stop += per_tile
+
+
+def _stream(context, begin, end):
+    task, size, own = load_word(context, _STREAM.task), load_word(context, _STREAM.size), stack_words(CONTEXT_WORDS)
+    copy_bytes(own, load_word(context, _STREAM.context), 8 * CONTEXT_WORDS)
+    if load_word(own, CONTEXT.streaming) != NONE and load_word(own, CONTEXT.dst) & (size - 1) == 0:
+        _in_lines(task, own, begin, end, size)
+    else:
+        _by_tiles(task, own, begin, end, size, load_word(context, _STREAM.count))
     finish_streams()
 
 
 @cache
 def stream() -> int:
-    """The task (context, begin, end) that has another one write elements to tiles, and streams these to dst."""
+    """The task (context, begin, end) that has another one write elements past the caches."""
     return compile_task("stream", _stream)
 
 
@@ -154,17 +187,21 @@ def stream() -> int:
 def run_writing(context, task, count, size, num_bytes, grain):
     """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
 
-    context: that of the launch, by the layout CONTEXT; the task uses nothing else.
+    context: that of the launch, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless
+        the caller writes another: a task like `task`, which writes whole lines past the caches.
     size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps, and must write to it directly.
     num_bytes: how many the launch reads and writes.
-    Returns 1, and has run nothing, where the task that streams is needed and has not been compiled yet.
+    Returns 1, and has run nothing, where something is needed to stream that has not been compiled yet.
     """
     state = load_word(context, CONTEXT.state)
     settings, streamed = load_word(state, STATE.settings), stack_words(_STREAM_WORDS)
     if size != 0 and num_bytes > load_word(settings, SETTINGS.streamed_from):
         store_words(streamed, task, context, count, size)
-        task, context = load_word(settings, SETTINGS.stream), streamed
-        if task == 0:
+        task = load_word(settings, SETTINGS.stream)
+        if task == 0 or load_word(context, CONTEXT.streaming) == LATER:
             return 1
+        context = streamed
+    else:
+        store_word(context, CONTEXT.streaming, NONE)
     run(state, task, context, count, grain)
     return 0

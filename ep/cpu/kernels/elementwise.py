@@ -7,9 +7,11 @@ from typing import Any
 
 from ep.common.attributes import attribute_values
 from ep.common.primitive.signature import Signature
+from ep.cpu.engine.context import LATER, NONE
 from ep.cpu.engine.map.entry import map_entry, walk_entry
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.state import LaunchState
-from ep.cpu.kernels.functors import op_kernel
+from ep.cpu.kernels.functors import is_light, op_kernel
 from ep.cpu.kernels.grain import grain_elements
 from ep.include.primitive.primitive import Request
 
@@ -29,7 +31,16 @@ def _prepared(request: Request, signature: Signature, state: LaunchState) -> int
     op: Any = request.op
     src_type, dst_type = request.dtypes or ()
     grain = grain_elements(op, signature.data_types((src_type, dst_type)))  # type: ignore[arg-type]
-    state.set(grain=grain)
+    # an op that computes has time to write by tiles, and needs no second kernel
+    state.set(grain=grain, streaming_kernel=LATER if is_light(op, src_type) else NONE)
     values = attribute_values(request)
     state.set_reals(attributes=values)
     return op_kernel(op, src_type, dst_type, values)
+
+
+def set_streaming(request: Request, state: LaunchState) -> None:
+    """Compile the row kernel that writes past the caches, where there is one, and write it to the state."""
+    if state.words[MAP_STATE.streaming_kernel] == LATER:
+        op: Any = request.op
+        kernel = op_kernel(op, *(request.dtypes or ()), attribute_values(request), streaming=True)
+        state.set(streaming_kernel=kernel)

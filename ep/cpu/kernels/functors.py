@@ -23,6 +23,7 @@ from ep.cpu.vector_math.tables_trig_erf import LIMITS
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_row import Cost
 from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -32,20 +33,32 @@ def storage_type(data_type: DataType) -> DataType:
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
-def op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, attributes: Sequence[float] = ()) -> int:
-    """The address of the row kernel of `op`; see `row_kernel`.
+def op_kernel(
+    op: UnaryOp | BinaryOp,
+    src_type: DataType,
+    dst_type: DataType,
+    attributes: Sequence[float] = (),
+    streaming: bool = False,
+) -> int:
+    """The address of the row kernel of `op`; see `row_kernel`, also for `streaming`.
 
     attributes: the kernel takes them from the launch state; these only say what arithmetic they need.
     """
     wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
-    return _op_kernel(op, storage_type(src_type), storage_type(dst_type), wide)
+    return _op_kernel(op, storage_type(src_type), storage_type(dst_type), wide, streaming)
 
 
 @cache
-def _op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool) -> int:
+def _op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool, streaming: bool) -> int:
     primitive = "elementwise_unary" if isinstance(op, UnaryOp) else "broadcast_elementwise_binary"
     name = f"{primitive}.{op.name}.{src_type.name}.{dst_type.name}" + ".wide" * wide
-    return row_kernel(name, row_functions(op, src_type, dst_type, wide))
+    return row_kernel(name, row_functions(op, src_type, dst_type, wide), streaming)
+
+
+def is_light(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
+    """Whether a launch of `op` on many elements waits for memory alone."""
+    cost, kind = OPS[op].cost, number_kind(src_type)
+    return op not in LOOPS and (cost is Cost.LIGHT or (cost is Cost.DIVISION and kind is Kind.FLOAT))
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
@@ -58,7 +71,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     """
     if function := on_bits(op, src_type, dst_type):
         bits = DataType.kUInt16
-        return RowFunctions((loader(bits),), jit(function), storer(bits), attribute_reader(0, np.float64))
+        return RowFunctions((loader(bits),), jit(function), storer(bits), attribute_reader(0, np.float64), light=True)
     kind = number_kind(src_type)
     maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
@@ -96,6 +109,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         exceeds,
         compile_loop,
         beyond,
+        is_light(op, src_type),
     )
 
 
@@ -121,6 +135,7 @@ def composed_functions(
         storer(dst_type, wide),
         attribute_reader(0, library.T),
         compile_loop=interleaved if names else jit,
+        light=not names,
     )
 
 

@@ -46,6 +46,12 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
         super()._compile_variants()
         self._compile_writers(row_writers(self.src_type.itemsize, self.src_type.itemsize))
 
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.kernels.elementwise import set_streaming
+
+        set_streaming(self.request, self._state)
+
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:

@@ -26,6 +26,12 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
 
         return unary_entry(self.request, self.signature, self._state)
 
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.kernels.elementwise import set_streaming
+
+        set_streaming(self.request, self._state)
+
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
             self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))

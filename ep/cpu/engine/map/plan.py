@@ -22,6 +22,7 @@ MAP_PLAN: Final = layout(
     count=1,  # elements of the walk
     gaps=1,  # whether dst has any: its elements are not adjacent in the order of the walk
     spill=1,  # where it has, the plan that moves a tile of results to dst
+    tiled=1,  # whether the walk goes by tiles
     dims=kMaxNumDims,
 )
 """What the plans of any number of operands begin with."""
@@ -70,11 +71,12 @@ class MapPlan(Plan):
             self.words[first : first + len(dims)] = row_steps
             if tiled and not _is_in_order(dims, row_steps):
                 fill = MovePlan(_to_tile(dims, row_steps), data_type.itemsize)
+                self.set(tiled=1)
                 self.words[fields.fills + source] = fill.address
                 self.moves += (fill,)
         if gaps:
             spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
-            self.set(gaps=1, spill=spill.address)
+            self.set(gaps=1, tiled=1, spill=spill.address)
             self.moves += (spill,)
 
 

@@ -47,6 +47,7 @@ class RowFunctions(NamedTuple):
         (src0, step0, src1, step1, begin, end) of two operands; None where there is no `apply_any`.
     compile_loop: what compiles the function with the loop of `apply` over the elements.
     beyond: of one operand, the function of `beyond_limit` for elements that `apply` is not good for, and their type.
+    light: whether `apply` is so short that the kernel waits for memory alone.
     """
 
     loads: tuple[Any, ...]
@@ -57,15 +58,18 @@ class RowFunctions(NamedTuple):
     exceeds: Any = None
     compile_loop: Any = jit
     beyond: tuple[str, DataType] | None = None
+    light: bool = False
 
 
-def row_kernel(name: str, functions: RowFunctions) -> int:
+def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> int:
     """The address of the task that computes rows of dst.
 
     name: what the kernel computes, in the cache.
+    streaming: it writes past the caches, and is called on rows or ranges that begin where a line of dst does.
     Of two operands, the task is (context by ROWS, num_rows, count). Else it is (context by CONTEXT, begin, end).
     """
-    return compile_task(name, _rows_of_two(functions) if len(functions.loads) == 2 else _row(functions))
+    rows = _rows_of_two(functions) if len(functions.loads) == 2 else _row(functions)
+    return compile_task(name, rows, light=functions.light, streaming=streaming)
 
 
 _ROW: Final = """

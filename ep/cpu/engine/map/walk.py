@@ -14,14 +14,14 @@ import numpy as np
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import odometer
 from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import run_writing
+from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, run_writing
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -38,6 +38,7 @@ def launch(context, num_bytes, in_place, sizes):
     """What entries without a plan call; the state's task is a row kernel of other than two operands."""
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
+    store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
 
 
@@ -45,9 +46,27 @@ def launch(context, num_bytes, in_place, sizes):
 def launch_walk(context, num_bytes, in_place, sizes):
     """What entries with a plan call; the state's task is `walk`."""
     state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
-    direct = in_place or load_word(plan, MAP_PLAN.gaps) != 0
-    count, size = load_word(plan, MAP_PLAN.count), 0 if direct else load_word(context, CONTEXT.dst_size)
-    return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, load_word(state, STATE.grain))
+    count, size, task = (
+        load_word(plan, MAP_PLAN.count),
+        load_word(context, CONTEXT.dst_size),
+        load_word(state, STATE.task),
+    )
+    kernel, inner = load_word(state, MAP_STATE.streaming_kernel), load_word(plan, MAP_PLAN.num_axes) - 1
+    if kernel != NONE and load_word(plan, MAP_PLAN.tiled) == 0:
+        row = load_word(plan, MAP_PLAN.dims + inner) * size
+        if inner == 0 or has_streaming_rows(load_word(context, CONTEXT.dst), row):
+            store_word(context, CONTEXT.streaming, LATER if kernel == LATER else task)
+    if in_place or load_word(plan, MAP_PLAN.gaps) != 0:
+        size = 0
+    return run_writing(context, task, count, size, num_bytes, load_word(state, STATE.grain))
+
+
+@jit
+def _row_kernel(context):
+    """The row kernel for a walk: whether it writes past the caches, the context says."""
+    state = load_word(context, CONTEXT.state)
+    streams = load_word(context, CONTEXT.streaming) != NONE
+    return load_word(state, MAP_STATE.streaming_kernel if streams else MAP_STATE.row_kernel)
 
 
 @cache
@@ -58,19 +77,12 @@ def walk(num_sources: int) -> int:
 
 
 @cache
-def _tiled(num_sources: int) -> tuple[Any, Any]:
-    """Functions (is_tiled, walk_tiles): whether a plan wants tiles, and the walk over them."""
+def _walk_tiles(num_sources: int) -> Any:
+    """The walk over tiles."""
     fields = map_layout(num_sources)
     # a row kernel of two operands has a context of its own, and takes a number of rows where others take a begin
     first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
     dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
-
-    @jit
-    def is_tiled(plan):
-        found = load_word(plan, fields.spill)
-        for source in range(num_sources):
-            found |= load_word(plan, fields.fills + source)
-        return found != 0
 
     @jit
     def tile_of(context, plan):
@@ -100,6 +112,7 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
         free += -free & (_LINE - 1)
         room, tile = tile_of(context, plan)
         row_context, move_context = stack_words(CONTEXT_WORDS), stack_words(CONTEXT_WORDS)
+        store_word(move_context, CONTEXT.streaming, NONE)
         results = free
         if spill != 0:
             free += room
@@ -126,25 +139,24 @@ def _tiled(num_sources: int) -> tuple[Any, Any]:
                 move(spill, dst, results - begin * dst_size, begin, stop, move_context)
             begin = stop
 
-    return is_tiled, walk_tiles
+    return walk_tiles
 
 
 def _walk(num_sources: int) -> Any:
-    is_tiled, walk_tiles = _tiled(num_sources)
+    walk_tiles = _walk_tiles(num_sources)
 
     def walk(context, begin, end):
-        if is_tiled(load_word(context, CONTEXT.plan)):
+        if load_word(load_word(context, CONTEXT.plan), MAP_PLAN.tiled) != 0:
             walk_tiles(context, begin, end)
         else:
-            row_kernel = load_word(load_word(context, CONTEXT.state), MAP_STATE.row_kernel)
-            call_task(row_kernel, context, begin, end)
+            call_task(_row_kernel(context), context, begin, end)
 
     return walk
 
 
 def _walk_of_two() -> Any:
     fields = map_layout(2)
-    is_tiled, walk_tiles = _tiled(2)
+    walk_tiles = _walk_tiles(2)
     first_row, next_row = odometer(2)
     size_place0, size_place1 = _SIZE, _SIZE + SOURCE_WORDS
     place0, place1 = CONTEXT.sources, CONTEXT.sources + SOURCE_WORDS
@@ -169,7 +181,29 @@ def _walk_of_two() -> Any:
         store_word(row_context, ROWS.src + 1, src1)
         dst = load_word(context, CONTEXT.dst) + begin * dst_size
         store_word(row_context, ROWS.dst, dst)
-        call_task(load_word(state, MAP_STATE.row_kernel), row_context, 1, end - begin)
+        call_task(_row_kernel(context), row_context, 1, end - begin)
+
+    @jit
+    def call_part(row_kernel, row_context, count, size0, size1):
+        """Write `count` elements of a row, and go on to what follows them."""
+        if count == 0:
+            return
+        call_task(row_kernel, row_context, 1, count)
+        moved0, moved1 = load_word(row_context, ROWS.step) * size0, load_word(row_context, ROWS.step + 1) * size1
+        store_word(row_context, ROWS.src, load_word(row_context, ROWS.src) + count * moved0)
+        store_word(row_context, ROWS.src + 1, load_word(row_context, ROWS.src + 1) + count * moved1)
+        dst_size = load_word(row_context, ROWS.dst_size)
+        store_word(row_context, ROWS.dst, load_word(row_context, ROWS.dst) + count * dst_size)
+
+    @jit
+    def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
+        """Write a row: whole lines past the caches, and what is before and behind them through these."""
+        dst, size = load_word(row_context, ROWS.dst), load_word(row_context, ROWS.dst_size)
+        head = min((-dst & (LINE_BYTES - 1)) // size, count)
+        lines = (count - head) & -(LINE_BYTES // size)
+        call_part(row_kernel, row_context, head, size0, size1)
+        call_part(streaming_kernel, row_context, lines, size0, size1)
+        call_part(row_kernel, row_context, count - head - lines, size0, size1)
 
     @jit
     def walk_rows(context, begin, end):
@@ -195,10 +229,13 @@ def _walk_of_two() -> Any:
         store_word(row_context, ROWS.row, row0 * size0)
         store_word(row_context, ROWS.row + 1, row1 * size1)
         store_word(row_context, ROWS.dst_size, dst_size)
-        row_kernel = load_word(state, MAP_STATE.row_kernel)
+        row_kernel, kernel = load_word(state, MAP_STATE.row_kernel), _row_kernel(context)
+        in_lines = kernel != row_kernel and (load_word(context, CONTEXT.dst) | inner * dst_size) & (LINE_BYTES - 1) != 0
         while begin < end:
             num_rows, count = 1, inner
-            if column == 0 and end - begin >= inner:
+            if in_lines:
+                count = min(inner - column, end - begin)
+            elif column == 0 and end - begin >= inner:
                 num_rows = min(rows - row, (end - begin) // inner)
             else:
                 count = min(inner - column, end - begin)
@@ -207,7 +244,10 @@ def _walk_of_two() -> Any:
             store_word(row_context, ROWS.src, load_word(context, place0) + offset0 * size0)
             store_word(row_context, ROWS.src + 1, load_word(context, place1) + offset1 * size1)
             store_word(row_context, ROWS.dst, load_word(context, CONTEXT.dst) + begin * dst_size)
-            call_task(row_kernel, row_context, num_rows, count)
+            if in_lines:
+                call_in_lines(row_kernel, kernel, row_context, count, size0, size1)
+            else:
+                call_task(kernel, row_context, num_rows, count)
             begin += num_rows * count
             column = 0
             row += num_rows
@@ -217,7 +257,7 @@ def _walk_of_two() -> Any:
 
     def walk(context, begin, end):
         plan = load_word(context, CONTEXT.plan)
-        if is_tiled(plan):
+        if load_word(plan, MAP_PLAN.tiled) != 0:
             walk_tiles(context, begin, end)
         elif load_word(plan, fields.num_axes) == 1:
             walk_one_row(context, begin, end)
