@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.buffer_checks import check_dtype, check_plain, check_size
+from ep.common.primitive.signature import Reader
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.reader import read
 from ep.cuda.buffer import CudaBuffer, Memory
@@ -62,6 +63,16 @@ def as_address(
     if producer is not None:
         stream.wait_for(producer)
     return address
+
+
+def reader(stream: CudaStream) -> Reader:
+    """What signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
+
+    def read_address(buffer: Any, argument: str, data_type: Any, num_elements: int, written: bool) -> tuple[int, int]:
+        address = as_address(buffer, argument, data_type, num_elements, stream, writable=written)
+        return address, address
+
+    return read_address
 
 
 ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}

@@ -16,12 +16,16 @@ MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
 """Blocks of a grid at most."""
 
 
+Axes = tuple[int, int, int]
+"""How many there are of something along the three axes."""
+
+
 class Grid(NamedTuple):
     """The blocks and threads of a launch, along three axes each, and the bytes of shared memory that each block has
     besides its arrays of known size."""
 
-    blocks: tuple[int, int, int]
-    threads: tuple[int, int, int] = (BLOCK_THREADS, 1, 1)
+    blocks: Axes
+    threads: Axes = (BLOCK_THREADS, 1, 1)
     shared_bytes: int = 0
 
 

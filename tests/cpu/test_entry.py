@@ -76,7 +76,7 @@ def test_both_checks_agree(name, entries, rng):
             (True, entry(state.words, *sizes, *others, *buffers)),
         ):
             try:
-                signature.read(buffers, types, sizes, read_buffer, walks_agree)
+                signature.read(buffers, types, signature.counts(sizes), read_buffer, walks_agree)
                 expected = 0
             except (TypeError, ValueError):
                 expected = 1

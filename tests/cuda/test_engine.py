@@ -95,7 +95,7 @@ def test_a_functor_of_three_operands(gpu, rng, dims):
     shape = map_shape(dims, ("a", "b", "c"))
     dst = gpu.filled(shape.num_elements + 1, DataType.kFloat)
     elements = pack_elements(DataType.kFloat)
-    plan = map_plan(shape, [True] * 3, True, elements)
+    plan = map_plan(shape, [True] * 4, elements)
     functor = Functor("test.gelu_of_sum_times", gelu_of_sum_times, (DataType.kFloat,) * 3, DataType.kFloat, np.float32)
     words = [word for buffer in buffers for word in (buffer.address, 0)]
     words += dst.address, plan.packs, shape.num_elements, 0, 0, *plan.words

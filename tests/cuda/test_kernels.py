@@ -156,7 +156,7 @@ SAME, NUMBER, SINGLE, PACK, SPREAD, EACH = Access
 )
 def test_variants_of_binary_launches(dims0, dims1, aligned, variant):
     shape = map_plan.map_shape((dims0, dims1), ("src0_dims", "src1_dims"))
-    assert map_plan.map_plan(shape, aligned[:2], aligned[2], 4).variant == variant
+    assert map_plan.map_plan(shape, aligned, 4).variant == variant
 
 
 def test_words_of_a_walk():

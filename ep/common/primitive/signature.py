@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ep.common.buffer_checks import check_overlap
@@ -71,12 +71,20 @@ class Signature:
     others: integers that Launch takes besides.
     whole: whether a launch may touch all of its operands, up to their counts; these must then not overlap. Where it
         touches parts, which follow from its dims, the primitive looks for overlap itself.
+    written: the operands that are written, by number.
+    pairs: the operands that must not overlap, by number: each that is written, with every other one.
     """
 
     operands: tuple[Operand, ...]
     sizes: tuple[str, ...]
     others: tuple[str, ...] = ()
     whole: bool = True
+    written: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    pairs: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
+    _names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _are_written: tuple[bool, ...] = field(init=False, repr=False, compare=False)
+    _factors: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    """For each operand, the positions of the sizes whose product is its number of elements."""
 
     def __post_init__(self) -> None:
         unknown = {size for operand in self.operands for size in operand.count} - set(self.sizes)
@@ -84,19 +92,17 @@ class Signature:
             raise ValueError(f"counts are products of {sorted(unknown)}, which are no sizes of the launch")
         if not any(operand.written for operand in self.operands):
             raise ValueError("no operand is written")
+        numbers = range(len(self.operands))
+        written = tuple(number for number in numbers if self.operands[number].written)
+        pairs = ((one, other) for one in written for other in numbers if other not in written or other < one)
+        self._derive("written", written)
+        self._derive("pairs", tuple(pairs) if self.whole else ())
+        self._derive("_names", tuple(operand.name for operand in self.operands))
+        self._derive("_are_written", tuple(operand.written for operand in self.operands))
+        self._derive("_factors", tuple(tuple(map(self.sizes.index, operand.count)) for operand in self.operands))
 
-    @property
-    def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The operands that must not overlap, by number: each that is written, with every other one."""
-        if not self.whole:
-            return ()
-        numbers, written = range(len(self.operands)), self.written
-        return tuple((one, other) for one in written for other in numbers if other not in written or other < one)
-
-    @property
-    def written(self) -> tuple[int, ...]:
-        """The operands that are written, by number."""
-        return tuple(number for number, operand in enumerate(self.operands) if operand.written)
+    def _derive(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)  # the class is frozen
 
     def data_types(self, dtypes: Sequence[DataType]) -> tuple[DataType | None, ...]:
         """The data types of the operands, for those of New; None for what Launch says, and for any type."""
@@ -104,32 +110,33 @@ class Signature:
 
     def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
         """How many elements each operand must have."""
-        values = dict(zip(self.sizes, sizes, strict=True))
-        return tuple(math.prod(values[name] for name in operand.count) for operand in self.operands)
+        return tuple([math.prod([sizes[place] for place in places]) for places in self._factors])
 
     def read(
         self,
         buffers: Sequence[Any],
         data_types: Sequence[DataType | None],
-        sizes: Sequence[int],
+        counts: Sequence[int],
         reader: Reader,
         in_place: bool = True,
     ) -> list[Any]:
         """Check the buffers of a launch, in the order of the operands; return what `reader` makes of them.
 
-        in_place: whether the walks of all operands agree.
+        counts: how many elements each must have; in_place: whether the walks of all operands agree.
         Raises what `reader` raises, and ValueError for buffers that overlap where they must not.
         """
-        counts = self.counts(sizes)
-        read = [
-            reader(buffer, operand.name, data_type, count, operand.written)
-            for operand, buffer, data_type, count in zip(self.operands, buffers, data_types, counts, strict=True)
-        ]
-        extents = [
-            (address, count * (data_type.itemsize if data_type else 1), operand.name)
-            for operand, (_, address), data_type, count in zip(self.operands, read, data_types, counts, strict=True)
-        ]
+        # without a loop of Python's where none is needed: every launch on CUDA comes here
+        read = list(map(reader, buffers, self._names, data_types, counts, self._are_written))
         for one, other in self.pairs:
-            allowed = in_place and self.operands[one].in_place and counts[one] == counts[other]
-            check_overlap(*extents[one], *extents[other], in_place=allowed)
+            begin, size = read[one][1], _bytes(counts[one], data_types[one])
+            other_begin, other_size = read[other][1], _bytes(counts[other], data_types[other])
+            if begin < other_begin + other_size and other_begin < begin + size:
+                allowed = in_place and self.operands[one].in_place and counts[one] == counts[other]
+                check_overlap(
+                    *(begin, size, self._names[one], other_begin, other_size, self._names[other]), in_place=allowed
+                )
         return [taken for taken, _ in read]
+
+
+def _bytes(count: int, data_type: DataType | None) -> int:
+    return count * data_type.itemsize if data_type else count

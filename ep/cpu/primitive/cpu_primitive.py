@@ -80,16 +80,16 @@ class CpuPrimitive(Primitive):
 
     def _launch_checked(self, stream: Any, sizes: Sequence[int], others: Sequence[int], buffers: Sequence[Any]) -> None:
         """Check a launch without a plan in Python, then do it; sizes, others: of the signature, checked."""
-        buffers = self._checked(stream, buffers, sizes)
+        buffers = self._checked(stream, buffers, self.signature.counts(sizes))
         if all(sizes):
             self._run(*sizes, *others, *buffers)
 
     def _checked(
-        self, stream: Any, buffers: Sequence[Any], sizes: Sequence[int], in_place: bool = True, types: Any = None
+        self, stream: Any, buffers: Sequence[Any], counts: Sequence[int], in_place: bool = True, types: Any = None
     ) -> list[Any]:
         """Check stream and buffers in Python; return the buffers as the entry takes them."""
         check_stream(stream)
-        return self.signature.read(buffers, types or self._types, sizes, read_buffer, in_place)
+        return self.signature.read(buffers, types or self._types, counts, read_buffer, in_place)
 
     def _run(self, *args: Any) -> None:
         """Call the entry with arguments that have been checked in Python."""
@@ -129,7 +129,7 @@ class PlannedPrimitive(CpuPrimitive):
         plan, counts, made = self._plans.get(key), self.signature.counts(sizes), None
         if plan is None and any(counts[operand] for operand in self.signature.written):
             plan = made = make()
-        buffers = self._checked(stream, buffers, sizes, plan is None or plan.in_place, types)
+        buffers = self._checked(stream, buffers, counts, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused
             for move in made.moves:
                 link(move)

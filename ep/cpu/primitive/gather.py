@@ -50,8 +50,8 @@ class CpuGather(CpuPrimitive):
         """Check a launch in Python, then do it; sizes: as `as_gather_sizes` takes them."""
         *sizes, offset = as_gather_sizes(*sizes)
         _, _, gather, inner, _ = sizes
-        *_, num_out = self.signature.counts(sizes)
-        buffers = self._checked(stream, (params, indices, out), sizes)
+        *_, num_out = counts = self.signature.counts(sizes)
+        buffers = self._checked(stream, (params, indices, out), counts)
         if num_out == 0:
             return
         if gather == 0:  # no index names a row

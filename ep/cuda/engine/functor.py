@@ -9,7 +9,7 @@ import numpy as np
 
 from ep.common.functor import functor_maker
 from ep.common.functor.math_library import Maker
-from ep.cuda.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
+from ep.cuda.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic, storage_type
 from ep.cuda.kernels.math_library import cuda_math_library
 from ep.cuda.kernels.memory import value_reader
 from ep.cuda.kernels.numba_cuda import device_function
@@ -51,16 +51,6 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
         attribute_type(op, src_type),
         op not in COMPUTE_BOUND,
     )
-
-
-def storage_type(op: UnaryOp | BinaryOp, data_type: DataType) -> DataType:
-    """The data type whose kernels serve `op` on `data_type`.
-
-    kChar is stored and computed as kInt8; a 16-bit number that is only moved is not converted.
-    """
-    if op is UnaryOp.kIdentity and data_type in (DataType.kFloat16, DataType.kBFloat16):
-        return DataType.kUInt16
-    return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
 def over_packs(functor: Functor, count: int) -> Any:

@@ -1,7 +1,7 @@
 """The engine that applies a functor to each element: any number of operands, each read in a way of its own.
 
-A thread writes packs of dst in order, a grid apart. What is not read in the order of dst is found by the walk over the
-simplified axes of the launch.
+A thread takes packs of the walk over dst in order, a grid apart. What does not lie in that order is found by the walk
+over the simplified axes of the launch.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Any
 from ep.cuda.access import Access, Variant
 from ep.cuda.engine.functor import Functor, attribute_reader, over_packs
 from ep.cuda.engine.operand import Operand, operand
+from ep.cuda.engine.result import result
 from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.kernels.memory import storer
 from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.plan import num_walk_words
 
 
 @cache
 def kernel(functor: Functor, variant: Variant) -> Kernel:
-    """The kernel dst[n] = functor(operands at n) for n < count, the first `packs` packs of them whole.
+    """The kernel dst at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
 
     Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); dst, packs, count;
-    those of two attributes; those of the walk. `packs` is 0 where dst, or an operand read as dst is, is not aligned to
-    packs, and for functors that take none.
+    those of two attributes; those of the walk, whose last side is dst. `packs` is 0 where dst, or an operand read as
+    dst is written, is not aligned to packs, and for functors that take none.
     """
-    elements, accesses, num_axes, bits = variant
-    num_operands = len(accesses)
+    elements, accesses, num_axes, bits, written = variant
+    num_operands, num_sides = len(accesses), len(accesses) + 1
     operands = [
-        operand(access, src_type, elements, position, num_operands, num_axes, bits)
+        operand(access, src_type, elements, position, num_sides, num_axes, bits)
         for position, (access, src_type) in enumerate(zip(accesses, functor.src_types, strict=True))
     ]
     prepare, read, read_one = _prepared(operands), _packs(operands), _elements(operands)
-    store, store_one = storer(functor.dst_type, elements), storer(functor.dst_type, 1, aligned=False)
+    write, write_one = result(written, functor.dst_type, elements, num_sides, num_axes, bits)
     apply, apply_one = over_packs(functor, elements), over_packs(functor, 1)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
     takes_packs = functor.takes_packs
@@ -49,21 +49,21 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
             i = first
             while in_pairs and i + step < packs:  # the loads of two packs under way at a time
                 a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
-                store(dst, i, apply(a, attributes))
-                store(dst, i + step, apply(b, attributes))
+                write(dst, i, apply(a, attributes), walk_words)
+                write(dst, i + step, apply(b, attributes), walk_words)
                 i = next_index(i, 2 * step)
             while i < packs:
-                store(dst, i, apply(read(sources, i, walk_words), attributes))
+                write(dst, i, apply(read(sources, i, walk_words), attributes), walk_words)
                 i = next_index(i, step)
         i = packs * elements + first
         while i < count:
-            store_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes))
+            write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
     types = ".".join(data_type.name for data_type in (*functor.src_types, functor.dst_type))
     ways = ".".join(access.name for access in accesses)
-    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}"
-    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_operands))
+    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{written.name}"
+    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_sides))
 
 
 def _prepared(operands: list[Operand]) -> Any:

@@ -28,9 +28,9 @@ class Operand(NamedTuple):
 
 @cache
 def operand(
-    access: Access, data_type: DataType, count: int, position: int, num_operands: int, num_axes: int, bits: int
+    access: Access, data_type: DataType, count: int, position: int, num_sides: int, num_axes: int, bits: int
 ) -> Operand:
-    """The functions for packs of `count` elements of operand `position` of the walk's `num_operands`."""
+    """The functions for packs of `count` elements of side `position` of the walk's `num_sides`."""
     load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
     if access is Access.NUMBER:
         return _constant(value_reader(storage_arithmetic(data_type)), count)
@@ -44,7 +44,7 @@ def operand(
     if access is Access.SAME:
         pack = device_function(lambda address, i, words: load(address, i))
         return Operand(prepare, pack, device_function(lambda address, n, words: load_one(address, n)))
-    offsets = walk(num_axes, num_operands, bits)
+    offsets = walk(num_axes, num_sides, bits)
     one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[position]))
     if access is Access.PACK:
         return Operand(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.cuda.driver import Driver, ParameterBlock
 from ep.cuda.kernels import compiler
-from ep.cuda.launch_config import BLOCK_THREADS, Grid, num_blocks
+from ep.cuda.launch_config import BLOCK_THREADS, Axes, Grid, num_blocks
 from ep.cuda.stream import CudaStream
 
+_THREADS: Final = BLOCK_THREADS, 1, 1
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
 
 
@@ -31,16 +33,18 @@ class LoadedKernel:
 
     def launch(self, stream: CudaStream, num_items: int, *words: int) -> None:
         """Queue the kernel on `stream` with threads for `num_items` > 0 items, taken in a grid-stride loop."""
-        self.launch_grid(stream, Grid((num_blocks(num_items, self.resident_blocks), 1, 1)), *words)
+        self._launch(stream, (num_blocks(num_items, self.resident_blocks), 1, 1), _THREADS, 0, words)
 
     def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
         """Queue the kernel on `stream` with the blocks and threads of `grid`."""
+        self._launch(stream, *grid, words)
+
+    def _launch(self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: Sequence[int]) -> None:
         try:
             parameters = self._blocks.pop()
         except IndexError:
             parameters = ParameterBlock(self._num_words)
         self._pack_into(parameters.words, 0, *words)
-        blocks, threads, shared_bytes = grid
         self._driver.launch(self._device, self._function, blocks, threads, shared_bytes, stream.handle, parameters)
         self._blocks.append(parameters)
 

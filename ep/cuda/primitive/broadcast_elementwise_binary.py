@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import are_integers, as_dims
+from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.cuda.map_plan import MapShape, map_shape
-from ep.cuda.primitive.map_primitive import MapPrimitive
+from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -21,12 +21,8 @@ from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
-class BroadcastElementwiseBinaryImpl(MapPrimitive, BroadcastElementwiseBinary):
-    num_operands = 2
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._shapes = BoundedCache()
+class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
+    signature = signatures.BROADCAST_ELEMENTWISE_BINARY
 
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
@@ -38,7 +34,7 @@ class BroadcastElementwiseBinaryImpl(MapPrimitive, BroadcastElementwiseBinary):
             shape = None
         if shape is None:
             shape = self._shape(src0_dims, src1_dims)
-        self._launch(stream, shape, (src0, src1), ("src0", "src1"), dst)
+        self._launch(stream, shape, (src0, src1, dst))
 
     def _shape(self, src0_dims: Any, src1_dims: Any) -> MapShape:
         max_num_dims = self.request.max_num_dims or 0

@@ -1,22 +1,28 @@
-"""What the primitives on CUDA have in common: kernels that are resolved once, and attributes as words."""
+"""What the primitives on CUDA have in common: buffers that a signature checks, and kernels that are resolved once."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
 
 from ep.common.compiling import compiling
+from ep.common.primitive.signature import Signature
+from ep.cuda.buffers import reader
 from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream
+from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 
 
 class CudaPrimitive(Primitive):
     """A primitive whose Launch checks its arguments and queues one of a few kernels, its *variants*."""
 
+    signature: ClassVar[Signature]
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
+        self._types: Any = self.signature.data_types(request.dtypes or ())
         self._kernels: dict[tuple[int, Hashable], Any] = {}
 
     @abstractmethod
@@ -29,6 +35,20 @@ class CudaPrimitive(Primitive):
 
     def Prepare(self) -> None:
         self._load(driver().current_device(), self._usual_variant())
+
+    def _read(
+        self,
+        stream: CudaStream,
+        buffers: Sequence[Any],
+        counts: Sequence[int],
+        in_place: bool = True,
+        types: Sequence[DataType] | None = None,
+    ) -> list[Any]:
+        """Check the buffers of a launch, which must have so many elements each; return their addresses.
+
+        types: of the operands, where Launch says any.
+        """
+        return self.signature.read(buffers, types or self._types, counts, reader(stream), in_place)
 
     def _queue(self, stream: CudaStream, variant: Hashable, num_items: int, *words: int) -> None:
         """Queue the kernel of a variant with threads for `num_items` > 0 items."""

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ep.common.bounded_cache import BoundedCache
-from ep.common.buffer_checks import check_overlap
 from ep.common.checks import are_integers
+from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import fits_32_bit_offsets, split, widen, widest_unit
 from ep.common.primitive.strides import contiguous_strides, extent
-from ep.cuda.buffers import as_address
 from ep.cuda.launch_config import PACK_BYTES
 from ep.cuda.plan import walk_words
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
@@ -42,6 +41,8 @@ class _Plan(NamedTuple):
 
 
 class ExpandImpl(CudaPrimitive, Expand):
+    signature = signatures.EXPAND
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         (self.data_type,) = request.dtypes or ()
@@ -73,14 +74,11 @@ class ExpandImpl(CudaPrimitive, Expand):
             shape = None
         if shape is None:
             shape = self._shape(*dims_and_strides)
-        size = self.data_type.itemsize
-        src_address = as_address(src, "src", self.data_type, shape.src_count, stream)
-        dst_address = as_address(dst, "dst", self.data_type, shape.dst_count, stream, writable=True)
+        in_place = shape.walk.src_strides == shape.walk.dst_strides
+        src_address, dst_address = self._read(stream, (src, dst), (shape.src_count, shape.dst_count), in_place)
         if not shape.dst_count:
             return
-        in_place = shape.walk.src_strides == shape.walk.dst_strides
-        src_bytes, dst_bytes = shape.src_count * size, shape.dst_count * size
-        check_overlap(dst_address, dst_bytes, "dst", src_address, src_bytes, "src", in_place=in_place)
+        size = self.data_type.itemsize
         alignment = widest_unit(src_address), widest_unit(dst_address)
         key = shape, alignment
         plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(shape, size, *alignment))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ep.common.bounded_cache import BoundedCache
-from ep.common.buffer_checks import check_overlap
 from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import GatherSizes, as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
-from ep.cuda.buffers import as_address
 from ep.cuda.driver import driver
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.stream import check_stream
@@ -32,10 +31,12 @@ class _Plan(NamedTuple):
 class CudaGather(CudaPrimitive):
     """What Gather and BatchGather share: Gather is BatchGather of one batch."""
 
+    signature = signatures.BATCH_GATHER
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.params_type, self.indices_type = request.dtypes or ()
-        self._plans = BoundedCache()
+        self._counts, self._plans = BoundedCache(), BoundedCache()
 
     def _kernel(self, variant: tuple[int, int, bool, bool]) -> Any:
         from ep.cuda.kernels.gather import kernel
@@ -47,21 +48,17 @@ class CudaGather(CudaPrimitive):
 
     def _launch(self, stream: Stream, params: Any, indices: Any, out: Any, sizes: tuple[Any, ...]) -> None:
         stream = check_stream(stream)
-        batch, outer, gather, inner, num_indices, _ = checked = as_gather_sizes(*sizes)
-        groups, size = batch * outer, self.params_type.itemsize
-        num_params, num_out = groups * gather * inner, groups * num_indices * inner
-        params = as_address(params, "params", self.params_type, num_params, stream)
-        indices = as_address(indices, "indices", self.indices_type, batch * num_indices, stream)
-        out = as_address(out, "out", self.params_type, num_out, stream, writable=True)
-        out_bytes, indices_bytes = num_out * size, batch * num_indices * self.indices_type.itemsize
-        check_overlap(out, out_bytes, "out", params, num_params * size, "params")
-        check_overlap(out, out_bytes, "out", indices, indices_bytes, "indices")
+        checked = as_gather_sizes(*sizes)
+        counts = self._counts.get(checked) or self._counts.keep(checked, lambda: self.signature.counts(checked[:-1]))
+        params, indices, out = self._read(stream, (params, indices, out), counts)
+        num_out = counts[-1]
         if not num_out:
             return
-        if not gather:  # no index names a row
-            driver().fill(stream.device_index, out, 0, out_bytes, stream.handle)
+        size = self.params_type.itemsize
+        if not checked.gather:  # no index names a row
+            driver().fill(stream.device_index, out, 0, num_out * size, stream.handle)
             return
-        unit = widest_unit(params, out, inner * size)
+        unit = widest_unit(params, out, checked.inner * size)
         key = checked, unit
         plan = self._plans.get(key) or self._plans.keep(key, lambda: _plan(checked, unit, self))
         self._queue(stream, plan.variant, plan.num_units, params, indices, out, plan.num_units, *plan.words)

@@ -3,105 +3,121 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ep.common.attributes import attribute_values
 from ep.common.bounded_cache import BoundedCache
-from ep.common.buffer_checks import check_overlap
+from ep.common.primitive.signature import Reader
 from ep.common.scalar import convert_scalar, is_scalar, number_key
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type
-from ep.cuda.buffers import as_address
+from ep.cuda.buffers import reader
 from ep.cuda.launch_config import pack_elements
-from ep.cuda.map_plan import MapShape, map_plan
+from ep.cuda.map_plan import MapShape, flat_shape, map_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.stream import CudaStream
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
+if TYPE_CHECKING:
+    from ep.cuda.engine.functor import Functor
+
+
+class Number(NamedTuple):
+    """A plain number in the place of an operand, as kernels take it: its bytes, in the type that it is computed in."""
+
+    word0: int
+    word1: int
+
 
 class MapPrimitive(CudaPrimitive):
-    """A primitive that computes dst[n] = functor(operands at n), its operands all of one type."""
+    """A primitive that computes dst[n] = functor(operands at n). Its signature has the operands, and dst at last."""
 
-    num_operands = 1
+    attribute_words: tuple[int, int] = 0, 0
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, stored: Sequence[DataType], *, takes_packs: bool = True) -> None:
+        """stored: the types that kernels load the operands as, and store dst as; takes_packs: as in `Functor`."""
         super().__init__(request)
-        self.src_type, self.dst_type = request.dtypes or ()
-        self.takes_packs = request.op not in COMPUTE_BOUND
-        self.elements = pack_elements(self.src_type, self.dst_type) if self.takes_packs else 1
-        self.src_pack, self.dst_pack = (self.elements * part.itemsize for part in (self.src_type, self.dst_type))
-        self.attribute_words = _attribute_words(request)
-        self._plans, self._numbers = BoundedCache(), BoundedCache()
+        self.stored, self.takes_packs = tuple(stored), takes_packs
+        self.elements = pack_elements(*stored) if takes_packs else 1
+        self._packs = [self.elements * data_type.itemsize for data_type in stored]
+        self._shapes, self._numbers = BoundedCache(), BoundedCache()
+
+    @abstractmethod
+    def _functor(self) -> Functor:
+        """What kernels compute; here Numba is imported."""
 
     def _kernel(self, variant: Variant) -> Any:
-        from ep.cuda.engine.functor import functor_of
         from ep.cuda.engine.map import kernel
 
-        return kernel(functor_of(self.request.op, self.src_type, self.dst_type), variant)  # type: ignore[arg-type]
+        return kernel(self._functor(), variant)
 
     def _usual_variant(self) -> Variant:
-        return Variant(self.elements, (Access.SAME,) * self.num_operands)
+        return Variant(self.elements, (Access.SAME,) * (len(self.stored) - 1))
 
-    def _launch(
-        self, stream: CudaStream, shape: MapShape, operands: tuple[Any, ...], names: tuple[str, ...], dst: Any
-    ) -> None:
-        """Check the operands of a launch of `shape`, and queue it."""
-        count = shape.num_elements
+    def _launch_flat(self, stream: CudaStream, count: int, *buffers: Any) -> None:
+        """Launch over `count` adjacent elements of each side."""
+        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: flat_shape(count, len(buffers) - 1))
+        self._launch(stream, shape, buffers)
+
+    def _launch(self, stream: CudaStream, shape: MapShape, buffers: Sequence[Any]) -> None:
+        """Check the buffers of a launch of `shape`, in the order of the signature, and queue it."""
+        read_buffer = reader(stream)
+        if True in shape.may_be_numbers:
+            buffers, read_buffer = self._with_numbers(shape, buffers), _or_number(read_buffer)
+        sides = self.signature.read(buffers, self._types, shape.counts, read_buffer, shape.in_place)
+        if not shape.num_elements:
+            return
         words: list[int] = []
         aligned: list[bool | None] = []
-        read: list[tuple[int, int, str]] = []
-        for operand, name, elements, may_be_number in zip(
-            operands, names, shape.counts, shape.may_be_numbers, strict=True
-        ):
-            if may_be_number and is_scalar(operand):
-                words += self._number(operand, name)
+        for side, pack in zip(sides, self._packs, strict=True):
+            if type(side) is Number:
+                words += side
                 aligned.append(None)
             else:
-                address = as_address(operand, name, self.src_type, elements, stream)
-                words += address, 0
-                aligned.append(not address % self.src_pack)
-                read.append((address, elements, name))
-        dst_address = as_address(dst, "dst", self.dst_type, count, stream, writable=True)
-        dst_bytes = count * self.dst_type.itemsize
-        for address, elements, name in read:
-            src_bytes, in_place = elements * self.src_type.itemsize, elements == count
-            check_overlap(dst_address, dst_bytes, "dst", address, src_bytes, name, in_place=in_place)
-        if not count:
-            return
-        dst_aligned = self.takes_packs and not dst_address % self.dst_pack
-        key = shape, *aligned, dst_aligned
-        plan = self._plans.get(key) or self._plans.keep(
-            key, lambda: map_plan(shape, aligned, dst_aligned, self.elements)
+                words += side, 0
+                aligned.append(not side % pack)
+        aligned[-1] = self.takes_packs and aligned[-1]
+        plan = shape.plans.get(key := tuple(aligned))
+        if plan is None:
+            plan = shape.plans[key] = map_plan(shape, key, self.elements)
+        words[-1] = plan.packs
+        self._queue(
+            stream, plan.variant, plan.num_items, *words, shape.num_elements, *self.attribute_words, *plan.words
         )
-        words += dst_address, plan.packs, count, *self.attribute_words, *plan.words
-        self._queue(stream, plan.variant, plan.num_items, *words)
 
-    def _number(self, number: Any, argument: str) -> tuple[int, int]:
-        """A plain number as its words, kept for the next launch with that number."""
-        key = number_key(number)
-        words = self._numbers.get(key)
-        return words or self._numbers.keep(key, lambda: _number_words(number, self.src_type, argument))
+    def _with_numbers(self, shape: MapShape, buffers: Sequence[Any]) -> list[Any]:
+        """The buffers, with a `Number` for each plain number that stands where one may."""
+        sides = list(buffers)
+        for position, may_be_number in enumerate(shape.may_be_numbers):
+            if may_be_number and is_scalar(buffers[position]):
+                sides[position] = self._number(buffers[position], position)
+        return sides
 
-
-def _attribute_words(request: Request) -> tuple[int, int]:
-    """The attributes as kernels take them: two words with the bits of float32 or float64 values.
-
-    They have the type that the op is computed in, so that no kernel has to convert.
-    """
-    scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
-    with np.errstate(over="ignore"):  # beyond the range of float32 is infinity
-        values = np.array([*attribute_values(request), 0, 0][:2]).astype(scalar_type)
-    first, second = values.view(np.int32 if scalar_type is np.float32 else np.int64).tolist()
-    return first, second
+    def _number(self, number: Any, position: int) -> Number:
+        """A plain number as operand `position`, kept for the next launch with that number."""
+        argument, key = self.signature.operands[position].name, (position, *number_key(number))
+        kept: Number | None = self._numbers.get(key)
+        return kept or self._numbers.keep(
+            key, lambda: number_words(convert_scalar(number, self._types[position], argument), self.stored[position])
+        )
 
 
-def _number_words(number: Any, data_type: DataType, argument: str) -> tuple[int, int]:
-    """The bytes of a number, rounded to `data_type`, in the type that it is computed in."""
-    element = np.array(convert_scalar(number, data_type, argument), data_type.dtype)
-    if data_type in (DataType.kFloat16, DataType.kBFloat16):
-        element = element.astype(np.float32)
-    first, second = struct.unpack("2q", element.tobytes().ljust(16, b"\0"))
-    return first, second
+def _or_number(read_buffer: Reader) -> Reader:
+    """A reader that takes a `Number` as it is; it lies nowhere."""
+
+    def read(side: Any, argument: str, data_type: DataType | None, num_elements: int, written: bool) -> tuple[Any, int]:
+        if type(side) is Number:
+            return side, 0
+        return read_buffer(side, argument, data_type, num_elements, written)
+
+    return read
+
+
+def number_words(element: Any, stored: DataType) -> Number:
+    """An element, a NumPy scalar of its data type, as kernels take it that load elements as `stored`."""
+    if stored in (DataType.kFloat16, DataType.kBFloat16):
+        element = np.float32(element)
+    return Number(*struct.unpack("2q", np.asarray(element).tobytes().ljust(16, b"\0")))

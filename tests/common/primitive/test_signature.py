@@ -22,7 +22,7 @@ def read(signature, addresses, types, sizes, **options):
         asked.append((argument, data_type, count, written))
         return f"taken {argument}", buffer
 
-    taken = signature.read(addresses, types, sizes, reader, **options)
+    taken = signature.read(addresses, types, signature.counts(sizes), reader, **options)
     assert taken == [f"taken {operand.name}" for operand in signature.operands]
     return asked
 

@@ -1,0 +1,42 @@
+"""What the primitives on CUDA have in common that are made for an op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ep.common.attributes import attribute_values
+from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type, storage_type
+from ep.cuda.primitive.map_primitive import MapPrimitive
+from ep.include.primitive.primitive import Request
+
+if TYPE_CHECKING:
+    from ep.cuda.engine.functor import Functor
+
+
+class OpPrimitive(MapPrimitive):
+    """A primitive that applies a UnaryOp or a BinaryOp to its operands, which are all of one type."""
+
+    def __init__(self, request: Request) -> None:
+        op: Any = request.op
+        types: Any = self.signature.data_types(request.dtypes or ())
+        super().__init__(request, [storage_type(op, each) for each in types], takes_packs=op not in COMPUTE_BOUND)
+        self.attribute_words = _attribute_words(request)
+
+    def _functor(self) -> Functor:
+        from ep.cuda.engine.functor import functor_of
+
+        return functor_of(self.request.op, *(self.request.dtypes or ()))  # type: ignore[arg-type]
+
+
+def _attribute_words(request: Request) -> tuple[int, int]:
+    """The attributes as kernels take them: two words with the bits of float32 or float64 values.
+
+    They have the type that the op is computed in, so that no kernel has to convert.
+    """
+    scalar_type = attribute_type(request.op, (request.dtypes or ())[0])  # type: ignore[arg-type]
+    with np.errstate(over="ignore"):  # beyond the range of float32 is infinity
+        values = np.array([*attribute_values(request), 0, 0][:2]).astype(scalar_type)
+    first, second = values.view(np.int32 if scalar_type is np.float32 else np.int64).tolist()
+    return first, second
