@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
+import textwrap
+from typing import Final
 
 _log = logging.getLogger("ep")
+_SENTENCE: Final = "ep: compiling kernels, which takes a second or more; later processes load them"
 _said = False
 
 
@@ -15,7 +19,8 @@ def compiling() -> None:
     if _said or not _log.isEnabledFor(logging.WARNING) or not _is_terminal():
         return
     _said = True
-    print("ep: compiling kernels, which takes a second or more; later processes load them", file=sys.stderr, flush=True)
+    columns = shutil.get_terminal_size().columns  # broken between words, as all that `ep` prints
+    print(textwrap.fill(_SENTENCE, columns, break_long_words=False), file=sys.stderr, flush=True)
 
 
 def _is_terminal() -> bool:

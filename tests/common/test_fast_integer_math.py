@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.fast_integer_math import FastIntegerMath, quotient
 
 LAST_32 = np.arange(2**31 - 64, 2**31, dtype=np.uint64)
 
@@ -74,6 +74,27 @@ def test_boundaries_of_64_bits():
         for n in (*numbers, divisor - 1, last, last - 1, max(last - divisor, 0)):
             assert math.divmod(n) == divmod(n, divisor)
             assert (n * math.multiplier >> 64) + n < 2**64
+
+
+def test_in_code_compiled_for_the_cpu(rng):
+    """As a kernel uses it, on int64."""
+    import numba
+
+    from ep.cpu.compile.jit import OUTER, jit
+
+    divide = jit(quotient)
+
+    @numba.njit(**OUTER)
+    def divided(numbers, multiplier, shift, result):
+        for i in range(numbers.size):
+            result[i] = divide(numbers[i], multiplier, shift, 32)
+
+    for divisor in (1, 2, 3, 641, 65537, 2**30 + 1, 2**31 - 1):
+        numbers = np.concatenate([[0, divisor - 1, divisor, 2**31 - 1], rng.integers(0, 2**31, 100)])
+        numbers = numbers[numbers < 2**31]
+        math, result = FastIntegerMath(divisor), np.zeros_like(numbers)
+        divided(numbers, math.multiplier, math.shift, result)
+        np.testing.assert_array_equal(result, numbers // divisor)
 
 
 @given(bits=st.sampled_from([32, 64]), data=st.data())
