@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -85,58 +84,61 @@ def _milliseconds(seconds: float) -> str:
 
 def summarise(results: Sequence[Result]) -> None:
     """Geometric means, the cases that are behind, and results that differ."""
-    rated = [result for result in results if result["ratio"]]
-    launched = [result for result in rated if result["size"] >= FROM]
     print("\ngeometric means of the ratios (time of the best peer / time of ep):")
-    _mean("all cases", rated)
-    _mean(f"all cases of at least {FROM:,} elements", launched)
-    for group in dict.fromkeys(result["group"] for result in rated):
-        if group != "transcendental":
-            _mean(f"{group}, at least {FROM:,} elements", [r for r in launched if r["group"] == group])
-    for dtype in dict.fromkeys(result["dtype"] for result in rated):
-        chosen = [r for r in rated if r["group"] == "transcendental" and r["dtype"] == dtype]
-        large = [r for r in chosen if r["size"] >= _COMPUTES_FROM]
-        _mean(f"transcendental {dtype}, at least {_COMPUTES_FROM:,} elements", large)
-    _mean("fewer than 1,001 elements", [r for r in rated if r["size"] <= 1000])
-    _halves(results)
-    _behind(launched)
+    for what, ratio, number in means(results):
+        print(f"  {ratio:5.2f}  {what} ({text.plural(number, 'case')})")
+    print("\n".join(behind(results)))
     for result in results:
         for name, why in result["wrong"].items():
             print(f"not timed: {name}, {_name(result)}: {why}")
 
 
-def _mean(what: str, results: Sequence[Result]) -> None:
-    if results:
-        mean = math.exp(statistics.fmean(math.log(result["ratio"]) for result in results))
-        print(f"  {mean:5.2f}  {what} ({text.plural(len(results), 'case')})")
+def means(results: Sequence[Result]) -> list[tuple[str, float, int]]:
+    """What was measured in words, a geometric mean of ratios, and of how many cases."""
+    rated = [result for result in results if result["ratio"]]
+    launched = [result for result in rated if result["size"] >= FROM]
+    groups: dict[str, list[Result]] = {"all cases": rated, f"all cases of at least {FROM:,} elements": launched}
+    for group in dict.fromkeys(result["group"] for result in rated):
+        if group != "transcendental":
+            groups[f"{group}, at least {FROM:,} elements"] = [r for r in launched if r["group"] == group]
+    for dtype in dict.fromkeys(result["dtype"] for result in rated):
+        chosen = [r for r in rated if r["group"] == "transcendental" and r["dtype"] == dtype]
+        large = [r for r in chosen if r["size"] >= _COMPUTES_FROM]
+        groups[f"transcendental {dtype}, at least {_COMPUTES_FROM:,} elements"] = large
+    groups["fewer than 1,001 elements"] = [r for r in rated if r["size"] <= 1000]
+    ratios = {what: [result["ratio"] for result in chosen] for what, chosen in groups.items()}
+    ratios |= _halves(results)
+    return [(what, statistics.geometric_mean(values), len(values)) for what, values in ratios.items() if values]
 
 
-def _halves(results: Sequence[Result]) -> None:
-    """The time of the 16-bit types per element, where float32 was measured as well."""
+def _halves(results: Sequence[Result]) -> dict[str, list[float]]:
+    """The time of the 16-bit types per element over that of float32, where both were measured."""
     times = {key(result): result["seconds"]["ep"] for result in results if "ep" in result["seconds"]}
-    for dtype in ("float16", "bfloat16"):
-        for group in ("transcendental", "memory-bound"):
-            logs = [
-                math.log(times[key(result)] / times[beside])
-                for result in results
-                if result["dtype"] == dtype
-                and result["group"] == group
-                and result["size"] >= _COMPUTES_FROM
-                and (beside := key(result | {"dtype": "float32"})) in times
-                and key(result) in times
-            ]
-            if logs:
-                mean = math.exp(statistics.fmean(logs))
-                print(f"  {mean:5.2f}  {dtype}'s time / float32's, {group} ({text.plural(len(logs), 'case')})")
+    return {
+        f"{dtype}'s time / float32's, {group}": [
+            times[key(result)] / times[beside]
+            for result in results
+            if result["dtype"] == dtype
+            and result["group"] == group
+            and result["size"] >= _COMPUTES_FROM
+            and (beside := key(result | {"dtype": "float32"})) in times
+            and key(result) in times
+        ]
+        for dtype in ("float16", "bfloat16")
+        for group in ("transcendental", "memory-bound")
+    }
 
 
-def _behind(results: Sequence[Result]) -> None:
-    behind = sorted((r for r in results if r["ratio"] < WANTED), key=lambda r: r["ratio"])
-    print(f"\nratio below {WANTED} at {FROM:,} elements or more: {len(behind)} of {len(results)}")
-    for result in behind:
+def behind(results: Sequence[Result]) -> list[str]:
+    """How many cases are behind the best peer, and a line for each, the farthest first."""
+    rated = [result for result in results if result["ratio"] and result["size"] >= FROM]
+    slow = sorted((r for r in rated if r["ratio"] < WANTED), key=lambda r: r["ratio"])
+    lines = ["", f"ratio below {WANTED} at {FROM:,} elements or more: {len(slow)} of {len(rated)}"]
+    for result in slow:
         ratios = ", ".join(f"{ratio:.2f}" for ratio in result["ratios"])
         each_run = f" ({ratios})" if result["runs"] > 1 else ""
-        print(f"  {result['ratio']:5.2f}  {_name(result)}: {result['best_peer']}{each_run}")
+        lines.append(f"  {result['ratio']:5.2f}  {_name(result)}: {result['best_peer']}{each_run}")
+    return lines
 
 
 def _name(result: Result) -> str:

@@ -5,8 +5,6 @@ It reads benchmarks/results/cpu.json, which `python -m benchmarks --json` wrote.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import statistics
 from typing import Any, Final
@@ -41,6 +39,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
         (_FILE, "start-up", _startup(document)),
+        (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
     ]
 
@@ -69,11 +68,11 @@ def _speed(document: dict[str, Any], results: list[Result]) -> str:
 
 
 def _summary(results: list[Result]) -> str:
-    """What the benchmark prints after its table."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        report.summarise(results)
-    return f"```\n{printed.getvalue().strip()}\n```"
+    """The means that the benchmark prints after its table, and how many cases are behind."""
+    lines = ["| cases | number | ratio |", "|---|--:|--:|"]
+    lines += [f"| {what} | {number} | {ratio:.2f} |" for what, ratio, number in report.means(results)]
+    said = report.behind(results)[1]
+    return "\n".join([*lines, "", f"{said[0].upper()}{said[1:]}."])
 
 
 def _data_types(results: list[Result]) -> str:

@@ -1,6 +1,6 @@
 """Writes the support tables from the registry: `python -m tools.support_table`, or with `--check`.
 
-docs/support.md has every op and its data types, the README the numbers of ops and keys.
+docs/support.md has every op and its data types, the README the primitives of each device.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ def parts() -> list[tuple[str, str, str]]:
 
 
 def _short() -> str:
-    """A row for each primitive: the ops it has, and how many keys each device registers."""
-    devices = sorted({entry.device_type.tag for entry in registered()})
+    """A row for the devices that support the same: each primitive with the number of its keys."""
     found: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-    for entry in registered():
+    for entry in sorted(registered(), key=lambda entry: entry.interface.__name__):
         found[entry.interface.__name__][entry.device_type.tag].append(entry)
-    lines = [f"| primitive | ops | {' | '.join(f'keys on {device}' for device in devices)} |"]
-    lines.append("|---|--:" + "|--:" * len(devices) + "|")
+    rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for primitive, by_device in found.items():
-        num_ops = len({entry.op for entries in by_device.values() for entry in entries if entry.op})
-        counts = (str(len(by_device[device])) for device in devices)
-        lines.append(f"| {primitive} | {num_ops or ''} | {' | '.join(counts)} |")
-    return "\n".join(lines)
+        alike: dict[str, list[str]] = defaultdict(list)
+        for device, entries in sorted(by_device.items()):
+            ops = {entry.op for entry in entries if entry.op}
+            alike[f"{primitive} {len(entries)}" + f" ({len(ops)} ops)" * (len(ops) > 1)].append(device)
+        for what, devices in alike.items():
+            rows[tuple(devices)].append(what)
+    lines = ["| devices | primitives, and how many keys each has |", "|---|---|"]
+    return "\n".join(lines + [f"| {', '.join(devices)} | {', '.join(words)} |" for devices, words in rows.items()])
 
 
 def _long() -> str:
