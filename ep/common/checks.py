@@ -46,6 +46,15 @@ def are_integers(*sizes: Any) -> bool:
     return True
 
 
+def as_buffers(buffers: Any, argument: str) -> tuple[Any, ...]:
+    """Return a sequence of buffers as a tuple; TypeError for what is none, ValueError for no buffers."""
+    if isinstance(buffers, str | bytes) or not isinstance(buffers, Sequence):
+        raise TypeError(f"{argument} must be a sequence of buffers, not {type(buffers).__qualname__}")
+    if not buffers:
+        raise ValueError(f"{argument} is empty; at least one buffer is needed")
+    return tuple(buffers)
+
+
 def as_strides(strides: Any, argument: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return strides, in elements, one for each of `dims`; ValueError for another number or for a negative one."""
     return _one_for_each(_each(strides, argument, as_size), argument, "strides", dims)

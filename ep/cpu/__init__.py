@@ -2,15 +2,35 @@
 
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.primitive import (
+    add,
     batch_gather,
     broadcast_elementwise_binary,
+    broadcast_elementwise_unary,
+    cast,
     elementwise_unary,
     expand,
+    fill,
     gather,
+    one_hot,
+    tensor_fill,
+    where,
 )
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
-__all__ = ["batch_gather", "broadcast_elementwise_binary", "elementwise_unary", "expand", "gather"]
+__all__ = [
+    "add",
+    "batch_gather",
+    "broadcast_elementwise_binary",
+    "broadcast_elementwise_unary",
+    "cast",
+    "elementwise_unary",
+    "expand",
+    "fill",
+    "gather",
+    "one_hot",
+    "tensor_fill",
+    "where",
+]
 
 DeviceManagerRegistry.RegisterDeviceManagerFactory(DeviceType.kCPU, CpuDeviceManager)

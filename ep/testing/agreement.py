@@ -57,6 +57,23 @@ def check_binary(library, op, src_type, got, a, b, attributes):
         )
 
 
+def assert_same_numbers(got, want):
+    """Raise AssertionError where elements differ in their bits, unless both are, or have parts that are, NaN."""
+    assert (got.dtype, got.shape) == (want.dtype, want.shape)
+    got, want = (_bits(array) for array in (got, want))
+    differs = np.flatnonzero(got != want)
+    assert differs.size == 0, f"{got[differs[0]]:#x} instead of {want[differs[0]]:#x} at {differs[0]}"
+
+
+def _bits(array):
+    """The bits of each real number, the same ones for every NaN."""
+    flat = np.array(array).reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    bits = flat.view(f"u{flat.itemsize}")
+    return np.where(flat != flat, np.iinfo(bits.dtype).max, bits)
+
+
 def _arithmetic(dtype):
     """The type that elements are computed in."""
     return np.float64 if dtype in (np.float64, np.complex128) else np.float32

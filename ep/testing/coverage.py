@@ -12,10 +12,16 @@ from ep.testing.keys import registered_keys
 
 TESTED: Final = (
     contracts.FillFactory,
+    contracts.TensorFillFactory,
+    contracts.OneHotFactory,
+    contracts.WhereFactory,
+    contracts.AddFactory,
+    contracts.CastFactory,
     contracts.GatherFactory,
     contracts.BatchGatherFactory,
     contracts.ExpandFactory,
     contracts.ElementwiseUnaryFactory,
+    contracts.BroadcastElementwiseUnaryFactory,
     contracts.BroadcastElementwiseBinaryFactory,
 )
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""

@@ -13,17 +13,18 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
+from ep.cpu.compile.conversion import HALVES, convert, widened
 from ep.include.data_type import DataType
 
 _BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8, 16)}
 _UNITS = _BITS | {size: ir.VectorType(_BITS[1], size) for size in (16, 32, 64)}
-_FLOAT, _DOUBLE, _HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
+_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 _WORD = _BITS[8]
 
 
 def arithmetic_type(data_type: DataType) -> type[np.generic]:
     """The NumPy scalar type that elements of `data_type` are computed in."""
-    if data_type in (DataType.kFloat16, DataType.kBFloat16):
+    if data_type in HALVES:
         return np.float32
     return data_type.dtype.type
 
@@ -177,10 +178,8 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
             _mark(builder, value, "alias.scope")
             if data_type is DataType.kBool:
                 return builder.icmp_unsigned("!=", value, ir.Constant(storage, 0))
-            if data_type is DataType.kFloat16:
-                value = builder.fpext(builder.bitcast(value, _HALF), _FLOAT)
-            if data_type is DataType.kBFloat16:
-                value = builder.bitcast(builder.shl(builder.zext(value, _BITS[4]), ir.Constant(_BITS[4], 16)), _FLOAT)
+            if data_type in HALVES:
+                value = widened(builder, value, data_type)
             return builder.fpext(value, _DOUBLE) if wide else value
 
         return numba_type(types.int64, types.int64), generate
@@ -207,7 +206,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
             number, numba_type = args[2], signature.args[2]
             if wide:
                 number, numba_type = builder.fptrunc(number, _FLOAT), types.float32
-            converted = _convert(context, builder, number, numba_type, data_type)
+            converted = convert(context, builder, number, numba_type, data_type)
             target = _element(builder, args[0], args[1], _storage_type(data_type))
             _mark(builder, builder.store(converted, target, align=1), "noalias")
             return context.get_dummy_value()
@@ -243,71 +242,3 @@ def _storage_type(data_type: DataType) -> Any:
     if kind == "f" and size > 2:
         return _FLOAT if size == 4 else _DOUBLE
     return _BITS[size]
-
-
-def _convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
-    """The storage form, in `data_type`, of a value of arithmetic."""
-    kind = data_type.dtype.kind
-    if isinstance(numba_type, types.Literal):
-        numba_type = numba_type.literal_type
-    if kind == "c":
-        part = types.float32 if data_type is DataType.kComplex64 else types.float64
-        if isinstance(numba_type, types.Complex):
-            parts = context.make_complex(builder, numba_type, value=value)
-            real, imag = (context.cast(builder, v, numba_type.underlying_float, part) for v in (parts.real, parts.imag))
-        else:
-            real, imag = context.cast(builder, value, numba_type, part), context.get_constant(part, 0)
-        return cgutils.pack_struct(builder, [real, imag])
-    if data_type is DataType.kBool:
-        return builder.zext(_is_nonzero(builder, value, numba_type), _BITS[1])
-    if isinstance(numba_type, types.Float):
-        if kind in "iu":
-            return _saturate(builder, value, _BITS[data_type.itemsize], signed=kind == "i")
-        if data_type is DataType.kFloat16:
-            narrow = _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
-            return builder.bitcast(builder.fptrunc(narrow, _HALF), _BITS[2])
-        if data_type is DataType.kBFloat16:
-            return _to_bfloat16(builder, _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value)
-    if kind not in "iuf" or (kind == "f" and data_type.itemsize == 2):
-        raise NotImplementedError(f"no conversion from {numba_type} to {data_type}")
-    return context.cast(builder, value, numba_type, from_dtype(data_type.dtype))
-
-
-def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
-    if isinstance(numba_type, types.Boolean):
-        return value
-    if isinstance(numba_type, types.Float):
-        return builder.fcmp_unordered("!=", value, ir.Constant(value.type, 0.0))
-    return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
-
-
-def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
-    name = "llvm.fptosi.sat" if signed else "llvm.fptoui.sat"
-    function_type = ir.FunctionType(llvm_type, [value.type])
-    return builder.call(builder.module.declare_intrinsic(name, [llvm_type, value.type], function_type), [value])
-
-
-def _to_bfloat16(builder: Any, value: Any) -> Any:
-    """Round a float to bfloat16, to nearest even; NaN stays NaN."""
-    bits32 = _BITS[4]
-    bits = builder.bitcast(value, bits32)
-    upper = builder.lshr(bits, ir.Constant(bits32, 16))
-    odd = builder.and_(upper, ir.Constant(bits32, 1))
-    rounded = builder.lshr(builder.add(bits, builder.add(odd, ir.Constant(bits32, 0x7FFF))), ir.Constant(bits32, 16))
-    # rounding could carry a NaN into infinity: keep its sign and payload, and make it quiet
-    quiet = builder.or_(upper, ir.Constant(bits32, 0x40))
-    return builder.trunc(builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded), _BITS[2])
-
-
-def _round_to_odd(builder: Any, value: Any) -> Any:
-    """Narrow a double to float so that rounding the result again equals rounding the double once."""
-    bits32 = _BITS[4]
-    nearest = builder.fptrunc(value, _FLOAT)
-    back = builder.fpext(nearest, _DOUBLE)
-    magnitude = [builder.call(builder.module.declare_intrinsic("llvm.fabs", [_DOUBLE]), [v]) for v in (back, value)]
-    bits = builder.bitcast(nearest, bits32)
-    away = builder.fcmp_ordered(">", *magnitude)
-    towards = builder.select(away, ir.Constant(bits32, -1), ir.Constant(bits32, 1))
-    inexact = builder.fcmp_ordered("!=", back, value)
-    even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
-    return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)

@@ -13,7 +13,7 @@ CONTEXT: Final = layout(
     "Context",
     dst=1,  # its address; first, since what writes past the caches replaces it
     state=1,
-    plan=1,  # 0 where there is none
+    plan=1,  # or what else follows from the sizes of the launch; 0 where there is none
     streaming=1,  # who writes past the caches without tiles, see `streaming`: NONE, LATER, or the address of the task
     dst_count=1,
     dst_size=1,  # bytes of an element

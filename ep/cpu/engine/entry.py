@@ -43,7 +43,7 @@ def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = 
 
 
 @jit
-def _clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
+def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
     """Whether a written operand lies on another one in a way that is not allowed."""
     same = dst == other and dst_count == other_count and dst_size == other_size
     return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
@@ -55,7 +55,7 @@ _NAMES = {
     "WRITABLE": WRITABLE,
     "are_dims": are_dims,
     "array_data": array_data,
-    "clash": _clash,
+    "clash": clash,
     "load_word": load_word,
     "multiply_sizes": multiply_sizes,
     "stack_words": stack_words,

@@ -34,7 +34,6 @@ def _zero_if_negative(x: int) -> int:
 
 _FUNCTIONS: Final = {
     UnaryOp.kIdentity: _same,
-    UnaryOp.kCast: _same,
     UnaryOp.kAbs: _without_sign,
     UnaryOp.kNegative: _other_sign,
     UnaryOp.kRelu: _zero_if_negative,

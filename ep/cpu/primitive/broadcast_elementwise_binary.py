@@ -6,18 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
-from ep.common.scalar import convert_scalar, is_scalar, number_key
+from ep.common.scalar import convert_scalar, is_scalar
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -35,7 +33,7 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.src_type, self.dst_type = request.dtypes or ()
-        self._numbers = BoundedCache()
+        self._numbers = Numbers(self.src_type, convert_scalar)
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.kernels.elementwise import binary_entry
@@ -72,9 +70,9 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
         dims0 = as_dims(src0_dims, "src0_dims", max_num_dims)
         dims1 = as_dims(src1_dims, "src1_dims", max_num_dims)
         if dims0 == () and is_scalar(src0):
-            src0 = self._number(src0, "src0")
+            src0 = self._numbers.array(src0, "src0")
         if dims1 == () and is_scalar(src1):
-            src1 = self._number(src1, "src1")
+            src1 = self._numbers.array(src1, "src1")
         dims = broadcast_dims(dims0, dims1, names=("src0_dims", "src1_dims"))
         self._launch_planned(
             stream,
@@ -83,15 +81,6 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
             (src0, src1, dst),
             lambda: broadcast_plan(self.signature, (dims0, dims1), self._types),
         )
-
-    def _number(self, number: Any, argument: str) -> np.ndarray[Any, Any]:
-        """A plain number as an operand: an array without dims, kept for the next launch with that number."""
-        key = number_key(number)
-        array = self._numbers.get(key)
-        if array is None:
-            array = np.array(convert_scalar(number, self.src_type, argument), self.src_type.dtype)
-            self._numbers.keep(key, lambda: array)
-        return array
 
 
 @register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseBinaryFactory)

@@ -18,7 +18,9 @@ from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
-class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
+class CpuUnary(CpuPrimitive):
+    """What ElementwiseUnary and Cast share."""
+
     signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
 
     def _compile(self) -> Callable[..., int]:
@@ -35,6 +37,10 @@ class ElementwiseUnaryImpl(CpuPrimitive, ElementwiseUnary):
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
             self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
+
+
+class ElementwiseUnaryImpl(CpuUnary, ElementwiseUnary):
+    pass
 
 
 @register_primitive_factory(DeviceType.kCPU, ElementwiseUnaryFactory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ep.common.primitive.signature import Signature
+from ep.cpu.engine.context import LATER
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.map import walk
 from ep.cpu.engine.map.plan import map_layout
@@ -19,6 +20,12 @@ def map_entry(name: str, signature: Signature, state: LaunchState, row_kernel: i
     """
     state.set(task=row_kernel, row_kernel=row_kernel)
     return entry(name, signature, MAP_STATE, walk.launch)
+
+
+def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None:
+    """Write the row kernel that writes past the caches to the state, where there is to be one and is none yet."""
+    if state.words[MAP_STATE.streaming_kernel] == LATER:
+        state.set(streaming_kernel=row_kernel())
 
 
 def walk_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:

@@ -89,6 +89,15 @@ def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_type
     return plan
 
 
+def strided_plan(
+    signature: Signature, walk: StridedWalk, data_types: Sequence[DataType], counts: Sequence[int]
+) -> MapPlan:
+    """The plan of launches of one operand over a simplified walk; counts: as in `Plan.set_checks`."""
+    plan = MapPlan(signature, walk.dims, [walk.src_strides], data_types, walk.dst_strides)
+    plan.set_checks(counts, in_place=walk.src_strides == walk.dst_strides)
+    return plan
+
+
 def _is_in_order(dims: Dims, steps: Dims) -> bool:
     return math.prod(dims) == 1 or steps == contiguous_strides(dims)
 

@@ -40,7 +40,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
 
     context: that of the walk. width: how many bytes of a row to move, all of them but where rows are cut.
     """
-    find = _row_finder(indices_type)
+    find = row_finder(indices_type)
     if of_class == ANY_SIZE:
         move_rows = _move_bytes(find)
     elif of_class == row_class(_CACHE_LINE):
@@ -51,7 +51,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
 
 
 @cache
-def _row_finder(indices_type: DataType) -> Any:
+def row_finder(indices_type: DataType) -> Any:
     """A function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether there is one."""
     load = loader(indices_type)
 

@@ -1,0 +1,27 @@
+"""The range of classes that a OneHot encodes, checked: the same on every device."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ep.common.checks import as_integer
+
+MAX_CLASS: Final = 2**62
+"""The largest magnitude of a bound: index - lower_bound never wraps around."""
+
+
+def as_class_range(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
+    """Check what `Launch` was given; return the first class, and how many there are.
+
+    TypeError for what is no integer; ValueError beyond MAX_CLASS, and for bounds in the wrong order.
+    """
+    bounds = {
+        name: as_integer(bound, name) for name, bound in (("lower_bound", lower_bound), ("upper_bound", upper_bound))
+    }
+    for name, bound in bounds.items():
+        if abs(bound) > MAX_CLASS:
+            raise ValueError(f"{name} is {bound}; it must be within 2**62 of 0")
+    low, high = bounds.values()
+    if high < low:
+        raise ValueError(f"upper_bound is {high}; it must not be below lower_bound, which is {low}")
+    return low, high - low

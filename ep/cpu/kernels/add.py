@@ -1,0 +1,124 @@
+"""Add: the sum of any number of operands in one pass, which stays in registers until it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import narrowed, widened
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word
+from ep.cpu.engine.context import CONTEXT
+from ep.cpu.engine.entry_of_many import entry_of_many
+from ep.cpu.engine.move.byte_rows import copy_row
+from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
+from ep.cpu.engine.streaming import run_writing
+from ep.cpu.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.include.data_type import DataType
+from ep.include.number_kind import Kind, number_kind
+
+_WORD: Final = ir.IntType(64)
+_BLOCK_BYTES: Final = 256  # of a sum, in its type of arithmetic: four of the widest vectors
+_FEW: Final = 8  # elements of the blocks for what is left over
+
+_ADDED_AS: Final = {
+    DataType.kComplex64: (DataType.kFloat, 2),
+    DataType.kComplex128: (DataType.kDouble, 2),
+    DataType.kChar: (DataType.kUInt8, 1),
+    DataType.kInt8: (DataType.kUInt8, 1),
+    DataType.kInt16: (DataType.kUInt16, 1),
+    DataType.kInt32: (DataType.kUInt32, 1),
+    DataType.kInt64: (DataType.kUInt64, 1),
+}
+"""Types whose elements are one or two of another, added alike."""
+
+
+def add_entry(state: LaunchState, data_type: DataType) -> Callable[..., int]:
+    """The entry (state, count, tuple of srcs, dst) of Add."""
+    state.set(task=_task(*_ADDED_AS.get(data_type, (data_type, 1))))
+    return entry_of_many("add", STATE, _launch)
+
+
+@jit
+def _launch(context, num_bytes, in_place, sizes):
+    state, (count,) = load_word(context, CONTEXT.state), sizes
+    size = 0 if in_place else load_word(context, CONTEXT.dst_size)
+    grain = max(GRAIN_BYTES // (num_bytes // count), 1)
+    return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, grain)
+
+
+@cache
+def _task(data_type: DataType, parts: int) -> int:
+    """The address of the task (context, begin, end) that adds elements, each of so many `parts` of `data_type`."""
+    size = data_type.itemsize
+    block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
+    add_block, add_few, add_one = (_adder(data_type, count) for count in (block, _FEW, 1))
+
+    def add(context, begin, end):
+        dst, srcs = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.plan)
+        number, items = load_word(srcs + TUPLE_LENGTH, 0), srcs + TUPLE_ITEMS
+        begin *= parts
+        end *= parts
+        if number == 1:
+            copy_row(dst + begin * size, load_word(load_word(items, 0) + DATA, 0) + begin * size, (end - begin) * size)
+            return
+        while end - begin >= block:
+            add_block(dst, items, number, begin)
+            begin += block
+        while end - begin >= _FEW:
+            add_few(dst, items, number, begin)
+            begin += _FEW
+        while begin < end:
+            add_one(dst, items, number, begin)
+            begin += 1
+
+    return compile_task(f"add.{data_type.name}" + f".{parts}" * (parts > 1), add)
+
+
+@cache
+def _adder(data_type: DataType, count: int) -> Any:
+    """A function (dst, items, number, begin): adds `count` elements of each of `number` arrays, from `begin` on."""
+    is_float, is_bool = number_kind(data_type) is Kind.FLOAT, data_type is DataType.kBool
+    storage = ir.IntType(8 * data_type.itemsize)
+
+    @intrinsic
+    def add_elements(typing_context: Any, dst: Any, items: Any, number: Any, begin: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            dst, items, number, begin = args
+            vector = storage if count == 1 else ir.VectorType(storage, count)
+
+            def place(data: Any) -> Any:
+                first = builder.gep(builder.inttoptr(data, storage.as_pointer()), [begin])
+                return builder.bitcast(first, vector.as_pointer())
+
+            def elements(k: Any) -> Any:
+                array = builder.load(builder.gep(builder.inttoptr(items, _WORD.as_pointer()), [k]), align=8)
+                data = builder.inttoptr(builder.add(array, _WORD(DATA)), _WORD.as_pointer())
+                return widened(builder, builder.load(place(builder.load(data, align=8)), align=1), data_type)
+
+            first = elements(_WORD(0))
+            before = builder.block
+            loop, done = builder.append_basic_block("add"), builder.append_basic_block("added")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            k, total = builder.phi(_WORD), builder.phi(first.type)
+            one = elements(k)
+            more = builder.fadd(total, one) if is_float else (builder.or_ if is_bool else builder.add)(total, one)
+            following = builder.add(k, _WORD(1))
+            for phi, initial, again in ((k, _WORD(1), following), (total, first, more)):
+                phi.add_incoming(initial, before)
+                phi.add_incoming(again, loop)
+            builder.cbranch(builder.icmp_signed("<", following, number), loop, done)
+            builder.position_at_end(done)
+            builder.store(narrowed(builder, more, data_type), place(dst), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64, types.int64), generate
+
+    return add_elements

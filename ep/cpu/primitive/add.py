@@ -1,0 +1,51 @@
+"""Add on the CPU: any number of operands in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ep.common.checks import as_buffers, as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import ADD
+from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.add import Add, AddFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class AddImpl(CpuPrimitive, Add):
+    signature = signatures.add(1)
+    """All srcs are alike; the entry takes them in a tuple."""
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.kernels.add import add_entry
+
+        return add_entry(self._state, self._types[0])
+
+    def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
+        given = tuple(srcs) if type(srcs) is list else srcs  # which another thread could change meanwhile
+        if type(given) is not tuple or type(stream) is not CpuStream or self._entry(self._words, count, given, dst):
+            self._launch_srcs(stream, given, dst, count)
+
+    def _launch_srcs(self, stream: Any, given: Any, dst: Any, count: Any) -> None:
+        """Check a launch in Python, then do it."""
+        check_stream(stream)
+        srcs, size = as_buffers(given, "srcs"), as_size(count, "count")
+        signature = signatures.add(len(srcs))
+        types = self._types[:1] * len(signature.operands)
+        *read, written = signature.read((*srcs, dst), types, signature.counts((size,)), read_buffer)
+        if size:
+            self._run(size, tuple(read), written)
+
+
+@register_primitive_factory(DeviceType.kCPU, AddFactory)
+class AddFactoryImpl(AddFactory):
+    keys = ADD
+
+    def Make(self, request: Request) -> Add:
+        return AddImpl(request)

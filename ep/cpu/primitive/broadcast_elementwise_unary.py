@@ -1,0 +1,56 @@
+"""BroadcastElementwiseUnary on the CPU: the map engine over a strided walk; what only moves goes by the move engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ep.common.primitive import signatures
+from ep.common.primitive.expand_shape import ExpandShape
+from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
+from ep.cpu.engine.map.plan import strided_plan
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.engine.plan import Plan
+from ep.cpu.primitive.expand import StridedCopy
+from ep.cpu.primitive.strided import StridedPrimitive
+from ep.include.device_type import DeviceType
+from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.unary_op import UnaryOp
+
+
+class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
+    signature, state_layout, takes_numbers = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, True
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.kernels.elementwise import broadcast_unary_entry
+
+        return broadcast_unary_entry(self.request, self.signature, self._state)
+
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.kernels.elementwise import set_streaming
+
+        set_streaming(self.request, self._state)
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        sizes = {data_type.itemsize for data_type in self._types}
+        self._compile_writers([writer for size in sizes for writer in row_writers(size, size)])
+
+    def _plan(self, shape: ExpandShape) -> Plan:
+        return strided_plan(self.signature, shape.walk(), self._types, shape.counts())
+
+
+class BroadcastIdentityImpl(StridedCopy, BroadcastElementwiseUnary):
+    takes_numbers = True
+
+
+@register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseUnaryFactory)
+class BroadcastElementwiseUnaryFactoryImpl(BroadcastElementwiseUnaryFactory):
+    keys = BROADCAST_ELEMENTWISE_UNARY
+
+    def Make(self, request: Request) -> BroadcastElementwiseUnary:
+        made = BroadcastIdentityImpl if request.op is UnaryOp.kIdentity else BroadcastElementwiseUnaryImpl
+        return made(request)

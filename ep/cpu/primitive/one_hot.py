@@ -1,0 +1,68 @@
+"""OneHot on the CPU: rows of one value, and another one put where the index says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.class_range import as_class_range
+from ep.common.primitive.keys import ONE_HOT
+from ep.common.primitive.signature import Signature, reads
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.primitive.numbers import Numbers
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.one_hot import OneHot, OneHotFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class OneHotImpl(CpuPrimitive, OneHot):
+    # compiled code takes the numbers as arrays of one element
+    signature = Signature(
+        (*signatures.ONE_HOT.operands, reads("on_value", 1), reads("off_value", 1)),
+        signatures.ONE_HOT.sizes,
+        signatures.ONE_HOT.others,
+    )
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.indices_type, self.out_type = request.dtypes or ()
+        self._on, self._off = Numbers(self.out_type), Numbers(self.out_type)
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.kernels.one_hot import one_hot_entry
+
+        return one_hot_entry(self.signature, self._state, self.indices_type, self.out_type)
+
+    def Launch(
+        self,
+        stream: Stream,
+        indices: Any,
+        out: Any,
+        on_value: Any,
+        off_value: Any,
+        num_indices: int,
+        lower_bound: int,
+        upper_bound: int,
+    ) -> None:
+        on, off = self._on.array(on_value, "on_value"), self._off.array(off_value, "off_value")
+        if (
+            type(stream) is not CpuStream
+            or not type(lower_bound) is type(upper_bound) is int
+            or self._entry(self._words, num_indices, upper_bound - lower_bound, lower_bound, indices, out, on, off)
+        ):
+            first, depth = as_class_range(lower_bound, upper_bound)
+            sizes = as_size(num_indices, "num_indices"), depth
+            self._launch_checked(stream, sizes, (first,), (indices, out, on, off))
+
+
+@register_primitive_factory(DeviceType.kCPU, OneHotFactory)
+class OneHotFactoryImpl(OneHotFactory):
+    keys = ONE_HOT
+
+    def Make(self, request: Request) -> OneHot:
+        return OneHotImpl(request)

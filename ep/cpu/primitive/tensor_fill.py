@@ -1,0 +1,44 @@
+"""TensorFill on the CPU: the map engine, with one element for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import TENSOR_FILL
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
+from ep.include.stream import Stream
+
+
+class CpuFill(CpuPrimitive):
+    """What Fill and TensorFill share: the element lies in an array."""
+
+    signature, state_layout = signatures.TENSOR_FILL, MAP_STATE
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.map.entry import map_entry
+        from ep.cpu.kernels.fill import fill_kernel
+
+        return map_entry("tensor_fill", self.signature, self._state, fill_kernel(self._types[0].itemsize))
+
+
+class TensorFillImpl(CpuFill, TensorFill):
+    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
+        if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
+            self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
+
+
+@register_primitive_factory(DeviceType.kCPU, TensorFillFactory)
+class TensorFillFactoryImpl(TensorFillFactory):
+    keys = TENSOR_FILL
+
+    def Make(self, request: Request) -> TensorFill:
+        return TensorFillImpl(request)

@@ -1,0 +1,103 @@
+"""Where on the CPU: the map engine, over a broadcast walk of three operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ep.common.checks import as_dims
+from ep.common.primitive import signatures
+from ep.common.primitive.broadcast import broadcast_dims
+from ep.common.primitive.keys import WHERE
+from ep.common.scalar import is_scalar
+from ep.cpu.engine.context import LATER
+from ep.cpu.engine.map.plan import broadcast_plan
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.numbers import Numbers
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.where import Where, WhereFactory
+from ep.include.stream import Stream
+
+_NAMES = "cond", "x", "y"
+_DIMS = "cond_dims", "x_dims", "y_dims"
+
+
+class WhereImpl(PlannedPrimitive, Where):
+    signature, state_layout = signatures.WHERE, MAP_STATE
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        cond_type, data_type = request.dtypes or ()
+        self._sizes = cond_type.itemsize, data_type.itemsize
+        conds, data = Numbers(cond_type), Numbers(data_type)
+        self._numbers = conds, data, data
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.map.entry import walk_entry
+        from ep.cpu.kernels.where import where_kernel
+
+        self._state.set(streaming_kernel=LATER)
+        return walk_entry("where", self.signature, self._state, where_kernel(*self._sizes))
+
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.engine.map.entry import compile_streaming
+        from ep.cpu.kernels.where import where_kernel
+
+        compile_streaming(self._state, lambda: where_kernel(*self._sizes, streaming=True))
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        self._compile_writers([writer for size in self._sizes for writer in row_writers(size, size)])
+
+    def Launch(
+        self,
+        stream: Stream,
+        cond_dims: Sequence[int],
+        cond: Any,
+        x_dims: Sequence[int],
+        x: Any,
+        y_dims: Sequence[int],
+        y: Any,
+        z: Any,
+    ) -> None:
+        dims = cond_dims, x_dims, y_dims
+        last_dims, plan = self._last
+        try:
+            if dims != last_dims:
+                plan = self._plans.get(dims)
+                if plan is not None:
+                    self._last = dims, plan
+        except (TypeError, ValueError):  # dims in a list, or in an array
+            plan = None
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, cond, x, y, z):
+            self._launch_dims(stream, dims, (cond, x, y), z)
+
+    def _launch_dims(self, stream: Stream, given: tuple[Any, ...], operands: tuple[Any, ...], z: Any) -> None:
+        most = self.request.max_num_dims or 0
+        each = tuple(as_dims(dims, name, most) for dims, name in zip(given, _DIMS, strict=True))
+        sources = [
+            numbers.array(operand, name) if dims == () and is_scalar(operand) else operand
+            for dims, operand, name, numbers in zip(each, operands, _NAMES, self._numbers, strict=True)
+        ]
+        self._launch_planned(
+            stream,
+            each,
+            tuple(map(math.prod, (*each, broadcast_dims(*each, names=_DIMS)))),
+            (*sources, z),
+            lambda: broadcast_plan(self.signature, each, self._types),
+        )
+
+
+@register_primitive_factory(DeviceType.kCPU, WhereFactory)
+class WhereFactoryImpl(WhereFactory):
+    keys = WHERE
+
+    def Make(self, request: Request) -> Where:
+        return WhereImpl(request)

@@ -1,0 +1,178 @@
+"""Add: every type, any number of operands, in place of any of them, across the grain, and what Launch refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import AddFactory
+from ep.testing.agreement import assert_same_numbers
+from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.references.add import total
+from ep.testing.samples import other_types, samples, sized
+
+T = DataType
+FLOAT = (T.kFloat,)
+SIZES = [(T.kInt8,), (T.kBFloat16,), FLOAT, (T.kComplex64,), (T.kComplex128,)]
+
+
+def launch(device, data_type, srcs, kind=list):
+    count = srcs[0].size
+    dst = device.filled(count + 3, data_type)
+    device.require(AddFactory, data_type).Launch(device.stream, kind(map(device.buffer, srcs)), dst, count)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+@pytest.mark.parametrize("num_srcs", [1, 2, 3, 4, 5, 8, 9, 17])
+@every_key(AddFactory)
+def test_every_key(device, rng, key, num_srcs):
+    srcs = [samples(rng, *key, sized(device, 1013, 71)) for _ in range(num_srcs)]
+    assert_same_numbers(launch(device, *key, srcs), total(srcs))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8, 9, 15, 16, 17, 63, 64, 65, 255, 256, 257, 1024, 32769, 100_003])
+@some_key(AddFactory, *SIZES)
+def test_every_length(device, rng, key, count):
+    count = sized(device, count, min(count, 4099))
+    srcs = [samples(rng, *key, max(count, 1))[:count] for _ in range(3)]
+    assert_same_numbers(launch(device, *key, srcs), total(srcs))
+
+
+@some_key(AddFactory, FLOAT)
+def test_any_number_of_operands(device, rng, key):
+    for num_srcs in (6, 7, 10, 15, 16, 18, 33, 100):
+        srcs = [samples(rng, *key, 37) for _ in range(num_srcs)]
+        assert_same_numbers(launch(device, *key, srcs, kind=tuple), total(srcs))
+
+
+@those_keys(AddFactory, (T.kFloat16,), (T.kBFloat16,))
+def test_narrow_floats_are_rounded_once(device, key):
+    """Each term alone is lost beside the first; together they are not, however many there are."""
+    (data_type,) = key
+    small = data_type.dtype.type(2.0**-9 if data_type is T.kBFloat16 else 2.0**-12)
+    for num_srcs in (5, 9, 12, 40):
+        srcs = [np.full(300, 1, data_type.dtype), *(np.full(300, small) for _ in range(num_srcs - 1))]
+        got, want = launch(device, data_type, srcs), total(srcs)
+        assert_same_numbers(got, want)
+        assert (got > 1).all()
+
+
+@those_keys(AddFactory, (T.kFloat,), (T.kDouble,))
+def test_the_order_is_from_the_left(device, key):
+    (data_type,) = key
+    big = data_type.dtype.type(2.0**60)
+    terms = [big, 1, -big, 1, big, -big, 1, 1, -big, big, 3]
+    for num_srcs in range(2, len(terms) + 1):
+        srcs = [np.full(70, term, data_type.dtype) for term in terms[:num_srcs]]
+        assert_same_numbers(launch(device, data_type, srcs), total(srcs))
+
+
+@those_keys(AddFactory, *((t,) for t in (T.kInt8, T.kUInt8, T.kChar, T.kInt16, T.kInt32, T.kInt64, T.kUInt64)))
+def test_integers_wrap(device, key):
+    (data_type,) = key
+    info = np.iinfo(data_type.dtype)
+    for num_srcs in (2, 9):
+        srcs = [np.full(5, info.max, data_type.dtype)] * num_srcs
+        want = (num_srcs * int(info.max) - int(info.min)) % 2**info.bits + int(info.min)
+        assert launch(device, data_type, srcs).tolist() == [want] * 5
+
+
+@those_keys(AddFactory, (T.kBool,))
+def test_bool_is_or(device, key):
+    srcs = [np.array(bits) for bits in ([True, True, False, False] * 20, [True, False, True, False] * 20)]
+    got = launch(device, *key, srcs)
+    assert set(got.view(np.uint8)) == {0, 1}
+    assert got.tolist() == [True, True, True, False] * 20
+
+
+@pytest.mark.parametrize("num_srcs", [1, 2, 3, 8, 9, 12, 20])
+@some_key(AddFactory, FLOAT, (T.kFloat16,), (T.kInt8,))
+def test_in_place_of_any(device, rng, key, num_srcs):
+    (data_type,) = key
+    srcs = [samples(rng, data_type, sized(device, 1009, 67)) for _ in range(num_srcs)]
+    primitive = device.require(AddFactory, data_type)
+    for place in range(num_srcs):
+        buffers = [device.buffer(src) for src in srcs]
+        primitive.Launch(device.stream, buffers, buffers[place], srcs[0].size)
+        assert_same_numbers(device.array(buffers[place]), total(srcs))
+
+
+@some_key(AddFactory, FLOAT)
+def test_one_buffer_many_times(device, rng, key):
+    values = samples(rng, *key, 100)
+    memory = device.buffer(values)
+    device.require(AddFactory, *key).Launch(device.stream, [memory] * 3, memory, 100)
+    assert_same_numbers(device.array(memory), total([values] * 3))
+
+
+@some_key(AddFactory, FLOAT)
+@given(data=st.data(), count=st.integers(0, 150), offsets=st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_any_places(device, key, data, count, offsets):
+    """Of any type that the device registers, from and to places that are aligned to their elements alone."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, AddFactory)))
+    random = np.random.default_rng(count)
+    wholes = [samples(random, data_type, offset + count + 1) for offset in offsets]
+    memory = device.filled(offsets[0] + count + 3, data_type)
+    srcs = [device.buffer(whole)[offset:] for whole, offset in zip(wholes, offsets, strict=True)]
+    device.require(AddFactory, data_type).Launch(device.stream, srcs, memory[offsets[0] :], count)
+    result = device.array(memory)
+    want = total([whole[offset : offset + count] for whole, offset in zip(wholes, offsets, strict=True)])
+    assert_same_numbers(result[offsets[0] : offsets[0] + count], want)
+    assert set(np.concatenate([result[: offsets[0]], result[offsets[0] + count :]]).view(np.uint8)) == {0xA5}
+
+
+@some_key(AddFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        return refuses.of(
+            device.require(AddFactory, *key),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "srcs": [device.buffer(np.ones(8, key[0].dtype)) for _ in range(3)],
+                "dst": device.filled(8, *key),
+                "count": 8,
+            },
+        )
+
+    def test_srcs(self, device, key, refused):
+        one = device.buffer(np.ones(8, key[0].dtype))
+        refused(ValueError, "srcs is empty; at least one buffer is needed", srcs=[])
+        refused(ValueError, "srcs is empty; at least one buffer is needed", srcs=())
+        refused(TypeError, "srcs must be a sequence of buffers", srcs=one)
+        refused(TypeError, "srcs must be a sequence of buffers", srcs=None)
+        refused(TypeError, r"srcs\[1\] must be", srcs=[one, None])
+        short = device.buffer(np.ones(7, key[0].dtype))
+        refused(ValueError, r"srcs\[2\] has 7 elements; at least 8", srcs=(one, one, short))
+        for wrong in other_types(*key):
+            refused(
+                TypeError, rf"srcs\[0\] has dtype {wrong.dtype}", srcs=[device.buffer(np.ones(8, wrong.dtype)), one]
+            )
+
+    def test_the_last_of_many(self, device, key, refused):
+        many = [device.buffer(np.ones(8, key[0].dtype)) for _ in range(30)]
+        refused(ValueError, r"srcs\[30\] has 7 elements", srcs=[*many, device.buffer(np.ones(7, key[0].dtype))])
+
+    def test_dst(self, device, key, refused):
+        for wrong in other_types(*key):
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
+        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, *key))
+        memory = device.buffer(np.ones(20, key[0].dtype))
+        one = device.buffer(np.ones(8, key[0].dtype))
+        refused(ValueError, r"dst overlaps srcs\[1\]", srcs=[one, memory[4:12]], dst=memory[:8])
+        refused(ValueError, r"dst overlaps srcs\[0\]", srcs=[memory[:8]], dst=memory[1:9])
+
+    def test_count(self, refused):
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
+        refused(ValueError, r"srcs\[0\] has 8 elements; at least 9", count=9)
+        refused(ValueError, "count is", count=2**70)
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)

@@ -1,0 +1,114 @@
+"""TensorFill: every type, every length, any place, and what Launch refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import TensorFillFactory
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.samples import other_types, samples, sized
+
+T = DataType
+FLOAT = (T.kFloat,)
+SIZES = [(T.kInt8,), (T.kFloat16,), FLOAT, (T.kComplex64,), (T.kComplex128,)]
+
+
+def launch(device, key, element, count):
+    (data_type,) = key
+    dst = device.filled(count + 3, data_type)
+    device.require(TensorFillFactory, data_type).Launch(device.stream, device.buffer(element), dst, count)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+@every_key(TensorFillFactory)
+def test_every_key(device, rng, key):
+    """Each element is stored to the bit, whatever its bits are."""
+    (data_type,) = key
+    nan = np.frombuffer(bytes([0xFF, 0x7F] * 8), np.uint8)[: data_type.itemsize].view(data_type.dtype)
+    for element in [*samples(rng, data_type, 11).reshape(11, 1), *([nan] if data_type.dtype.kind != "b" else [])]:
+        assert launch(device, key, element, 7).tobytes() == 7 * element.tobytes()
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 15, 16, 17, 31, 33, 63, 64, 65, 257, 32768, 32769, 200_003])
+@some_key(TensorFillFactory, *SIZES)
+def test_every_length(device, rng, key, count):
+    count = sized(device, count, min(count, 4099))
+    element = np.frombuffer(bytes(range(1, 17)), np.uint8)[: key[0].itemsize].view(key[0].dtype)
+    assert launch(device, key, element, count).tobytes() == count * element.tobytes()
+
+
+@some_key(TensorFillFactory, FLOAT)
+def test_the_element_is_read_when_the_work_is_done(device, key):
+    """One buffer, with one element after the other in it."""
+    src, dst = device.buffer(np.ones(1, key[0].dtype)), device.filled(9, *key)
+    primitive = device.require(TensorFillFactory, *key)
+    for number in (1, 2, 3):
+        device.write(src, np.full(1, number, key[0].dtype))
+        primitive.Launch(device.stream, src, dst, 9)
+        assert (device.array(dst) == number).all()
+
+
+@some_key(TensorFillFactory, FLOAT)
+def test_only_one_element_is_read(device, key):
+    src = device.buffer(np.arange(5).astype(key[0].dtype))
+    dst = device.filled(9, *key)
+    device.require(TensorFillFactory, *key).Launch(device.stream, src[3:], dst, 9)
+    assert (device.array(dst) == 3).all()
+
+
+@some_key(TensorFillFactory, FLOAT)
+@given(data=st.data(), count=st.integers(0, 300), before=st.integers(0, 17))
+def test_any_place(device, key, data, count, before):
+    """Of any type that the device registers, at places that are aligned to their elements alone."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, TensorFillFactory)))
+    element = samples(np.random.default_rng(count), data_type, 8)[:1]
+    memory = device.filled(before + count + 5, data_type)
+    primitive = device.require(TensorFillFactory, data_type)
+    primitive.Launch(device.stream, device.buffer(element), memory[before:], count)
+    result = device.array(memory)
+    assert result[before : before + count].tobytes() == count * element.tobytes()
+    assert set(np.concatenate([result[:before], result[before + count :]]).view(np.uint8)) == {0xA5}
+
+
+@some_key(TensorFillFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        return refuses.of(
+            device.require(TensorFillFactory, *key),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "src": device.buffer(np.ones(1, key[0].dtype)),
+                "dst": device.filled(8, *key),
+                "count": 8,
+            },
+        )
+
+    def test_count(self, refused):
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
+        refused(ValueError, "dst has 8 elements; at least 9 are needed", count=9)
+        refused(ValueError, "count is", count=2**70)
+
+    def test_buffers(self, device, key, refused):
+        for wrong in other_types(*key):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(1, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
+        refused(ValueError, "src has 0 elements; at least 1", src=device.empty(0, *key))
+        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, *key))
+        refused(TypeError, "src must be", src=1.0)
+
+    def test_overlap(self, device, key, refused):
+        memory = device.buffer(np.ones(12, key[0].dtype))
+        refused(ValueError, "dst overlaps src", src=memory[3:], dst=memory[:8])
+        refused(ValueError, "dst (overlaps|is the memory of) src", src=memory, dst=memory)
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
