@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ep.version import __version__
-from tools import accuracy_table, generated, ops_stub, performance_table, support_table
+from tools import accuracy_table, array_api_table, generated, ops_stub, performance_table, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -40,7 +40,12 @@ def test_the_readmes_example_runs():
     assert sum(1 for line in example.splitlines() if line.strip()) <= 22
 
 
-GENERATED = [*support_table.parts(), *accuracy_table.parts(), *performance_table.parts()]
+GENERATED = [
+    *support_table.parts(),
+    *accuracy_table.parts(),
+    *performance_table.parts(),
+    *array_api_table.parts(),
+]
 
 
 @pytest.mark.parametrize(("file", "name", "text"), GENERATED, ids=[f"{file}: {name}" for file, name, _ in GENERATED])

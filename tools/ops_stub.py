@@ -11,6 +11,7 @@ from typing import Final
 
 import ep.ops
 from ep.ops import binary, unary
+from ep.ops.names import ALIASES, function_name
 from tools.generated import ROOT
 
 _FILE: Final = "ep/ops/__init__.pyi"
@@ -24,13 +25,15 @@ from ep.include.arrays import ArrayLike
 def stub() -> str:
     """The contents of the file."""
     functions = unary.FUNCTIONS | binary.FUNCTIONS
-    others = sorted(set(ep.ops.__all__) - functions.keys())
+    aliases = {alias: function_name(op) for op, alias in sorted(ALIASES.items(), key=lambda pair: pair[1])}
+    others = sorted(set(ep.ops.__all__) - functions.keys() - aliases.keys())
     lines = [_HEAD.rstrip()]
     lines += [f"from {getattr(ep.ops, name).__module__} import {name} as {name}" for name in others]
     for name in sorted(functions):
         meaning = (functions[name].__doc__ or "").partition("\n\n")[0].replace("\n", "\n    ")
         lines += ["", f"def {name}({_parameters(inspect.signature(functions[name]))}) -> Array:"]
         lines += [f'    """{meaning}"""']
+    lines += ["", *(f"{alias} = {name}" for alias, name in aliases.items())]
     return "\n".join(lines) + "\n"
 
 

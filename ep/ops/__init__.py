@@ -1,7 +1,8 @@
 """Operators: functions on arrays that compute with primitives and nothing else.
 
-`gather`, `expand`, `repeat`, and one function for each UnaryOp (but kCast) and BinaryOp, named in snake_case after the
-enumerator. They run on the device that their operands are on, all on one; a Python number goes along with any.
+`gather`, `expand`, `repeat` and `tile` are beside one function for each UnaryOp (but kCast) and BinaryOp. Those are named
+in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names as well:
+`multiply` is `mul`. They run on the device that their operands are on, all on one; a Python number goes along with any.
 
 On the CPU they take whatever NumPy makes an array of and what exports DLPack from host memory, and return ndarrays. On
 CUDA they take what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this package), and
@@ -11,15 +12,25 @@ arrays between host and device, which nothing else does.
 
 from __future__ import annotations
 
+from typing import Any
+
+from ep.include.suggest import did_you_mean
 from ep.ops import binary, unary
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.expand import expand
 from ep.ops.gather import gather
-from ep.ops.repeat import repeat
+from ep.ops.names import ALIASES, function_name
+from ep.ops.repeat import repeat, tile
 
-globals().update(unary.FUNCTIONS)
-globals().update(binary.FUNCTIONS)
+_OF_OPS = unary.FUNCTIONS | binary.FUNCTIONS
+_OF_OPS |= {alias: _OF_OPS[function_name(op)] for op, alias in ALIASES.items()}
+globals().update(_OF_OPS)
 
-__all__ = ["copy_to_device", "copy_to_host", "expand", "gather", "repeat"]
-__all__ += [*unary.FUNCTIONS, *binary.FUNCTIONS]
+__all__ = ["copy_to_device", "copy_to_host", "expand", "gather", "repeat", "tile"]
+__all__ += [*_OF_OPS]
 __all__.sort()
+
+
+def __getattr__(name: str) -> Any:
+    hint = f"; did you mean '{name}imum'?" if name in ("max", "min") else did_you_mean(name, __all__)
+    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{hint}")

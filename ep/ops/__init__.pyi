@@ -7,6 +7,7 @@ from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.expand import expand as expand
 from ep.ops.gather import gather as gather
 from ep.ops.repeat import repeat as repeat
+from ep.ops.repeat import tile as tile
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""
@@ -278,10 +279,10 @@ def logical_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array
 def logical_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Exactly one of them true."""
 
-def max(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The larger one, b where they are equal; NaN if either is."""
 
-def min(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The smaller one, b where they are equal; NaN if either is."""
 
 def mish(x: ArrayLike, *, out: Array | None = None) -> Array:
@@ -463,3 +464,16 @@ def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
+
+bitwise_invert = bitwise_not
+divide = div
+floor_divide = floor_div
+greater = greater_than
+isfinite = is_finite
+isinf = is_inf
+isnan = is_nan
+less = less_than
+multiply = mul
+positive = identity
+remainder = floor_mod
+subtract = sub

@@ -12,11 +12,32 @@ from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
 _KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name that Python keeps for itself
+# elsewhere `max` and `min` reduce
+_OTHER_NAMES: Final[dict[UnaryOp | BinaryOp, str]] = {BinaryOp.kMax: "maximum", BinaryOp.kMin: "minimum"}
+
+ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
+    UnaryOp.kBitwiseNot: "bitwise_invert",
+    UnaryOp.kIdentity: "positive",
+    UnaryOp.kIsFinite: "isfinite",
+    UnaryOp.kIsInf: "isinf",
+    UnaryOp.kIsNan: "isnan",
+    BinaryOp.kDiv: "divide",
+    BinaryOp.kFloorDiv: "floor_divide",
+    BinaryOp.kFloorMod: "remainder",
+    BinaryOp.kGreaterThan: "greater",
+    BinaryOp.kLessThan: "less",
+    BinaryOp.kMul: "multiply",
+    BinaryOp.kSub: "subtract",
+}
+"""The array API's names of functions, where they are other names than those after the enumerators."""
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:
-    """The snake_case of an enumerator: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one."""
-    return "_".join(_WORD.findall(op.name)).lower()
+    """The snake_case of an enumerator: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one.
+
+    kMax and kMin alone are called otherwise: `maximum` and `minimum`.
+    """
+    return _OTHER_NAMES.get(op) or "_".join(_WORD.findall(op.name)).lower()
 
 
 def parameter_name(attribute: Attribute) -> str:

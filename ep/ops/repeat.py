@@ -1,18 +1,18 @@
-"""repeat: an array laid side by side."""
+"""repeat and tile: an array laid side by side."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.ops.devices import arrays_of
 from ep.ops.expand import launch_expand
 from ep.ops.shapes import as_sizes
 
 
 def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
-    """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`.
+    """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function.
 
     x: array of no more axes than there are sizes; they stand for the last ones.
     sizes: integers >= 0, or one sequence of them.
@@ -23,8 +23,23 @@ def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     have been merged: an axis of which there are several copies counts as two.
     """
     arrays = arrays_of((x,), ("x",))
+    return _repeated(arrays, arrays.as_buffer(x, "x"), as_sizes(sizes), out)
+
+
+def tile(x: ArrayLike, repetitions: Any, *, out: Array | None = None) -> Array:
+    """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`.
+
+    repetitions: an integer >= 0, or a sequence of them. Where x has more axes, they are for the last
+        ones; `repeat` refuses that, and is this function otherwise.
+    """
+    arrays = arrays_of((x,), ("x",))
     x = arrays.as_buffer(x, "x")
-    src_dims, dst_dims, shape = repeat_dims(x.shape, as_sizes(sizes))
+    sizes = as_sizes((repetitions,), "repetitions")
+    return _repeated(arrays, x, (1,) * (len(x.shape) - len(sizes)) + sizes, out)
+
+
+def _repeated(arrays: Arrays, x: Array, sizes: Dims, out: Array | None) -> Array:
+    src_dims, dst_dims, shape = repeat_dims(x.shape, sizes)
     dst = arrays.destination(shape, x.dtype, out)
     launch_expand(arrays, "repeat", x, src_dims, dst, dst_dims)
     return arrays.delivered(dst, out)

@@ -10,11 +10,11 @@ from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
 
 
-def as_sizes(sizes: tuple[Any, ...]) -> Dims:
+def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes") -> Dims:
     """Return sizes that were given one by one or as one sequence; TypeError for what is no integer."""
     if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", None) != 0:
         sizes = tuple(sizes[0])
-    return tuple(as_integer(size, f"sizes[{axis}]") for axis, size in enumerate(sizes))
+    return tuple(as_integer(size, f"{argument}[{axis}]") for axis, size in enumerate(sizes))
 
 
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:

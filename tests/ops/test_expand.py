@@ -43,6 +43,27 @@ def test_repeat(repeat, axes, new):
     assert np.array_equal(result, expected)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 3)])
+@pytest.mark.parametrize("repetitions", [2, 0, (), (2,), [3, 1], np.array([2, 1, 2]), (2, 1, 2, 2)], ids=str)
+def test_tile(on_device, shape, repetitions):
+    """Also where there are fewer repetitions than axes, which is what `repeat` refuses."""
+    x = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    expected = np.tile(x, repetitions)
+    result = ep.ops.copy_to_host(ep.ops.tile(on_device(x), repetitions))
+    assert result.shape == expected.shape
+    assert np.array_equal(result, expected)
+
+
+def test_tile_refuses():
+    with pytest.raises(TypeError, match=r"repetitions\[1\] must be an integer"):
+        ep.ops.tile([1], (1, 2.0))
+    with pytest.raises(ValueError, match=r"sizes\[1\] is -1; it must not be negative"):
+        ep.ops.tile([[1]], -1)
+    out = np.zeros((2, 4))
+    assert ep.ops.tile([1.0, 2.0], (2, 2), out=out) is out
+    assert out.tolist() == [[1, 2, 1, 2]] * 2
+
+
 @pytest.mark.parametrize("function", [ep.ops.expand, ep.ops.repeat])
 @pytest.mark.parametrize("sizes", [(2, 3), ([2, 3],), ((2, 3),), (np.array([2, 3]),), (np.int64(2), np.uint8(3))])
 def test_forms_of_sizes(function, sizes):

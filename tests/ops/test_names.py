@@ -10,7 +10,7 @@ import pytest
 import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS, attributes_of
-from ep.ops.names import function_name
+from ep.ops.names import ALIASES, function_name
 from tests.subprocesses import run
 
 WITH_FUNCTION = [op for op in OPS if op is not UnaryOp.kCast]
@@ -27,6 +27,8 @@ WITH_FUNCTION = [op for op in OPS if op is not UnaryOp.kCast]
         (UnaryOp.kLog10, "log10"),
         (UnaryOp.kExpm1, "expm1"),
         (UnaryOp.kIsNan, "is_nan"),
+        (BinaryOp.kMax, "maximum"),
+        (BinaryOp.kMin, "minimum"),
         (UnaryOp.kReciprocalNoNan, "reciprocal_no_nan"),
         (UnaryOp.kLogSigmoid, "log_sigmoid"),
         (BinaryOp.kAdd, "add"),
@@ -45,10 +47,33 @@ def test_name(op, name):
 def test_every_op_has_a_function():
     names = [function_name(op) for op in WITH_FUNCTION]
     assert len(set(names)) == len(names) == 71 + 81
-    assert ep.ops.__all__ == sorted({"copy_to_device", "copy_to_host", "gather", "expand", "repeat", *names})
+    others = {"copy_to_device", "copy_to_host", "gather", "expand", "repeat", "tile"}
+    assert ep.ops.__all__ == sorted({*others, *ALIASES.values(), *names})
+    assert not {*ALIASES.values()} & {*names, *others}
     assert all(re.fullmatch("[a-z][a-z0-9_]*", name) and name.isidentifier() for name in names)
     assert all(callable(getattr(ep.ops, name)) for name in ep.ops.__all__)
     assert not hasattr(ep.ops, "cast")
+
+
+@pytest.mark.parametrize("op", ALIASES, ids=lambda op: op.name)
+def test_the_array_apis_names(op):
+    """They are NumPy's names as well, of the same functions."""
+    function, numpys = getattr(ep.ops, ALIASES[op]), getattr(np, ALIASES[op])
+    assert function is getattr(ep.ops, function_name(op))
+    operands = [np.array([7, -3, 5], np.int32), np.array([2, 4, 5], np.int32)][: len(OPS[op].operands)]
+    if op in (BinaryOp.kDiv, UnaryOp.kIsNan, UnaryOp.kIsInf, UnaryOp.kIsFinite):
+        operands = [operand.astype(np.float32) for operand in operands]
+    assert function(*operands).tolist() == numpys(*operands).tolist()
+
+
+def test_max_and_min_reduce_elsewhere():
+    assert ep.ops.maximum([1, 5], [3, 4]).tolist() == [3, 5]
+    assert ep.ops.minimum([1, 5], [3, 4]).tolist() == [1, 4]
+    for name in ("max", "min"):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean '{name}imum'"):
+            getattr(ep.ops, name)
+    with pytest.raises(AttributeError, match="has no attribute 'gathr'; did you mean 'gather'"):
+        getattr(ep.ops, "gathr")  # noqa: B009
 
 
 @pytest.mark.parametrize("op", WITH_FUNCTION, ids=lambda op: op.name)

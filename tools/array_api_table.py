@@ -1,0 +1,105 @@
+"""Writes docs/array-api.md's table: `ep.ops` beside the array API standard; `python -m tools.array_api_table`.
+
+With `--check` it only looks. What `ep.ops` has, it has by the standard's name, unless this file says by which.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import ep.ops
+from ep.include.number_kind import Kind, number_kind
+from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive.op_table import OPS
+from ep.ops.names import ALIASES, function_name
+from tools.generated import update
+
+NAME: Final = "array API"
+_FILE: Final = "docs/array-api.md"
+
+STANDARD: Final = {
+    "Creation": "arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones ones_like tril "
+    "triu zeros zeros_like",
+    "Data types": "astype can_cast finfo iinfo isdtype result_type",
+    "Elementwise": "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert "
+    "bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 "
+    "floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal log log1p "
+    "log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply "
+    "negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh "
+    "square sqrt subtract tan tanh trunc",
+    "Indexing": "take take_along_axis",
+    "Linear algebra": "matmul matrix_transpose tensordot vecdot",
+    "Manipulation": "broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll "
+    "squeeze stack tile unstack",
+    "Searching": "argmax argmin count_nonzero nonzero searchsorted where",
+    "Sets": "unique_all unique_counts unique_inverse unique_values",
+    "Sorting": "argsort sort",
+    "Statistics": "cumulative_prod cumulative_sum max mean min prod std sum var",
+    "Utilities": "all any diff",
+}
+"""The functions of the standard, version 2024.12, by its sections."""
+
+OTHERWISE: Final = {
+    "asarray": ("copy_to_device", "always a copy; operators take what NumPy makes an array of as it is"),
+    "broadcast_to": ("expand", "the result is an array of its own; -1 keeps a size"),
+    "from_dlpack": ("", "operators take what exports DLPack as it is"),
+    "take": ("gather", "`axis` is 0 where left out; `mode` says what becomes of indices out of range"),
+    "repeat": ("", "`ep.ops.repeat` is another function: it is `tile`, with as many sizes as axes at least"),
+}
+"""The function of `ep.ops` in the place of one of the standard (or nothing), and what is different."""
+
+NOTES: Final = {
+    "divide": "integers are divided too, toward zero",
+    "floor_divide": "0 for an integer divided by zero",
+    "remainder": "0 for an integer divided by zero",
+    "pow": "integers to negative powers give the truncated value",
+    "sign": "0 for NaN",
+    "tile": "at most 8 axes, counted as `ep.ops.repeat` says",
+}
+"""What is different of a function of the same name, besides the types that it takes."""
+
+_OPS: Final[dict[str, UnaryOp | BinaryOp]] = {function_name(op): op for op in OPS} | {
+    alias: op for op, alias in ALIASES.items()
+}
+_KINDS: Final = {Kind.BOOL: "bool", Kind.INTEGER: "integer", Kind.FLOAT: "floating", Kind.COMPLEX: "complex"}
+
+
+def parts() -> list[tuple[str, str, str]]:
+    """(file, name of the part, text) of the table."""
+    return [(_FILE, NAME, "\n\n".join(_section(title, names.split()) for title, names in STANDARD.items()))]
+
+
+def _section(title: str, names: list[str]) -> str:
+    rows, missing = [], []
+    for name in names:
+        ours, note = OTHERWISE.get(name, (name, NOTES.get(name, "")))
+        if name in OTHERWISE or name in ep.ops.__all__:
+            rows.append((name, f"`{ours}`" if ours else "", _types(name), note))
+        else:
+            missing.append(name)
+    lines = [f"### {title}", ""]
+    if rows:
+        headings = ("the standard's", "`ep.ops`", "of types", "what is different")
+        columns = [position for position in range(4) if any(row[position] for row in rows)]
+        table = [headings, ("---",) * 4, *rows]
+        lines += [f"| {' | '.join(row[position] for position in columns)} |" for row in table]
+        lines += [""] * bool(missing)
+    return "\n".join(lines + [f"Not there: {', '.join(missing)}."] * bool(missing))
+
+
+def _types(name: str) -> str:
+    """The kinds of types that a function takes which is one of an op."""
+    op = _OPS.get(name)
+    if op is None:
+        return ""
+    kinds = {number_kind(data_type) for data_type in OPS[op].takes}
+    return "all" if kinds == set(_KINDS) else ", ".join(word for kind, word in _KINDS.items() if kind in kinds)
+
+
+def main() -> int:
+    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
+    return max(update(file, name, text, "tools.array_api_table") for file, name, text in parts())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
