@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,8 @@ from ep.include.process import Rank, new_lock
 
 _MEMORY: Final = 2**33
 """Bytes that the simulated device says it has; what is not used costs nothing."""
+
+_SWITCH_SECONDS: Final = 1e-5  # with more, kernels with barriers take ten times as long; with less, others do
 
 _FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
 
@@ -172,7 +176,7 @@ class SimulatedDriver(Driver):
         parameters: ParameterBlock,
     ) -> None:
         self._check_stream(stream)
-        with self._one_launch:  # Numba's simulator runs one kernel at a time
+        with self._one_launch, _quick_switches():  # Numba's simulator runs one kernel at a time
             function(tuple(grid), tuple(block), shared_bytes, parameters.words.tolist())
 
     def _new_handle(self) -> int:
@@ -182,3 +186,14 @@ class SimulatedDriver(Driver):
     def _check_stream(self, stream: int) -> None:
         if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
             raise CudaError("the simulator", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
+
+
+@contextmanager
+def _quick_switches() -> Iterator[None]:
+    """Let Python's threads take turns often: Numba's simulator waits for those of a block by asking again and again."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
