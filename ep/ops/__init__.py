@@ -1,8 +1,9 @@
 """Operators: functions on arrays that compute with primitives and nothing else.
 
-`gather`, `expand`, `repeat` and `tile` are beside one function for each UnaryOp (but kCast) and BinaryOp. Those are named
-in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names as well:
-`multiply` is `mul`. They run on the device that their operands are on, all on one; a Python number goes along with any.
+`gather`, `expand`, `repeat` and `tile` are beside one function for each UnaryOp (but kCast) and BinaryOp. Those are
+named in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names as
+well: `multiply` is `mul`. They run on the device that their operands are on, all on one; a Python number goes along
+with any.
 
 On the CPU they take whatever NumPy makes an array of and what exports DLPack from host memory, and return ndarrays. On
 CUDA they take what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this package), and
