@@ -18,8 +18,9 @@ from ep.cuda.access import Access, Variant
 from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.engine.functor import functor_of
 from ep.cuda.engine.map import kernel
-from ep.cuda.kernels import compiler, expand, gather, indices
+from ep.cuda.kernels import compiler, gather, indices, move, pad, transpose
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.tile import every_tile
 from ep.include import DataType
 from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BinaryOp
@@ -53,7 +54,11 @@ def kernels() -> Iterator[compiler.Kernel]:
         yield gather.kernel(indices_type, unit, bits, one_unit, one_group)
     for num_axes, unit, bits in product(range(1, 10), _UNITS, (32, 64)):
         for pack_units in {0, 1, PACK_BYTES // unit}:
-            yield expand.kernel(num_axes, unit, pack_units, bits)
+            yield move.kernel(num_axes, unit, pack_units, bits)
+        for pack_units in {1, PACK_BYTES // unit}:
+            yield pad.kernel(num_axes, unit, pack_units, bits)
+    for tile, num_axes, bits in product(every_tile(), (1, 2, 3, 8), (32, 64)):
+        yield transpose.kernel(tile, num_axes, bits)
     yield from indices.kernels()
 
 

@@ -27,6 +27,14 @@ def as_size(value: Any, argument: str) -> int:
     return size
 
 
+def as_byte(value: Any, argument: str) -> int:
+    """Return an integer as the value of a byte; ValueError where it is not from 0 to 255."""
+    number = as_integer(value, argument)
+    if not 0 <= number <= 255:
+        raise ValueError(f"{argument} is {number}; a byte is from 0 to 255")
+    return number
+
+
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
     sizes = _each(dims, argument, as_size)

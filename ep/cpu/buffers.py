@@ -1,14 +1,11 @@
-"""Checks of the CPU's buffers, in Python: they explain what compiled code only noticed, or put it right."""
+"""Checks of what a launch on the CPU is given."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ep.common import buffer_checks
+from ep.common.host_buffers import read_buffer as read_buffer
 from ep.cpu.stream import CpuStream
-from ep.include.data_type import DataType
 
 
 def check_stream(stream: Any) -> CpuStream:
@@ -16,36 +13,3 @@ def check_stream(stream: Any) -> CpuStream:
     if not isinstance(stream, CpuStream):
         raise TypeError(f"stream must be a stream of the CPU, not {stream!r}")
     return stream
-
-
-def read_buffer(
-    buffer: Any, argument: str, data_type: DataType | None, num_elements: int, written: bool = False
-) -> tuple[np.ndarray[Any, Any], int]:
-    """Return `buffer` as a plain ndarray with the very dtype object of `data_type`, and its address.
-
-    data_type: None for memory of any type, which is returned as bytes.
-    num_elements: how many elements are needed at least, or bytes.
-    Raises TypeError for what is no ndarray or has a mask and for another dtype, ValueError for memory that is not
-    C-contiguous, read-only (where it is to be written) or too small.
-    """
-    if not isinstance(buffer, np.ndarray):
-        hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
-        raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
-    buffer_checks.check_plain(buffer, argument)
-    if data_type is None:
-        buffer_checks.check_no_objects(argument, buffer.dtype)
-    else:
-        buffer_checks.check_dtype(argument, buffer.dtype, data_type)
-    if not buffer.flags.c_contiguous:
-        raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
-    if written and not buffer.flags.writeable:
-        raise ValueError(f"{argument} is read-only")
-    plain = buffer.view(np.ndarray)
-    if data_type is None:
-        buffer_checks.check_bytes(argument, buffer.nbytes, num_elements)
-        plain = plain.reshape(-1).view(np.uint8)
-        return plain, plain.ctypes.data
-    buffer_checks.check_size(argument, buffer.size, num_elements)
-    if plain.dtype is not data_type.dtype:
-        plain = plain.view(data_type.dtype)
-    return plain, plain.ctypes.data

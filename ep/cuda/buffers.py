@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.buffer_checks import check_dtype, check_plain, check_size
+from ep.common.buffer_checks import check_bytes, check_dtype, check_no_objects, check_plain, check_size
 from ep.common.primitive.signature import Reader
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.reader import read
@@ -28,7 +28,7 @@ Adapter = Callable[[Any], "Memory | None"]
 def as_address(
     buffer: Any,
     argument: str,
-    data_type: DataType,
+    data_type: DataType | None,
     num_elements: int,
     stream: CudaStream,
     *,
@@ -36,7 +36,7 @@ def as_address(
 ) -> int:
     """Return the address of `buffer`, once `stream` waits for whoever writes it.
 
-    num_elements: how many elements are needed at least.
+    data_type: None for elements of any type; num_elements: how many are needed at least, bytes where they may be any.
     Raises TypeError for what is no array on a CUDA device and for another dtype, ValueError for memory that is on
     another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
     """
@@ -48,16 +48,22 @@ def as_address(
         check_plain(buffer, argument)
         raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
     address, count, dtype, may_write, contiguous, device, producer = memory
-    if dtype is not data_type.dtype:
-        check_dtype(argument, dtype, data_type)
+    if data_type is None:
+        check_no_objects(argument, dtype)
+        check_bytes(argument, count * dtype.itemsize, num_elements)
+    else:
+        if dtype is not data_type.dtype:
+            check_dtype(argument, dtype, data_type)
+        if count < num_elements:
+            check_size(argument, count, num_elements)
+        if address % data_type.dtype.alignment:
+            raise ValueError(
+                f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
+            )
     if not contiguous:
         raise ValueError(f"{argument} is not C-contiguous")
     if writable and not may_write:
         raise ValueError(f"{argument} is read-only")
-    if count < num_elements:
-        check_size(argument, count, num_elements)
-    if address % data_type.dtype.alignment:
-        raise ValueError(f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes")
     if device != stream.device_index and count:
         raise ValueError(f"{argument} is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
     if producer is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.primitive.box_copy import BoxCopy
+from ep.common.primitive.strides import contiguous_strides
 
 
 def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int) -> tuple[int, ...]:
@@ -24,3 +26,23 @@ def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int)
 def num_walk_words(num_axes: int, num_operands: int) -> int:
     """How many words `walk_words` gives for so many axes and operands."""
     return (num_operands + 3) * num_axes - 3 if num_axes else 0
+
+
+def box_words(box: BoxCopy, bits: int) -> tuple[int, ...]:
+    """The words of a walk over all of dst that finds the box of src in it; what the kernels of `kernels.pad` take.
+
+    Per axis, the innermost first: the stride of src, where the box begins in dst, and its size; and for all but the
+    outermost the size of dst with its multiplier and shift.
+    """
+    words: list[int] = []
+    strides = contiguous_strides(box.src_dims)
+    for axis in range(len(strides) - 1, -1, -1):
+        words += strides[axis], box.dst_pos[axis], max(box.extent[axis], 0)
+        if axis:
+            words += FastIntegerMath(box.dst_dims[axis], bits).words()
+    return tuple(words)
+
+
+def num_box_words(num_axes: int) -> int:
+    """How many words `box_words` gives for so many axes."""
+    return 6 * num_axes - 3

@@ -6,17 +6,20 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceType, RequirePrimitive, UnaryOp
-from ep.cuda import map_plan
+from ep.cuda import map_plan, move_plan, pad_plan, tile
 from ep.cuda.access import Access, Variant
 from ep.cuda.launch_config import num_blocks
 from ep.cuda.plan import num_walk_words, walk_words
-from ep.cuda.primitive import expand, gather
+from ep.cuda.primitive import gather
 from ep.include import DataType
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
+    ConstantPadFactory,
+    CopyNdFactory,
     ElementwiseUnaryFactory,
     ExpandFactory,
+    PermuteFactory,
 )
 from ep.testing.device_under_test import DeviceUnderTest
 
@@ -32,7 +35,7 @@ def gpu(cuda):
 @pytest.fixture
 def in_64_bits(monkeypatch):
     """Lets all launches compute indices in 64 bits."""
-    for module in (map_plan, expand, gather):
+    for module in (map_plan, move_plan, tile, pad_plan, gather):
         monkeypatch.setattr(module, "fits_32_bit_offsets", lambda *counts: False)
 
 
@@ -47,6 +50,24 @@ def test_index_arithmetic_in_64_bits(gpu, in_64_bits):
     primitive = RequirePrimitive(ExpandFactory, DeviceType.kCUDA, "float32", 3)
     primitive.Launch(gpu.stream, (4, 1), gpu.buffer(b), (3, 4, 7), expanded)
     np.testing.assert_array_equal(gpu.array(expanded, (3, 4, 7)), np.broadcast_to(b, (3, 4, 7)))
+
+    cube = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    permuted = gpu.empty(60, DataType.kFloat)
+    permute = RequirePrimitive(PermuteFactory, DeviceType.kCUDA, 3)
+    permute.Launch(gpu.stream, "float32", cube.shape, gpu.buffer(cube), (2, 0, 1), permuted)
+    np.testing.assert_array_equal(gpu.array(permuted, (5, 3, 4)), cube.transpose(2, 0, 1))
+
+    box = gpu.buffer(np.zeros(60, np.float32))
+    copy = RequirePrimitive(CopyNdFactory, DeviceType.kCUDA, 3)
+    begin, far = (0, 0, 0), (1, 1, 2)
+    copy.Launch(gpu.stream, "float32", box, cube.shape, begin, gpu.buffer(cube), cube.shape, far, (2, 3, 3))
+    np.testing.assert_array_equal(gpu.array(box, cube.shape)[:2, :3, :3], cube[1:, 1:, 2:])
+
+    padded = gpu.empty(5 * 3 * 7, DataType.kFloat)
+    pad = RequirePrimitive(ConstantPadFactory, DeviceType.kCUDA, "float32")
+    pad.Launch(gpu.stream, cube.shape, gpu.buffer(cube), (1, -1, 1), (1, 0, 1), 7, padded)
+    want = np.pad(cube[:, 1:], 1, constant_values=7)[:, 1:-1]
+    np.testing.assert_array_equal(gpu.array(padded, want.shape), want)
 
     indices = np.array([[3, 0, -1], [4, 2, 1]])
     params = np.arange(2 * 3 * 4 * 2, dtype=np.float32).reshape(2, 3, 4, 2)

@@ -7,9 +7,9 @@ import pytest
 from tests.subprocesses import run
 
 COMPILE = """
-from ep.cuda.kernels import compiler, expand
+from ep.cuda.kernels import compiler, move
 for cc in ((9, 0), (8, 0)):
-    code = compiler.cubin(expand.kernel(1, 16, 1, 32), cc)
+    code = compiler.cubin(move.kernel(1, 16, 1, 32), cc)
     assert code.startswith(b"\\x7fELF") and b"ep_kernel" in code
 print(compiler.statistics.compiled, compiler.statistics.loaded)
 """
@@ -31,7 +31,7 @@ def test_the_second_process_compiles_nothing(environment):
 
 def test_a_damaged_file_is_compiled_again(environment, tmp_path):
     run(COMPILE, **environment)
-    (damaged,) = tmp_path.glob("cuda-*/expand.*-sm_90-*.kernel")
+    (damaged,) = tmp_path.glob("cuda-*/move.*-sm_90-*.kernel")
     for contents in (b"", damaged.read_bytes()[:-1], bytes(5000)):
         damaged.write_bytes(contents)
         assert run(COMPILE, **environment).split() == ["1", "1"]

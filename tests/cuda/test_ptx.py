@@ -1,12 +1,14 @@
 """The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and what ptxas makes of it."""
 
 import json
+import re
 from importlib import metadata
 
 import pytest
 
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access
+from ep.cuda.tile import Tile
 from ep.include import DataType
 from tests.subprocesses import run
 from tools.ptx import find_ptxas, instructions, resources
@@ -20,8 +22,9 @@ from ep.common.functor.reduction import SUM
 from ep.cuda.engine import reduce
 from ep.cuda.engine.functor import functor_of
 from ep.cuda.engine.map import kernel
-from ep.cuda.kernels import compiler, expand, gather
+from ep.cuda.kernels import compiler, gather, move, pad, transpose
 from ep.cuda.launch_config import pack_elements
+from ep.cuda.tile import Tile
 from ep.include import DataType
 from ep.include.number_kind import number_kind
 
@@ -36,8 +39,13 @@ for op, src, dst, elements, access0, access1, num_axes, bits in {binary}:
     kernels[f"{{op}} {{src}} {{dst}} {{access0}} {{access1}} {{bits}}"] = kernel(functor, variant)
 for indices, unit, bits in {gather}:
     kernels[f"gather {{indices}} {{unit}} {{bits}}"] = gather.kernel(DataType[indices], unit, bits, False, False)
-for num_axes, unit, pack_units, bits in {expand}:
-    kernels[f"expand {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = expand.kernel(num_axes, unit, pack_units, bits)
+for num_axes, unit, pack_units, bits in {move}:
+    kernels[f"move {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = move.kernel(num_axes, unit, pack_units, bits)
+for unit, side, columns, rows, num_axes, bits in {transpose}:
+    name = f"transpose {{unit}} {{side}} {{columns}} {{rows}} {{num_axes}} {{bits}}"
+    kernels[name] = transpose.kernel(Tile(unit, side, columns, rows), num_axes, bits)
+for num_axes, unit, pack_units, bits in {pad}:
+    kernels[f"pad {{num_axes}} {{unit}} {{pack_units}} {{bits}}"] = pad.kernel(num_axes, unit, pack_units, bits)
 for name, aligned, row_threads in {sums}:
     data_type, variant = DataType[name], reduce.Variant(bool(aligned), row_threads)
     kernels[f"sum {{name}} {{aligned}} {{row_threads}}"] = reduce.row_kernel(
@@ -86,7 +94,20 @@ BINARY = [
 ]
 GATHER = [("kInt64", 16, 32), ("kInt32", 4, 32), ("kUInt8", 1, 64), ("kInt64", 16, 64)]
 SUMS = [("kFloat", 1, 256), ("kFloat", 0, 32), ("kDouble", 1, 256), ("kBFloat16", 1, 64), ("kInt8", 1, 1)]
-EXPAND = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64), (3, 8, 0, 32)]
+MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
+MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
+TRANSPOSE = [
+    (4, 1, 64, 32, 2, 32),
+    (4, 1, 64, 32, 4, 64),
+    (8, 1, 64, 32, 3, 32),
+    (16, 1, 32, 32, 2, 32),
+    (2, 2, 32, 32, 2, 32),
+    (1, 4, 32, 32, 3, 64),
+    (1, 1, 64, 32, 2, 32),
+    (4, 1, 4, 64, 2, 32),
+    (4, 1, 8, 8, 3, 32),
+]
+PAD = [(2, 16, 1, 32), (2, 4, 4, 32), (3, 1, 16, 64), (4, 2, 8, 32), (2, 8, 1, 32)]
 
 WIDTHS = {
     **{f"{op.name} {src.name} {dst.name}": widths for op, src, dst, *widths in UNARY},
@@ -99,7 +120,9 @@ WIDTHS = {
         f"sum {name} {aligned} {threads}": [16 if aligned else T[name].itemsize, T[name].itemsize]
         for name, aligned, threads in SUMS
     },
-    **{f"expand {axes} {unit} {pack} {bits}": [unit, unit * (pack or 1)] for axes, unit, pack, bits in EXPAND},
+    **{f"move {axes} {unit} {pack} {bits}": [unit, unit * (pack or 1)] for axes, unit, pack, bits in MOVE},
+    **{f"transpose {' '.join(map(str, tile))}": [tile[0] * tile[1]] * 2 for tile in TRANSPOSE},
+    **{f"pad {axes} {unit} {pack} {bits}": [unit, unit * pack] for axes, unit, pack, bits in PAD},
 }
 
 REGISTERS = 64
@@ -120,7 +143,9 @@ def texts(request):
             for op, src, dst, elements, access0, access1, num_axes, bits, *_ in BINARY
         ],
         gather=GATHER,
-        expand=EXPAND,
+        move=MOVE,
+        transpose=TRANSPOSE,
+        pad=PAD,
         sums=SUMS,
         cc=request.param,
     )
@@ -149,6 +174,17 @@ def test_threads_of_a_row_meet_by_shuffles_and_shared_memory(texts, name):
     text, row_threads = texts[0][name], int(name.split()[-1])
     assert ("shfl.sync.down" in text) == (row_threads > 1)
     assert (".shared" in text and "bar.sync" in text) == (row_threads > 32)
+
+
+@pytest.mark.parametrize("name", [name for name in WIDTHS if name.startswith("transpose")])
+def test_tiles_go_through_shared_memory_by_constant_offsets(texts, name):
+    """A number of a cell is one store and one load of shared memory, a cell is turned without shifting."""
+    text, (unit, side, columns, rows, *_) = texts[0][name], map(int, name.split()[1:])
+    tile = Tile(unit, side, columns, rows)
+    numbers = tile.planes * tile.cells_per_thread
+    assert len(re.findall(r"\bst\.shared", text)) == len(re.findall(r"\bld\.shared", text)) == numbers
+    assert text.count("prmt.b32") == {1: 0, 2: 2, 4: 8}[side] * tile.cells_per_thread
+    assert text.count("bar.sync") == 2
 
 
 def test_what_the_assertions_look_for_would_be_found(texts):

@@ -29,7 +29,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
     """
     load, store = loader(*unit_type(unit)), storer(*unit_type(unit))
     load_index, row_of = loader(indices_type, 1), _row_of()
-    narrow, quotient, multiply_add, remainder, widen = index_math(bits)
+    narrow, quotient, multiply_add, remainder, *_, widen = index_math(bits)
     zeros = _zeros(unit)
 
     @device_function

@@ -17,6 +17,7 @@ class IndexMath(NamedTuple):
 
     quotient(n, multiplier, shift): n divided by the divisor of a FastIntegerMath.
     multiply_add(a, b, c): a b + c. remainder(n, quotient, divisor): n - quotient divisor.
+    minus(a, b): a - b modulo 2^bits, so that what is below 0 is a very large number; is_below(a, b): a < b.
     widen(n): the number as a word.
     """
 
@@ -24,6 +25,8 @@ class IndexMath(NamedTuple):
     quotient: Any
     multiply_add: Any
     remainder: Any
+    minus: Any
+    is_below: Any
     widen: Any
 
 
@@ -49,10 +52,16 @@ def _simulated(bits: int) -> IndexMath:
     def remainder(n: int, quotient: int, divisor: int) -> int:
         return n - quotient * divisor
 
+    def minus(a: int, b: int) -> int:
+        return (a - b) & ((1 << bits) - 1)
+
+    def is_below(a: int, b: int) -> bool:
+        return a < b
+
     def widen(n: int) -> int:
         return n
 
-    return IndexMath(narrow, quotient, multiply_add, remainder, widen)
+    return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)
 
 
 def _compiled(bits: int) -> IndexMath:
@@ -92,10 +101,24 @@ def _compiled(bits: int) -> IndexMath:
         return number(number, number, number), generate
 
     @intrinsic
+    def minus(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.sub(args[0], args[1])
+
+        return number(number, number), generate
+
+    @intrinsic
+    def is_below(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.icmp_unsigned("<", args[0], args[1])
+
+        return types.boolean(number, number), generate
+
+    @intrinsic
     def widen(typing_context: Any, n: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.zext(args[0], ir.IntType(64)) if bits == 32 else args[0]
 
         return types.int64(number), generate
 
-    return IndexMath(narrow, quotient, multiply_add, remainder, widen)
+    return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)

@@ -16,7 +16,7 @@ def walk(num_axes: int, num_operands: int, bits: int) -> Any:
     words: those of `plan.walk_words`. Unrolled over the axes: each but the outermost costs a multiplication for the
     quotient, one for the remainder and one for each offset that is used.
     """
-    narrow, _, _, _, widen = index_math(bits)
+    narrow, *_, widen = index_math(bits)
     steps, zeros = _steps(num_axes, num_operands, bits), (0,) * num_operands
     narrowed, widened = _each(narrow, num_operands), _each(widen, num_operands)
     return device_function(lambda n, words: widened(steps(narrow(n), narrowed(zeros), words)))
@@ -24,7 +24,7 @@ def walk(num_axes: int, num_operands: int, bits: int) -> Any:
 
 @cache
 def _steps(num_axes: int, num_operands: int, bits: int) -> Any:
-    narrow, quotient, _, remainder, _ = index_math(bits)
+    narrow, quotient, _, remainder, *_ = index_math(bits)
     advanced, of_axis = _advanced(num_operands, bits), num_operands + 3
 
     if num_axes == 1:
@@ -43,7 +43,7 @@ def _steps(num_axes: int, num_operands: int, bits: int) -> Any:
 @cache
 def _advanced(num_operands: int, bits: int) -> Any:
     """(place, offsets, words) -> each offset plus place times the operand's stride, the first of the words."""
-    narrow, _, multiply_add, _, _ = index_math(bits)
+    narrow, _, multiply_add, *_ = index_math(bits)
     one = device_function(lambda place, offsets, words: (multiply_add(place, narrow(words[0]), offsets[0]),))
     if num_operands == 1:
         return one

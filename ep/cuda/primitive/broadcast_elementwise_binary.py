@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.checks import are_integers, as_dims
+from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.cuda.map_plan import MapShape, map_shape
@@ -28,12 +28,7 @@ class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
         stream = check_stream(stream)
-        try:
-            shape = self._shapes.get((src0_dims, src1_dims)) if are_integers(src0_dims, src1_dims) else None
-        except TypeError:  # dims in a list
-            shape = None
-        if shape is None:
-            shape = self._shape(src0_dims, src1_dims)
+        shape = self._shapes.find(src0_dims, src1_dims) or self._shape(src0_dims, src1_dims)
         self._launch(stream, shape, (src0, src1, dst))
 
     def _shape(self, src0_dims: Any, src1_dims: Any) -> MapShape:

@@ -1,4 +1,4 @@
-"""Expand: kernels that move units of 1 to 16 bytes, for all data types."""
+"""Kernels that move data by a walk over its axes, in units of 1 to 16 bytes, for all data types."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.memory import loader, storer, unit_type
 from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.kernels.walk import walk
+from ep.cuda.launch_config import PACK_BYTES
 from ep.cuda.plan import num_walk_words
 
 
@@ -27,7 +28,7 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
     store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
 
-    def expand(src, dst, packs, count, words):
+    def move(src, dst, packs, count, words):
         first, step = thread_index(), num_threads()
         i = first
         while pack_units == 1 and i + step < packs:  # two at a time under way
@@ -43,7 +44,7 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
             store_one(dst, i, read_one(src, i, words))
             i = next_index(i, step)
 
-    return Kernel(f"expand.{num_axes}.{unit}.{pack_units}.{bits}", expand, 4, num_walk_words(num_axes, 2))
+    return Kernel(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
 
 
 @cache
@@ -68,19 +69,51 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
 @cache
 def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
     """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
-    load, store, offsets = loader(*unit_type(unit)), storer(*unit_type(unit)), walk(num_axes, 2, bits)
+    at_once = min(max(PACK_BYTES // unit, 2), 8)  # small units take more of them to keep memory busy
+    take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once)
+    take_one, put_one = _taker(num_axes, unit, bits, 1), _putter(unit, 1)
 
-    def expand_strided(src, dst, count, words):
+    def move_strided(src, dst, count, words):
         i, step = thread_index(), num_threads()
-        while i + step < count:
-            from0, to0 = offsets(i, words)
-            from1, to1 = offsets(i + step, words)
-            unit0, unit1 = load(src, from0), load(src, from1)
-            store(dst, to0, unit0)
-            store(dst, to1, unit1)
-            i = next_index(i, 2 * step)
-        if i < count:
-            place, to = offsets(i, words)
-            store(dst, to, load(src, place))
+        while i + (at_once - 1) * step < count:
+            put(dst, take(src, i, step, words))
+            i = next_index(i, at_once * step)
+        while i < count:
+            put_one(dst, take_one(src, i, step, words))
+            i = next_index(i, step)
 
-    return Kernel(f"expand_strided.{num_axes}.{unit}.{bits}", expand_strided, 3, num_walk_words(num_axes, 2))
+    return Kernel(f"move_strided.{num_axes}.{unit}.{bits}", move_strided, 3, num_walk_words(num_axes, 2))
+
+
+@cache
+def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
+    """take(src, i, step, words): `count` units, `step` apart from unit i on, each as its place in dst and its value."""
+    if count == 1:
+        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+
+        def one(src, i, step, words):
+            place, to = offsets(i, words)
+            return ((to, load(src, place)),)
+
+        return device_function(one)
+    half, rest = count // 2, _taker(num_axes, unit, bits, count // 2)
+
+    def both(src, i, step, words):
+        return rest(src, i, step, words) + rest(src, i + half * step, step, words)
+
+    return device_function(both)
+
+
+@cache
+def _putter(unit: int, count: int) -> Any:
+    """put(dst, taken): write `count` units where they belong."""
+    if count == 1:
+        store = storer(*unit_type(unit))
+        return device_function(lambda dst, taken: store(dst, taken[0][0], taken[0][1]))
+    half, rest = count // 2, _putter(unit, count // 2)
+
+    def both(dst, taken):
+        rest(dst, taken[:half])
+        rest(dst, taken[half:])
+
+    return device_function(both)

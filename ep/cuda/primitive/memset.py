@@ -1,0 +1,34 @@
+"""Memset on CUDA: the driver's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.checks import as_byte, as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import MEMSET
+from ep.cuda.buffers import reader
+from ep.cuda.driver import driver
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.memset import Memset, MemsetFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class MemsetImpl(Memset):
+    def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
+        stream = check_stream(stream)
+        byte, size = as_byte(value, "value"), as_size(count, "count")
+        (address,) = signatures.MEMSET.read((dst,), (None,), (size,), reader(stream))
+        if size:
+            driver().fill(stream.device_index, address, byte, size, stream.handle)
+
+
+@register_primitive_factory(DeviceType.kCUDA, MemsetFactory)
+class MemsetFactoryImpl(MemsetFactory):
+    keys = MEMSET
+
+    def Make(self, request: Request) -> Memset:
+        return MemsetImpl(request)
