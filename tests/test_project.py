@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from ep.version import __version__
-from tools import accuracy_table, array_api_table, generated, ops_stub, performance_table, support_table
+from tools import (
+    accuracy_table,
+    array_api_table,
+    generated,
+    ops_stub,
+    performance_table,
+    support_table,
+    vector_math_table,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -45,6 +53,7 @@ GENERATED = [
     *accuracy_table.parts(),
     *performance_table.parts(),
     *array_api_table.parts(),
+    *vector_math_table.parts(),
 ]
 
 

@@ -8,21 +8,23 @@ import numpy as np
 
 from ep.cpu.compile.jit import OUTER, interleaved
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.single.tables import COMPUTED, SHORTER, SINGLE
+from ep.cpu.vector_math.names import FLOAT32
 
 WITHOUT_TABLES = " without tables"
 
 
 def both_forms(cases: dict[str, Any]) -> dict[str, Any]:
     """The cases, and those again whose functions are others where the processor has no register tables."""
-    others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if name in SHORTER}
+    others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if FLOAT32[name].tabled}
     return cases | others if has_register_tables() else cases
 
 
 @cache
 def loop(name: str) -> Any:
     """A compiled function (x, y): y[i] = function(x[i])."""
-    function = COMPUTED[name.removesuffix(WITHOUT_TABLES)] if name.endswith(WITHOUT_TABLES) else SINGLE[name]
+    forms = FLOAT32[name.removesuffix(WITHOUT_TABLES)]
+    tabled = has_register_tables() and not name.endswith(WITHOUT_TABLES)
+    function = forms.tabled if tabled and forms.tabled else forms.computed
 
     @interleaved
     def apply_to(x, y):
@@ -40,6 +42,11 @@ def apply(name: str, x: np.ndarray) -> np.ndarray:
     y = np.empty_like(x)
     loop(name)(x, y)
     return y
+
+
+def bound(name: str) -> float:
+    """The largest error that is allowed, in ulps."""
+    return FLOAT32[name.removesuffix(WITHOUT_TABLES)].ulps
 
 
 def nan_of_any_payload() -> np.ndarray:

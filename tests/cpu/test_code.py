@@ -8,7 +8,7 @@ import pytest
 from llvmlite import binding as llvm
 
 from ep import BinaryOp, UnaryOp
-from ep.cpu.kernels.functors import IN_SINGLE
+from ep.cpu.kernels.functors import is_single
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.include import DataType
 from tests.subprocesses import run
@@ -139,10 +139,8 @@ def test_float_is_computed_in_float(texts, op):
 @pytest.mark.parametrize("op", VECTORISED, ids=lambda op: op.name)
 def test_elementary_functions_are_packed(texts, op, data_type):
     """Packed multiply-adds, of float64 on float32 too but for some ops, and nothing called, in a loop for each way."""
-    if not llvm.get_host_cpu_features().get("fma"):
-        pytest.skip("this processor has no fused multiply-add")
     assembly, _ = kernel(texts, op, data_type, data_type)
-    single = data_type is T.kFloat and op in IN_SINGLE
+    single = is_single(op, data_type)
     assert not (single and any(re.findall(DOUBLE_ARITHMETIC, loop) for loop in innermost_loops(assembly)))
     instruction = r"\tvfn?m(?:add|sub)\d+ps\t.*[yz]mm" if single else r"\tvfn?m(?:add|sub)\d+pd\t.*[yz]mm"
     packed = [loop for loop in innermost_loops(assembly) if len(re.findall(instruction, loop)) >= 2]

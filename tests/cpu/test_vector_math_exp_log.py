@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ep.cpu.compile.jit import OUTER
-from ep.cpu.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_GENERIC, EXP_LOG_NARROW
+from ep.cpu.vector_math.lookup import has_register_tables
+from ep.cpu.vector_math.names import FLOAT64
 from ep.testing.ulps import errors_in_ulps
 
 LONG = np.longdouble
@@ -22,34 +23,12 @@ SPECIAL = (
     *(710.475860073944, 1024.0, 1023.9999999999999, 1022.0, 1074.0, 1075.0, 1074.9999999999998, 1075.0000000000002),
 )
 
-# the largest errors in ulp
-BOUNDS = {
-    "exp": 0.9,
-    "exp2": 0.95,
-    "expm1": 0.72,
-    "log": 0.84,
-    "log2": 0.97,
-    "log10": 0.91,
-    "log1p": 0.84,
-    "sinh": 1.35,
-    "cosh": 1.80,
-    "tanh": 0.58,
-    "asinh": 0.85,
-    "acosh": 0.85,
-    "atanh": 0.90,
-    "sigmoid": 0.80,
-    "softplus": 1.50,
-    "logsigmoid": 1.50,
-}
-TABLE_BOUNDS = BOUNDS | {"softplus": 1.60, "logsigmoid": 1.60}
-NARROW_BOUNDS = {"exp": 0.54, "exp2": 0.55, "log": 0.52, "sinh": 0.51, "cosh": 0.51, "softplus": 0.80}
-# those of any processor, and those by tables of this one
-IN_FLOAT64 = [pytest.param(name, EXP_LOG_GENERIC, id=name) for name in BOUNDS]
-IN_FLOAT64 += [
-    pytest.param(name, EXP_LOG, id=f"{name}-tables") for name in BOUNDS if EXP_LOG[name] is not EXP_LOG_GENERIC[name]
-]
-TABLES = [pytest.param(*one.values, np.float64, id=one.id) for one in IN_FLOAT64]
-TABLES += [pytest.param(name, EXP_LOG_NARROW, np.float32, id=f"{name}-float32") for name in NARROW_BOUNDS]
+NAMES = [name for name, forms in FLOAT64.items() if forms.test == "test_vector_math_exp_log.py" and name != "pow"]
+FUNCTIONS = [pytest.param(name, FLOAT64[name].computed, id=name) for name in NAMES]
+if has_register_tables():
+    TABLED = [name for name in NAMES if FLOAT64[name].tabled]
+    FUNCTIONS += [pytest.param(name, FLOAT64[name].tabled, id=f"{name}-tables") for name in TABLED]
+POW = FLOAT64["pow"].computed
 
 pytestmark = pytest.mark.skipif(np.finfo(LONG).nmant < 63, reason="the references need a long double")
 
@@ -64,33 +43,33 @@ def _softplus(x):
 
 
 REFERENCES = {
-    **{name: getattr(np, name) for name in BOUNDS if hasattr(np, name)},
+    **{name: getattr(np, name) for name in NAMES if hasattr(np, name)},
     **{"asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh},
     **{"sigmoid": _sigmoid, "softplus": _softplus, "logsigmoid": lambda x: -_softplus(-x)},
 }
 
 
-def compiled(function, real_type=np.float64):
-    """`function` on arrays of `real_type`, computed in float64."""
-    if function in (EXP_LOG_GENERIC["pow"], EXP_LOG["pow"], EXP_LOG_NARROW["pow"]):
+def compiled(function):
+    """`function` on arrays of float64."""
+    if function is POW:
 
         @numba.njit(**OUTER)
         def binary(x, y, result):
             for i in range(result.size):
-                result[i] = function(np.float64(x[i]), np.float64(y[i]))
+                result[i] = function(x[i], y[i])
 
-        return lambda x, y: _filled(binary, real_type, x, y)
+        return lambda x, y: _filled(binary, x, y)
 
     @numba.njit(**OUTER)
     def unary(x, result):
         for i in range(result.size):
-            result[i] = function(np.float64(x[i]))
+            result[i] = function(x[i])
 
-    return lambda x: _filled(unary, real_type, x)
+    return lambda x: _filled(unary, x)
 
 
-def _filled(loop, real_type, *operands):
-    result = np.empty(operands[0].size, real_type)
+def _filled(loop, *operands):
+    result = np.empty(operands[0].size)
     loop(*operands, result)
     return result
 
@@ -110,35 +89,22 @@ def samples(name):
     return np.concatenate(parts)
 
 
-@pytest.mark.parametrize(("name", "functions"), IN_FLOAT64)
-def test_float64_is_within_its_bound(name, functions):
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+def test_it_is_within_its_bound(name, function):
     x = samples(name)
-    result = compiled(functions[name])(x)
+    result = compiled(function)(x)
     with np.errstate(all="ignore"):
         errors = errors_in_ulps(result, REFERENCES[name](x.astype(LONG)), signed_zeros=True)
     worst = np.argmax(errors)
-    bounds = BOUNDS if functions[name] is EXP_LOG_GENERIC[name] else TABLE_BOUNDS
-    assert errors[worst] <= bounds[name], (x[worst], result[worst])
+    assert errors[worst] <= FLOAT64[name].ulps, (x[worst], result[worst])
 
 
-@pytest.mark.parametrize("name", NARROW_BOUNDS)
-def test_float32_is_within_its_bound(name):
-    with np.errstate(all="ignore"):
-        every = np.arange(0, 2**32, 8191, dtype=np.uint64).astype(np.uint32).view(np.float32)
-        x = np.concatenate([samples(name).astype(np.float32), every])
-        result = compiled(EXP_LOG_NARROW[name], np.float32)(x)
-        errors = errors_in_ulps(result, REFERENCES[name](x.astype(LONG)), signed_zeros=True)
-    worst = np.argmax(errors)
-    assert errors[worst] <= NARROW_BOUNDS[name], (x[worst], result[worst])
-
-
-@pytest.mark.parametrize(("name", "table", "real_type"), TABLES)
-def test_an_element_alone_is_the_element_in_an_array(name, table, real_type):
-    with np.errstate(all="ignore"):
-        x = samples(name)[:: COUNT // 50].astype(real_type)
-    function = compiled(table[name], real_type)
-    alone = np.concatenate([function(x[i : i + 1]) for i in range(x.size)])
-    np.testing.assert_array_equal(alone, function(x))
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+def test_an_element_alone_is_the_element_in_an_array(name, function):
+    x = samples(name)[:: COUNT // 50]
+    apply = compiled(function)
+    alone = np.concatenate([apply(x[i : i + 1]) for i in range(x.size)])
+    np.testing.assert_array_equal(alone, apply(x))
 
 
 def _pow_samples():
@@ -153,10 +119,9 @@ def _pow_samples():
     return x, y
 
 
-@pytest.mark.parametrize("functions", [EXP_LOG_GENERIC, EXP_LOG], ids=["generic", "tables"])
-def test_pow_is_within_its_bound(functions):
+def test_pow_is_within_its_bound():
     x, y = _pow_samples()
-    result = compiled(functions["pow"])(x, y)
+    result = compiled(POW)(x, y)
     worst = 0.0
     with mpmath.workprec(200):
         for a, b, got in zip(x.tolist(), y.tolist(), result.tolist(), strict=True):
@@ -166,37 +131,24 @@ def test_pow_is_within_its_bound(functions):
                 continue
             spacing = mpmath.ldexp(1, max(int(mpmath.frexp(exact)[1]) - 53, -1074))
             worst = max(worst, float(abs(got - exact) / spacing))
-    assert worst <= 1.4
+    assert worst <= FLOAT64["pow"].ulps
 
 
-def test_pow_of_float32_is_within_its_bound():
-    with np.errstate(over="ignore", under="ignore"):
-        x, y = (v.astype(np.float32) for v in _pow_samples())
-    keep = np.isfinite(x) & (x > 0) & np.isfinite(y)
-    x, y = x[keep], y[keep]
-    result = compiled(EXP_LOG_NARROW["pow"], np.float32)(x, y)
-    with np.errstate(all="ignore"):
-        assert errors_in_ulps(result, x.astype(LONG) ** y.astype(LONG)).max() <= 0.55
-
-
-@pytest.mark.parametrize(
-    ("table", "real_type"), [(EXP_LOG_GENERIC, np.float64), (EXP_LOG, np.float64), (EXP_LOG_NARROW, np.float32)]
-)
-def test_pow_follows_the_rules_of_c(table, real_type):
+def test_pow_follows_the_rules_of_c():
     libm = ctypes.CDLL(ctypes.util.find_library("m"))
     libm.pow.restype, libm.pow.argtypes = ctypes.c_double, [ctypes.c_double] * 2
     with np.errstate(all="ignore"):
-        values = np.concatenate([SPECIAL, np.negative(SPECIAL)]).astype(real_type)
+        values = np.concatenate([SPECIAL, np.negative(SPECIAL)])
         x, y = (v.ravel() for v in np.meshgrid(values, values))
         exact = np.array([libm.pow(float(a), float(b)) for a, b in zip(x, y, strict=True)])
-        errors = errors_in_ulps(compiled(table["pow"], real_type)(x, y), exact.astype(LONG), signed_zeros=True)
+        errors = errors_in_ulps(compiled(POW)(x, y), exact.astype(LONG), signed_zeros=True)
     worst = np.argmax(errors)
     assert errors[worst] <= 2, (x[worst], y[worst])
 
 
-@pytest.mark.parametrize("name", EXP_LOG_GENERIC)
+@pytest.mark.parametrize("name", [*NAMES, "pow"])
 def test_a_loop_has_no_calls(name):
-    function = EXP_LOG_GENERIC[name]
+    function = FLOAT64[name].computed
     binary = name == "pow"
 
     @numba.njit(**OUTER)

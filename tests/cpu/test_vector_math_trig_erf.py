@@ -12,7 +12,9 @@ import pytest
 from ep.cpu.compile.jit import OUTER
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.vector_math.beyond_limit import functions_of_any
-from ep.cpu.vector_math.tables_trig_erf import LIMITS, TRIG_ERF, TRIG_ERF_GENERIC, TRIG_ERF_NARROW
+from ep.cpu.vector_math.lookup import has_register_tables
+from ep.cpu.vector_math.names import FLOAT64, LIMITED
+from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType
 from ep.testing.ulps import errors_in_ulps
 
@@ -21,29 +23,20 @@ _REFERENCES: dict[str, Callable[..., np.ndarray]] = {
     **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
 }
 
-# what ten times as many samples as below reach, rounded up
-_BOUNDS = {
-    **{"sin": 0.92, "cos": 0.92, "tan": 0.76, "asin": 1.12, "acos": 1.1, "atan": 1.76},
-    **{"erf": 0.95, "erfc": 1.7, "gelu": 1.42},
-}
-_NARROW_BOUND = 0.57
-
-# those of any processor, those by tables of this one, and those for float32
-_FORMS = [(name, "generic") for name in TRIG_ERF_GENERIC]
-_FORMS += [(name, "tables") for name in TRIG_ERF if TRIG_ERF[name] is not TRIG_ERF_GENERIC[name]]
-_FUNCTIONS = {"generic": TRIG_ERF_GENERIC, "tables": TRIG_ERF, "narrow": TRIG_ERF_NARROW}
-_NARROW_FORMS = [(name, "narrow") for name in TRIG_ERF_NARROW]
+_NAMES = [name for name, forms in FLOAT64.items() if forms.test == "test_vector_math_trig_erf.py"]
+# those of any processor, and those by tables of this one
+_FORMS = [(name, "computed") for name in _NAMES]
+_FORMS += [(name, "tabled") for name in _NAMES if FLOAT64[name].tabled and has_register_tables()]
 
 
 @cache
 def _row(name: str, form: str) -> Any:
-    function = _FUNCTIONS[form][name]
-    data_type = DataType.kFloat if form == "narrow" else DataType.kDouble
-    load, store = loader(data_type), storer(data_type)
+    function = getattr(FLOAT64[name], form)
+    load, store = loader(DataType.kDouble), storer(DataType.kDouble)
 
     def row(src, dst, begin, end):
         for i in range(begin, end):
-            store(dst, i, function(np.float64(load(src, i))))
+            store(dst, i, function(load(src, i)))
 
     return numba.njit(numba.void(*[numba.int64] * 4), **OUTER)(row)
 
@@ -60,11 +53,11 @@ def _any_exponent(rng: np.random.Generator, count: int, low: int, high: int) -> 
 
 def _samples(name: str, count: int) -> np.ndarray:
     rng = np.random.default_rng(20)
-    if name in LIMITS:
+    if name in LIMITED:
         multiples = (rng.integers(1, 2**39, count).astype(np.longdouble) * (np.longdouble(np.pi) / 2)).astype(float)
         small = (np.arange(1, count) * (np.longdouble(np.pi) / 2)).astype(float)
         parts = [rng.uniform(-10, 10, 4 * count), _any_exponent(rng, count, -1074, 40), multiples, small, -small]
-        parts += [_any_exponent(rng, count, -5, 5), [LIMITS[name], -LIMITS[name]]]
+        parts += [_any_exponent(rng, count, -5, 5), [LIMIT, -LIMIT]]
     elif name == "atan":
         parts = [rng.uniform(-3, 3, 4 * count), _any_exponent(rng, count, -1074, 1023)]
     elif name in ("asin", "acos"):
@@ -78,7 +71,7 @@ def _samples(name: str, count: int) -> np.ndarray:
 
 
 def _exact(name: str, x: np.ndarray) -> np.ndarray:
-    """The values in long double, of float64 or float32 arguments."""
+    """The values in long double,."""
     if name in _REFERENCES:
         with np.errstate(invalid="ignore"):
             return _REFERENCES[name](x.astype(np.longdouble))
@@ -101,19 +94,7 @@ def test_float64_is_accurate(name: str, form: str) -> None:
     x = _samples(name, 100_000 if name in _REFERENCES else 1500)
     errors = errors_in_ulps(_apply(name, form, x), _exact(name, x))
     worst = int(np.argmax(errors))
-    assert errors[worst] <= _BOUNDS[name], x[worst]
-
-
-@pytest.mark.parametrize("name", TRIG_ERF_NARROW)
-def test_float32_through_float64_is_accurate(name: str) -> None:
-    x = _samples(name, 50_000 if name in _REFERENCES else 1000)
-    if name in ("erfc", "gelu"):
-        x = np.concatenate([x, np.linspace(-14.8, 14.8, 2000)])
-    with np.errstate(under="ignore"):
-        narrow = x[np.abs(x) < 1e38].astype(np.float32)
-    errors = errors_in_ulps(_apply(name, "narrow", narrow), _exact(name, narrow))
-    worst = int(np.argmax(errors))
-    assert errors[worst] <= _NARROW_BOUND, narrow[worst]
+    assert errors[worst] <= FLOAT64[name].ulps, x[worst]
 
 
 @pytest.mark.parametrize(
@@ -131,17 +112,12 @@ def test_float32_through_float64_is_accurate(name: str) -> None:
     ],
 )
 def test_special_values(name: str, minus_infinity: float, minus_zero: float, infinity: float) -> None:
-    for form in [form for one, form in _FORMS + _NARROW_FORMS if one == name]:
-        _check_special_values(name, form, minus_infinity, minus_zero, infinity)
-
-
-def _check_special_values(name: str, form: str, minus_infinity: float, minus_zero: float, infinity: float) -> None:
-    scalar_type = np.float32 if form == "narrow" else np.float64
-    x = np.array([-np.inf, -0.0, 0.0, np.inf, np.nan], scalar_type)
-    want = np.array([minus_infinity, minus_zero, abs(minus_zero), infinity, np.nan], scalar_type)
-    got = _apply(name, form, x)
-    np.testing.assert_array_equal(got, want)
-    np.testing.assert_array_equal(np.signbit(got[:4])[~np.isnan(want[:4])], np.signbit(want[:4])[~np.isnan(want[:4])])
+    x = np.array([-np.inf, -0.0, 0.0, np.inf, np.nan])
+    want = np.array([minus_infinity, minus_zero, abs(minus_zero), infinity, np.nan])
+    for form in [form for one, form in _FORMS if one == name]:
+        got, numbers = _apply(name, form, x), ~np.isnan(want)
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]))
 
 
 @pytest.mark.parametrize(("name", "form"), [one for one in _FORMS if one[0] in ("asin", "acos")])
@@ -149,16 +125,15 @@ def test_no_value_outside_the_domain(name: str, form: str) -> None:
     assert np.isnan(_apply(name, form, np.array([1.0000000000000002, -1.0000000000000002, 2.0, -1e300]))).all()
 
 
-@pytest.mark.parametrize(("name", "form"), _FORMS + _NARROW_FORMS)
+@pytest.mark.parametrize(("name", "form"), _FORMS)
 def test_bits_do_not_depend_on_the_position(name: str, form: str) -> None:
-    with np.errstate(all="ignore"):
-        x = _samples(name, 100)[::3].astype(np.float32 if form == "narrow" else np.float64)
+    x = _samples(name, 100)[::3].copy()
     together = _apply(name, form, x)
     alone = np.concatenate([_apply(name, form, x[i : i + 1]) for i in range(x.size)])
     np.testing.assert_array_equal(together.view(np.uint8), alone.view(np.uint8))
 
 
-@pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in _FORMS + _NARROW_FORMS if form != "tables"])
+@pytest.mark.parametrize(("name", "form"), [(name, form) for name, form in _FORMS if form != "tabled"])
 def test_loops_vectorise(name: str, form: str) -> None:
     """Of those by tables, the loops that are inlined into kernels do: see test_code.py."""
     row = _row(name, form)
@@ -166,7 +141,7 @@ def test_loops_vectorise(name: str, form: str) -> None:
     assert "@llvm.fma.v" in code
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", sorted(LIMITED))
 def test_every_argument(name: str) -> None:
     function = functions_of_any()[name]
 
@@ -180,7 +155,7 @@ def test_every_argument(name: str) -> None:
     x = np.concatenate([x, _any_exponent(np.random.default_rng(3), 100_000, 30, 1024)])
     y = x.copy()
     apply_to(y)
-    assert errors_in_ulps(y, _exact(name, x)).max() <= _BOUNDS[name]
+    assert errors_in_ulps(y, _exact(name, x)).max() <= FLOAT64[name].ulps
     y = np.array([np.inf, -np.inf, np.nan])
     apply_to(y)
     assert np.isnan(y).all()

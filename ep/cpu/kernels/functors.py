@@ -19,7 +19,9 @@ from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
 from ep.cpu.vector_math.beyond_limit import functions_of_any
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.tables_trig_erf import LIMITS
+from ep.cpu.vector_math.names import FLOAT32, LIMITED
+from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
+from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -77,25 +79,23 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
     # a loop inside the functor is not vectorised: there libm's functions are as good
     libm = not names or op in LOOPS
-    single = scalar_type is np.float32 and op in IN_SINGLE and not (wide or libm)
-    narrow = scalar_type is np.float32 and bool(names) and not single
-    precision = Precision.LIBM if libm else Precision.NARROW if narrow else Precision.FULL
-    if single:
-        precision = Precision.SINGLE
+    single = kind is Kind.FLOAT and is_single(op, src_type) and not wide
+    widened = scalar_type is np.float32 and bool(names) and not single
+    precision = Precision.LIBM if libm else Precision.SINGLE if single else Precision.FULL
     if names:
         library = cpu_math_library(np.float32 if single else np.float64, precision)
     else:
         library = cpu_math_library(scalar_type)
     attribute_type = library.T if kind is Kind.FLOAT else np.float64
     ordinary = ORDINARY.get((op, precision))
-    load, apply, apply_any, exceeds = loader(src_type, narrow), library.use(maker), None, None
+    load, apply, apply_any, exceeds = loader(src_type, widened), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)
     compile_loop = (interleaved if names and not libm else jit) if unary else inlined
     if ordinary is not None:
         apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
         exceeds, compile_loop = ordinary.exceeds(load, library.T), interleaved
-    elif names & LIMITS.keys() and not libm and op not in WITHIN_LIMIT:
-        apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load)
+    elif names & LIMITED and not libm and op not in WITHIN_LIMIT:
+        apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load, _limit(library))
         exceeds = exceeds if unary else _of_second(exceeds)
     beyond = None
     if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
@@ -103,7 +103,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     return RowFunctions(
         (load,) * len(OPS[op].operands),
         apply,
-        storer(dst_type, narrow),
+        storer(dst_type, widened),
         attribute_reader(len(attributes_of(op)), attribute_type),
         apply_any,
         exceeds,
@@ -124,8 +124,8 @@ def composed_functions(
     names, (scalar_type, *others) = elementary_functions_of(maker), {arithmetic_type(each) for each in src_types}
     if others:
         raise ValueError(f"operands of types {[each.name for each in src_types]} are not computed in one type")
-    limited = bool(names & LIMITS.keys())
-    single = scalar_type is np.float32 and in_single and not limited
+    limited = bool(names & LIMITED)
+    single = scalar_type is np.float32 and in_single and names <= FLOAT32.keys()
     wide = scalar_type is np.float32 and bool(names) and not single
     precision = Precision.LIBM if not names else Precision.SINGLE if single else Precision.FULL
     library = cpu_math_library(np.float64 if wide else scalar_type, precision)
@@ -150,29 +150,29 @@ def _of_second(exceeds: Any) -> Any:
     return of_second
 
 
-IN_SINGLE = frozenset(
+IN_DOUBLE = frozenset(
     (
-        *(UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kLog1p),
-        *(UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu),
-        UnaryOp.kRsqrt,
-        *(UnaryOp.kAsin, UnaryOp.kAcos, UnaryOp.kAtan, UnaryOp.kAsinh, UnaryOp.kAcosh, UnaryOp.kAtanh),
-        *(UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kExpm1, UnaryOp.kTanh, UnaryOp.kSigmoid),
-        *(UnaryOp.kLogSigmoid, UnaryOp.kSoftPlus),
-        *(UnaryOp.kSin, UnaryOp.kCos, UnaryOp.kTan),
-        *(UnaryOp.kSinh, UnaryOp.kCosh),
-        *(UnaryOp.kSilu, UnaryOp.kQuickGelu, UnaryOp.kFastGelu, UnaryOp.kMish),
-        *(UnaryOp.kElu, UnaryOp.kSelu, UnaryOp.kCelu),
-        BinaryOp.kPow,
+        *(BinaryOp.kGeluBackwardWithDyX, BinaryOp.kFastGeluBackwardWithDyX, BinaryOp.kQuickGeluBackwardWithDyX),
+        *(BinaryOp.kSiluBackwardWithDyX, BinaryOp.kMishBackwardWithDyX),
     )
 )
-"""The ops of elementary functions that are right to a few ulps when all of it is done in float32 arithmetic."""
+"""Ops with a difference of terms of which float32 arithmetic would leave nothing near its zero."""
+
+
+def is_single(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
+    """Whether elementary functions of `op` are computed in float32: in that type, where there are all of them."""
+    if arithmetic_type(src_type) is not np.float32 or op in IN_DOUBLE or op in LOOPS:
+        return False
+    names = elementary_functions_of(functor_maker(op, Kind.FLOAT))
+    return bool(names) and names <= FLOAT32.keys()
+
 
 _BETAS = 1e-20, 1e20
 _THRESHOLDS = 1e-20, 1e38  # so that beta x does not vanish, nor the threshold become infinite
 
 
 def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
-    """Whether float32 arithmetic is not fit for these attributes of an op in IN_SINGLE: those of another magnitude."""
+    """Whether float32 arithmetic is not fit for these attributes of an op of float32: those of another magnitude."""
     if op is not UnaryOp.kSoftPlus:
         return False
     beta, threshold = attributes
@@ -190,18 +190,21 @@ LOOPS = frozenset((BinaryOp.kZeta,))
 @cache
 def unlimited(library: MathLibrary) -> MathLibrary:
     """The same library with functions that are good beyond their limits, and give the same bits within."""
-    of_any = functions_of_any()
-    return library.replaced(
-        {name: _beyond(getattr(library, name), of_any[name], limit) for name, limit in LIMITS.items()}
-    )
+    of_any, limit, scalar_type = functions_of_any(), _limit(library), library.T
+
+    def beyond(function: Any, function_of_any: Any) -> Any:
+        @jit
+        def either(x):
+            return function(x) if abs(x) <= limit else scalar_type(function_of_any(np.float64(x)))
+
+        return either
+
+    return library.replaced({name: beyond(getattr(library, name), of_any[name]) for name in LIMITED})
 
 
-def _beyond(function: Any, function_of_any: Any, limit: float) -> Any:
-    @jit
-    def either(x):
-        return function(x) if abs(x) <= limit else function_of_any(x)
-
-    return either
+def _limit(library: MathLibrary) -> Any:
+    """The largest magnitude that the functions of LIMITED are good for in the library's arithmetic."""
+    return library.T(SINGLE_LIMIT if library.T is np.float32 else LIMIT)
 
 
 @cache
@@ -218,9 +221,8 @@ def attribute_reader(count: int, scalar_type: Any) -> Any:
     return jit((none, one, two)[count])
 
 
-def exceeds_limit(load: Any) -> Any:
-    """A compiled function (address, begin, end): whether an element is beyond the limit of the vectorised functions."""
-    limit = max(LIMITS.values())
+def exceeds_limit(load: Any, limit: Any) -> Any:
+    """A compiled function (address, begin, end): whether the magnitude of an element is beyond `limit`."""
 
     def exceeds(address, begin, end):
         found = False

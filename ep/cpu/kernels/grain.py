@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ep.common.functor import functor_maker
 from ep.cpu.engine.state import GRAIN_BYTES
-from ep.cpu.kernels.functors import IN_SINGLE, LOOPS
+from ep.cpu.kernels.functors import LOOPS, is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
@@ -39,5 +39,4 @@ def _computation(op: UnaryOp | BinaryOp, src_type: DataType) -> int:
     if cost is Cost.SERIES:
         return _GAMMA
     functions = elementary_functions_of(functor_maker(op, kind))
-    in_single = op in IN_SINGLE and src_type is not DataType.kDouble
-    return len(functions) * (_SINGLE if in_single else _DOUBLE)
+    return len(functions) * (_SINGLE if is_single(op, src_type) else _DOUBLE)

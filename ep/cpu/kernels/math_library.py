@@ -8,24 +8,18 @@ from typing import Any
 import numpy as np
 
 from ep.common.functor import stable
-from ep.common.functor.binary import gradient
 from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.single.tables import SINGLE
-from ep.cpu.vector_math.tables_activation import ACTIVATION
-from ep.cpu.vector_math.tables_exp_log import EXP_LOG, EXP_LOG_NARROW
-from ep.cpu.vector_math.tables_gamma import GAMMA, GAMMA_NARROW
-from ep.cpu.vector_math.tables_trig_erf import TRIG_ERF, TRIG_ERF_NARROW
+from ep.cpu.vector_math.names import FLOAT32, FLOAT64, of_this_processor
 
 
 class Precision(Enum):
     """Which elementary functions a library has."""
 
     LIBM = "libm's"
-    FULL = "vectorised, for float64 values"
-    NARROW = "vectorised, in float64, for float32 values and results that are rounded to float32"
+    FULL = "vectorised, in float64"
     SINGLE = "vectorised, in float32"
 
 
@@ -61,8 +55,6 @@ def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str
 
 
 _MAKERS = {
-    "exp_product": gradient.exp_product,
-    "exp2_product": gradient.exp2_product,
     "sigmoid": stable.sigmoid,
     "softplus": stable.softplus,
     "soft_plus": activation.soft_plus,
@@ -78,9 +70,8 @@ _MAKERS = {
 """The makers that a vectorised function takes the place of, by its name."""
 
 _VECTORISED = {
-    Precision.FULL: _vectorised(EXP_LOG | TRIG_ERF | ACTIVATION | GAMMA),
-    Precision.NARROW: _vectorised(EXP_LOG_NARROW | TRIG_ERF_NARROW | GAMMA_NARROW),
-    Precision.SINGLE: _vectorised(SINGLE),
+    Precision.FULL: _vectorised(of_this_processor(FLOAT64)),
+    Precision.SINGLE: _vectorised(of_this_processor(FLOAT32)),
 }
 
 
@@ -109,7 +100,7 @@ class _Names(dict[str, Function]):
 def elementary_functions_of(maker: Maker) -> frozenset[str]:
     """The elementary functions that the functor of `maker` calls, other than those that are single instructions."""
     names = _Names()
-    whole = {_MAKERS[name]: _elementary(name) for name in GAMMA.keys() & _MAKERS.keys()}
+    whole = {_MAKERS[name]: _elementary(name) for name in ("digamma", "trigamma")}
     MathLibrary(np.float64, names, lambda function: function, whole).use(maker)
     return frozenset(names.asked - _INSTRUCTIONS)
 

@@ -6,18 +6,16 @@ The functions give the same bits as those for all elements.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
-from ep.cpu.vector_math import power
 from ep.cpu.vector_math.bits import from_bits, select, to_bits
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.single import erfc_pieces, exponential, gate_pieces, logarithm, odd_pieces
-from ep.cpu.vector_math.single import power as single_power
-from ep.cpu.vector_math.tables_gamma import GAMMA_OF_POSITIVE, GAMMA_OF_POSITIVE_NARROW
+from ep.cpu.vector_math.names import FLOAT32, FLOAT64, Forms
+from ep.cpu.vector_math.single import erfc_pieces, gate_pieces, odd_pieces
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -108,46 +106,38 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     return jit(exceeds)
 
 
-def _gamma(op: UnaryOp, name: str) -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
-    """What an op around the gamma function has: above 0 it needs no reflection."""
-    tables = {Precision.NARROW: GAMMA_OF_POSITIVE_NARROW, Precision.FULL: GAMMA_OF_POSITIVE}
-    return {(op, precision): Ordinary({name: table[name]}, _is_no_normal) for precision, table in tables.items()}
-
-
-_PIECES = {
-    UnaryOp.kGelu: ("gelu", gate_pieces.gelu_of_ordinary, gate_pieces.GELU_LIMIT),
-    UnaryOp.kFastGelu: ("fast_gelu", gate_pieces.fast_gelu_of_ordinary, gate_pieces.GELU_LIMIT),
-    UnaryOp.kQuickGelu: ("quick_gelu", gate_pieces.quick_gelu_of_ordinary, gate_pieces.QUICK_GELU_LIMIT),
-    UnaryOp.kSilu: ("silu", gate_pieces.silu_of_ordinary, gate_pieces.SIGMOID_LIMIT),
-    UnaryOp.kMish: ("mish", gate_pieces.mish_of_ordinary, gate_pieces.MISH_LIMIT),
-    UnaryOp.kErfc: ("erfc", erfc_pieces.erfc_of_ordinary, erfc_pieces.ERFC_LIMIT),
-    UnaryOp.kAsinh: ("asinh", odd_pieces.asinh_of_ordinary, odd_pieces.ASINH_LIMIT),
-    UnaryOp.kSigmoid: ("sigmoid", gate_pieces.sigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
-    UnaryOp.kLogSigmoid: ("logsigmoid", gate_pieces.logsigmoid_of_ordinary, gate_pieces.SIGMOID_LIMIT),
+_LIMITS: Final = {
+    **{"exp": 86.0, "exp2": 125.0},
+    **{"gelu": gate_pieces.GELU_LIMIT, "fast_gelu": gate_pieces.GELU_LIMIT, "quick_gelu": gate_pieces.QUICK_GELU_LIMIT},
+    **{"silu": gate_pieces.SIGMOID_LIMIT, "mish": gate_pieces.MISH_LIMIT, "erfc": erfc_pieces.ERFC_LIMIT},
+    **{"asinh": odd_pieces.ASINH_LIMIT, "sigmoid": gate_pieces.SIGMOID_LIMIT, "logsigmoid": gate_pieces.SIGMOID_LIMIT},
 }
+"""The largest magnitudes of ordinary elements; of the other functions, these are the normal positive numbers."""
+
+_OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
+    **{UnaryOp.kExp: "exp", UnaryOp.kExp2: "exp2", UnaryOp.kErfc: "erfc", UnaryOp.kAsinh: "asinh"},
+    **{UnaryOp.kLog: "log", UnaryOp.kLog2: "log2", UnaryOp.kLog10: "log10", BinaryOp.kPow: "pow"},
+    **{UnaryOp.kGelu: "gelu", UnaryOp.kFastGelu: "fast_gelu", UnaryOp.kQuickGelu: "quick_gelu"},
+    **{UnaryOp.kSilu: "silu", UnaryOp.kMish: "mish", UnaryOp.kSigmoid: "sigmoid", UnaryOp.kLogSigmoid: "logsigmoid"},
+    **{UnaryOp.kLgamma: "lgamma", UnaryOp.kDigamma: "digamma", UnaryOp.kTrigamma: "trigamma"},
+}
+"""The ops that are one function, which may have a form for ordinary elements."""
 
 
-def _pieces() -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
-    """What is computed by pieces up to a limit."""
-    if not has_register_tables():
-        return {}
-    return {
-        (op, Precision.SINGLE): Ordinary({name: function}, _is_beyond(limit))
-        for op, (name, function, limit) in _PIECES.items()
-    }
+def _ordinary(names: Mapping[str, Forms], precision: Precision) -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
+    """The ops that are faster for ordinary elements in one arithmetic, on this processor."""
+    found = {}
+    for op, name in _OPS.items():
+        forms = names.get(name)
+        if forms is None or forms.ordinary is None or (forms.tabled is not None and not has_register_tables()):
+            continue
+        check = _is_no_power if name == "pow" else _is_beyond(_LIMITS[name]) if name in _LIMITS else _is_no_normal
+        found[op, precision] = Ordinary({name: forms.ordinary}, check)
+    return found
 
 
 ORDINARY: Mapping[tuple[UnaryOp | BinaryOp, Precision], Ordinary] = {
-    (UnaryOp.kExp, Precision.SINGLE): Ordinary({"exp": exponential.exp_of_ordinary}, _is_beyond(86.0)),
-    (UnaryOp.kExp2, Precision.SINGLE): Ordinary({"exp2": exponential.exp2_of_ordinary}, _is_beyond(125.0)),
-    (UnaryOp.kLog, Precision.SINGLE): Ordinary({"log": logarithm.log_of_normal}, _is_no_normal),
-    (UnaryOp.kLog2, Precision.SINGLE): Ordinary({"log2": logarithm.log2_of_normal}, _is_no_normal),
-    (UnaryOp.kLog10, Precision.SINGLE): Ordinary({"log10": logarithm.log10_of_normal}, _is_no_normal),
-    **_pieces(),
-    **_gamma(UnaryOp.kLgamma, "lgamma"),
-    **_gamma(UnaryOp.kDigamma, "digamma"),
-    **_gamma(UnaryOp.kTrigamma, "trigamma"),
-    (BinaryOp.kPow, Precision.SINGLE): Ordinary({"pow": single_power.pow_of_ordinary}, _is_no_power),
-    (BinaryOp.kPow, Precision.FULL): Ordinary({"pow": power.pow_of_positive}, _is_no_power),
+    **_ordinary(FLOAT64, Precision.FULL),
+    **_ordinary(FLOAT32, Precision.SINGLE),
 }
 """The ops that are faster for ordinary elements, in the set of functions that they are made of."""

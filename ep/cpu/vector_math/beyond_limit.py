@@ -11,9 +11,9 @@ from ep.cpu.compile.linked import linked
 from ep.cpu.compile.memory import load_word, loader, stack_words, store_word, storer
 from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
 from ep.cpu.vector_math.large_arguments import reduce_large
-from ep.cpu.vector_math.narrow_trig_erf import sin_cos_or_tan
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT, cosine_at, sine_at, tangent_at
+from ep.cpu.vector_math.widened_trigonometric import sin_cos_or_tan
 from ep.include.data_type import DataType
 
 WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
