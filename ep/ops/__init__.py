@@ -1,9 +1,8 @@
 """Operators: functions on arrays that compute with primitives and nothing else.
 
-`gather`, `expand`, `repeat` and `tile` are beside one function for each UnaryOp (but kCast) and BinaryOp. Those are
-named in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names as
-well: `multiply` is `mul`. They run on the device that their operands are on, all on one; a Python number goes along
-with any.
+Some move data, such as `gather`, `expand` and `permute`; and there is one function for each UnaryOp and BinaryOp. Those
+are named in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names
+as well: `multiply` is `mul`. All run on the device that their operands are on; a Python number goes along with any.
 
 On the CPU they take whatever NumPy makes an array of and what exports DLPack from host memory, and return ndarrays. On
 CUDA they take what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this package), and
@@ -17,17 +16,32 @@ from typing import Any
 
 from ep.include.suggest import did_you_mean
 from ep.ops import binary, unary
+from ep.ops.cast import cast
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.expand import expand
+from ep.ops.full import full
 from ep.ops.gather import gather
 from ep.ops.names import ALIASES, function_name
+from ep.ops.one_hot import one_hot
 from ep.ops.repeat import repeat, tile
+from ep.ops.where import where
 
 _OF_OPS = unary.FUNCTIONS | binary.FUNCTIONS
 _OF_OPS |= {alias: _OF_OPS[function_name(op)] for op, alias in ALIASES.items()}
 globals().update(_OF_OPS)
 
-__all__ = ["copy_to_device", "copy_to_host", "expand", "gather", "repeat", "tile"]
+__all__ = [
+    "cast",
+    "copy_to_device",
+    "copy_to_host",
+    "expand",
+    "full",
+    "gather",
+    "one_hot",
+    "repeat",
+    "tile",
+    "where",
+]
 __all__ += [*_OF_OPS]
 __all__.sort()
 

@@ -2,12 +2,16 @@
 
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
+from ep.ops.cast import cast as cast
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.expand import expand as expand
+from ep.ops.full import full as full
 from ep.ops.gather import gather as gather
+from ep.ops.one_hot import one_hot as one_hot
 from ep.ops.repeat import repeat as repeat
 from ep.ops.repeat import tile as tile
+from ep.ops.where import where as where
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""

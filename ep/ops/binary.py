@@ -22,7 +22,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.names import function_name, renamed
+from ep.ops.names import function_name, launch
 from ep.ops.operands import as_operands
 from ep.ops.parameters import Parameters
 from ep.ops.shapes import launch_dims
@@ -42,10 +42,7 @@ def binary_function(op: BinaryOp) -> Callable[..., Array]:
         shape = a.shape if a.shape == b.shape else broadcast_dims(a.shape, b.shape, names=names)
         a_dims, b_dims = launch_dims(name, a.shape, b.shape)
         dst = arrays.destination(shape, dtype, out)
-        try:
-            primitive.Launch(arrays.stream, a_dims, a, b_dims, b, dst)
-        except (TypeError, ValueError) as error:
-            raise renamed(error, in_errors) from error
+        launch(primitive, in_errors, arrays.stream, a_dims, a, b_dims, b, dst)
         return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)

@@ -14,7 +14,7 @@ from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.devices import arrays_of
-from ep.ops.names import renamed
+from ep.ops.names import launch
 from ep.ops.shapes import as_sizes, launch_dims
 
 
@@ -62,10 +62,7 @@ def launch_expand(arrays: Arrays, operator: str, src: Array, src_dims: Dims, dst
     """
     src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
     primitive = _expand(arrays.device_type, dst.dtype)
-    try:
-        primitive.Launch(arrays.stream, src_dims, src, dst_dims, dst)
-    except (TypeError, ValueError) as error:
-        raise renamed(error, {"src": "x", "dst": "out"}) from error
+    launch(primitive, {"src": "x", "dst": "out"}, arrays.stream, src_dims, src, dst_dims, dst)
 
 
 @cache

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.checks import as_integer
 from ep.common.primitive.gather_view import gather_view
 from ep.include.arrays import Array, ArrayLike
 from ep.include.device_type import DeviceType
@@ -17,6 +16,7 @@ from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices, resolved
+from ep.ops.shapes import from_front
 
 
 def gather(
@@ -66,8 +66,8 @@ def _axes(
     params_shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int | None, batch_dims: int
 ) -> tuple[int, int]:
     """Return axis and batch_dims, counted from the front, where they fit the shapes."""
-    batch = _from_front(batch_dims, "batch_dims", len(indices_shape), len(indices_shape) + 1)
-    along = batch if axis is None else _from_front(axis, "axis", len(params_shape), len(params_shape))
+    batch = from_front(batch_dims, "batch_dims", len(indices_shape), len(indices_shape) + 1)
+    along = batch if axis is None else from_front(axis, "axis", len(params_shape), len(params_shape))
     if not batch <= along < len(params_shape):
         raise ValueError(
             f"batch_dims is {batch} and axis is {along}; params of shape {params_shape} needs "
@@ -78,13 +78,6 @@ def _axes(
             f"params {params_shape} and indices {indices_shape} differ in the first {batch} axes, the batch dims"
         )
     return along, batch
-
-
-def _from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
-    position = as_integer(value, argument)
-    if not -num_dims <= position < end:
-        raise np.exceptions.AxisError(f"{argument} is {position}; it must be {-num_dims} ... {end - 1}")
-    return position % num_dims if position < 0 else position
 
 
 @cache

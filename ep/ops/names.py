@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_row import Attribute
@@ -54,3 +54,11 @@ def renamed(error: Exception, names: Mapping[str, str]) -> Exception:
     names: the operator's name for each name of Launch that differs.
     """
     return type(error)(_NAME.sub(lambda word: names.get(word[0], word[0]), str(error)))
+
+
+def launch(primitive: Any, names: Mapping[str, str], *arguments: Any) -> None:
+    """Launch a primitive; its errors name the arguments of the operator, as `renamed` says."""
+    try:
+        primitive.Launch(*arguments)
+    except (TypeError, ValueError) as error:
+        raise renamed(error, names) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims, simplify_broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
@@ -15,6 +17,17 @@ def as_sizes(sizes: tuple[Any, ...], argument: str = "sizes") -> Dims:
     if len(sizes) == 1 and isinstance(sizes[0], Iterable) and getattr(sizes[0], "ndim", None) != 0:
         sizes = tuple(sizes[0])
     return tuple(as_integer(size, f"{argument}[{axis}]") for axis, size in enumerate(sizes))
+
+
+def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
+    """Return an axis counted from the front: negative ones count from `num_dims`, others are below `end`.
+
+    Raises TypeError for what is no integer, NumPy's AxisError (a ValueError) for others.
+    """
+    position = as_integer(value, argument)
+    if not -num_dims <= position < end:
+        raise np.exceptions.AxisError(f"{argument} is {position}; it must be {-num_dims} ... {end - 1}")
+    return position % num_dims if position < 0 else position
 
 
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:

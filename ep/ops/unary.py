@@ -17,7 +17,7 @@ from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.devices import arrays_of
 from ep.ops.documentation import described
-from ep.ops.names import function_name, renamed
+from ep.ops.names import function_name, launch
 from ep.ops.parameters import Parameters
 
 _NAMES: Final = {"src": "x", "dst": "out"}
@@ -33,10 +33,7 @@ def unary_function(op: UnaryOp) -> Callable[..., Array]:
         src = arrays.as_buffer(x, "x")
         primitive, dtype = _primitive(arrays.device_type, op, src.dtype, attributes)
         dst = arrays.destination(src.shape, dtype, out)
-        try:
-            primitive.Launch(arrays.stream, src, dst, src.size)
-        except (TypeError, ValueError) as error:
-            raise renamed(error, _NAMES) from error
+        launch(primitive, _NAMES, arrays.stream, src, dst, src.size)
         return arrays.delivered(dst, out)
 
     return described(function, op, parameters.signature)

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 import ep.ops
@@ -44,3 +45,19 @@ def elementwise(on_device):
         return ep.ops.copy_to_host(getattr(ep.ops, name)(*placed, **attributes))
 
     return elementwise
+
+
+@pytest.fixture(scope="session")
+def operate(on_device):
+    """Any function of `ep.ops` by its name: ndarrays, also those of a list, go to the device, all else as it is."""
+
+    def placed(value):
+        if isinstance(value, list):
+            return [placed(one) for one in value]
+        return on_device(value) if isinstance(value, np.ndarray) else value
+
+    def operate(name, *operands, **options):
+        result = getattr(ep.ops, name)(*map(placed, operands), **options)
+        return [ep.ops.copy_to_host(one) for one in result] if isinstance(result, list) else ep.ops.copy_to_host(result)
+
+    return operate
