@@ -16,13 +16,16 @@ from typing import Any
 
 from ep.include.suggest import did_you_mean
 from ep.ops import binary, unary
-from ep.ops.cast import cast
+from ep.ops.boxes import concat, slice, split, stack
+from ep.ops.cast import astype, cast
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.expand import expand
 from ep.ops.full import full
 from ep.ops.gather import gather
 from ep.ops.names import ALIASES, function_name
 from ep.ops.one_hot import one_hot
+from ep.ops.pad import pad
+from ep.ops.permute import permute, permute_dims, transpose
 from ep.ops.repeat import repeat, tile
 from ep.ops.where import where
 
@@ -31,15 +34,24 @@ _OF_OPS |= {alias: _OF_OPS[function_name(op)] for op, alias in ALIASES.items()}
 globals().update(_OF_OPS)
 
 __all__ = [
+    "astype",
     "cast",
+    "concat",
     "copy_to_device",
     "copy_to_host",
     "expand",
     "full",
     "gather",
     "one_hot",
+    "pad",
+    "permute",
+    "permute_dims",
     "repeat",
+    "slice",
+    "split",
+    "stack",
     "tile",
+    "transpose",
     "where",
 ]
 __all__ += [*_OF_OPS]

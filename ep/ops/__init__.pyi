@@ -2,15 +2,24 @@
 
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
+from ep.ops.cast import astype as astype
 from ep.ops.cast import cast as cast
+from ep.ops.boxes import concat as concat
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.expand import expand as expand
 from ep.ops.full import full as full
 from ep.ops.gather import gather as gather
 from ep.ops.one_hot import one_hot as one_hot
+from ep.ops.pad import pad as pad
+from ep.ops.permute import permute as permute
+from ep.ops.permute import permute_dims as permute_dims
 from ep.ops.repeat import repeat as repeat
+from ep.ops.boxes import slice as slice
+from ep.ops.boxes import split as split
+from ep.ops.boxes import stack as stack
 from ep.ops.repeat import tile as tile
+from ep.ops.permute import transpose as transpose
 from ep.ops.where import where as where
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:

@@ -36,6 +36,10 @@ def cast(x: ArrayLike, dtype: DTypeLike, *, out: Array | None = None) -> Array:
     return arrays.delivered(dst, out)
 
 
+astype = cast
+"""The array API's name."""
+
+
 @cache
 def _cast(device_type: DeviceType, src_type: DataType, dst_type: DataType) -> Cast:
     return RequirePrimitive(CastFactory, device_type, src_type, dst_type)
