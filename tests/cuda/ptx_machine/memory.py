@@ -1,0 +1,140 @@
+"""Checks each access to memory: where it goes, and for shared memory who else was there since threads last met.
+
+A *stamp* says who touched a byte of shared memory: the thread, the number of barriers of the block and of meetings of
+the warp by then, and whether the access was strong. Two accesses race where neither a barrier nor a warp barrier lies
+between them.
+"""
+
+from __future__ import annotations
+
+from numba import cfunc, njit, types
+
+from tests.cuda.ptx_machine.layout import Access, Block, Fault, Thread
+from tests.cuda.ptx_machine.objects import compiled
+from tests.cuda.ptx_machine.pointers import WORDS, words_at
+
+_LOWEST = 4096  # no memory of a process is below
+
+_EPOCH_SHIFT, _SYNCS_SHIFT, _STRONG_SHIFT = 36, 12, 11
+_SYNCS_MASK, _THREAD_MASK = 2**24 - 1, 2**11 - 1
+
+
+@compiled(njit)
+def _stamp(block, thread, strong):
+    return (
+        (block[Block.EPOCH] << _EPOCH_SHIFT)
+        | (thread[Thread.SYNCS] << _SYNCS_SHIFT)
+        | (strong << _STRONG_SHIFT)
+        | thread[Thread.INDEX]
+    )
+
+
+@compiled(njit)
+def _races(block, thread, stamp, strong):
+    """Whether an access now races with the one that left a stamp."""
+    other = stamp & _THREAD_MASK
+    if stamp >> _EPOCH_SHIFT != block[Block.EPOCH] or other == thread[Thread.INDEX]:
+        return False
+    if strong and stamp >> _STRONG_SHIFT & 1:
+        return False
+    in_order = other // 32 == thread[Thread.WARP] and (stamp >> _SYNCS_SHIFT & _SYNCS_MASK) < thread[Thread.SYNCS]
+    return not in_order
+
+
+@compiled(njit)
+def _fault(block, thread, fault, site, address, size, other):
+    """Note a fault, the first of a launch; 0, which ends the thread."""
+    if block[Block.FAULT] == 0:
+        block[Block.FAULT] = fault
+        block[Block.FAULT_SITE] = site
+        block[Block.FAULT_ADDRESS] = address
+        block[Block.FAULT_BYTES] = size
+        block[Block.FAULT_THREAD] = thread[Thread.INDEX]
+        block[Block.FAULT_OTHER] = other
+    return 0
+
+
+@compiled(njit)
+def _shared(block, thread, offset, size, site, flags):
+    """The address of an access to shared memory, with the stamps of its bytes set; 0 for a fault."""
+    if offset < 0 or offset + size > block[Block.SHARED_BYTES]:
+        return _fault(block, thread, Fault.SHARED_OUT_OF_BOUNDS, site, offset, size, 0)
+    writes, reads = words_at(block[Block.SHADOW_WRITES]), words_at(block[Block.SHADOW_READS])
+    strong = flags & Access.STRONG != 0
+    stamp = _stamp(block, thread, strong)
+    for byte in range(offset, offset + size):
+        written = writes[byte]
+        if flags & Access.READ:
+            if written >> _EPOCH_SHIFT < block[Block.FIRST_EPOCH]:
+                return _fault(block, thread, Fault.NEVER_WRITTEN, site, offset, size, 0)
+            if _races(block, thread, written, strong):
+                other = written & _THREAD_MASK
+                return _fault(block, thread, Fault.READ_WRITE_RACE, site, offset, size, other)
+            if reads[2 * byte] & _THREAD_MASK != thread[Thread.INDEX]:
+                reads[2 * byte + 1] = reads[2 * byte]
+            reads[2 * byte] = stamp
+        if flags & Access.WRITE:
+            if _races(block, thread, written, strong):
+                other = written & _THREAD_MASK
+                return _fault(block, thread, Fault.WRITE_WRITE_RACE, site, offset, size, other)
+            for slot in range(2):
+                reader = reads[2 * byte + slot]
+                if _races(block, thread, reader, strong):
+                    return _fault(block, thread, Fault.READ_WRITE_RACE, site, offset, size, reader & _THREAD_MASK)
+            writes[byte] = stamp
+    return block[Block.SHARED] + offset
+
+
+@compiled(njit)
+def _is_known(block, address, size):
+    """Whether an access is within one piece of memory that may be accessed."""
+    ranges, low, high = words_at(block[Block.RANGES]), 0, block[Block.NUM_RANGES]
+    while low < high:  # the last piece that begins at the address or before it
+        middle = (low + high) // 2
+        if ranges[2 * middle] <= address:
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and address + size <= ranges[2 * low - 1]
+
+
+@compiled(njit)
+def _access(block, address, space, size, site, flags):
+    thread = words_at(block[Block.CURRENT])
+    if block[Block.FAULT] != 0:
+        return 0
+    if address % size:
+        return _fault(block, thread, Fault.MISALIGNED, site, address, size, 0)
+    generic = space == 0
+    in_shared = 0 <= address - block[Block.SHARED] < block[Block.SHARED_BYTES]
+    if space == 3:
+        return _shared(block, thread, address, size, site, flags)
+    if generic and in_shared:
+        return _shared(block, thread, address - block[Block.SHARED], size, site, flags)
+    local = address - thread[Thread.LOCAL]
+    if 0 <= local <= thread[Thread.LOCAL_BYTES] - size and (generic or space == 4):
+        return address
+    if space == 4:
+        return _fault(block, thread, Fault.LOCAL_OUT_OF_BOUNDS, site, local, size, 0)
+    if _is_known(block, address, size):
+        return address
+    fault = Fault.NULL if 0 <= address < _LOWEST else Fault.OUT_OF_BOUNDS
+    return _fault(block, thread, fault, site, address, size, 0)
+
+
+_WORD = types.int64
+
+
+@compiled(cfunc, _WORD(WORDS, _WORD, _WORD, _WORD, _WORD, _WORD))
+def access(block, address, space, size, site, flags):
+    """The address in this process of an access, or 0 where it is a fault, which is noted in the block record.
+
+    address: in its space; space: a number of `function.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
+    """
+    return _access(block, address, space, size, site, flags)
+
+
+@compiled(cfunc, types.void(WORDS, _WORD, _WORD))
+def fault(block, what, site):
+    """Note a fault of the thread that runs."""
+    _fault(block, words_at(block[Block.CURRENT]), what, site, 0, 0, 0)

@@ -1,0 +1,126 @@
+"""Makes an LLVM module of a text in PTX.
+
+Here is what the functions of a module share; `function` has the translation of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from tests.cuda.ptx_machine.code import LlvmModule, constant
+from tests.cuda.ptx_machine.function import FunctionTranslator, literal_bits
+from tests.cuda.ptx_machine.instructions import MEETINGS
+from tests.cuda.ptx_machine.layout import Thread
+from tests.cuda.ptx_machine.syntax import Instruction, Module, UnknownPtxError, Variable, parse
+from tests.cuda.ptx_machine.types import TYPES
+
+
+@dataclass
+class Translation:
+    """A module in LLVM's assembly language, and what has to be known to run it.
+
+    record_words: the words of a thread record; local_offset, local_bytes: where in it local memory is.
+    memory: the names and sizes of the module's variables in global and constant memory.
+    sites: all instructions, and `blocks`: for each of them the counter that says how often it was run.
+    """
+
+    llvm: str
+    num_parameters: int
+    record_words: int
+    local_offset: int
+    local_bytes: int
+    shared_bytes: int
+    meets: bool
+    memory: dict[str, int]
+    sites: list[Instruction]
+    blocks: list[int]
+    num_blocks: int
+
+
+def translate(text: str) -> Translation:
+    """Translate a text with one entry; UnknownPtxError where it has what the machine does not know."""
+    return ModuleTranslator(parse(text)).translate()
+
+
+class ModuleTranslator:
+    """What the functions of a module share."""
+
+    def __init__(self, module: Module) -> None:
+        entries = [function for function in module.functions if function.entry]
+        if len(entries) != 1:
+            raise UnknownPtxError(f"{len(entries)} entries in one text; the machine runs one")
+        self.entry, self.functions = entries[0], {function.name: function for function in module.functions}
+        self.variables = {variable.name: variable for variable in module.variables if variable.space != "reg"}
+        self.llvm = LlvmModule()
+        self.shared: dict[str, int] = {}
+        self.shared_bytes = 0
+        self.dynamic_alignment = 1
+        self.local_words: list[str] = []
+        self.local_bytes = 0
+        self.record_words = len(Thread)
+        self.memory: dict[str, int] = {}
+        self.sites: list[Instruction] = []
+        self.blocks: list[int] = []
+        self.num_blocks = 0
+
+    def translate(self) -> Translation:
+        for variable in self.variables.values():
+            if variable.space == "shared":
+                self.add_shared(variable)
+        self.shared_bytes += -self.shared_bytes % 16  # dynamic shared memory comes next
+        meets = any(is_meeting(statement) for statement in self.entry.body)
+        for function in self.functions.values():
+            FunctionTranslator(self, function, function.entry and meets).translate()
+        local_offset = 8 * self.record_words
+        return Translation(
+            self.llvm.text(),
+            len(self.entry.parameters),
+            self.record_words + -(-self.local_bytes // 8),
+            local_offset,
+            self.local_bytes,
+            self.shared_bytes,
+            meets,
+            self.memory,
+            self.sites,
+            self.blocks,
+            self.num_blocks,
+        )
+
+    def add_shared(self, variable: Variable) -> None:
+        """Give a variable its place in shared memory; those without a size share the dynamic part."""
+        if not variable.count:
+            return
+        self.shared_bytes += -self.shared_bytes % max(variable.alignment, TYPES[variable.type].bytes)
+        self.shared[variable.name] = self.shared_bytes
+        self.shared_bytes += _bytes_of(variable)
+
+    def add_local(self, variable: Variable) -> int:
+        """The offset of a variable in local memory, which all functions have a part of: none calls itself."""
+        self.local_bytes += -self.local_bytes % 16
+        offset = self.local_bytes
+        self.local_bytes += _bytes_of(variable)
+        return offset
+
+    def memory_address(self, variable: Variable) -> str:
+        """The LLVM variable of a variable in global or constant memory."""
+        name = f"memory_{hashlib.sha256(variable.name.encode()).hexdigest()[:16]}"
+        if name not in self.memory:
+            type = TYPES[variable.type]
+            numbers = [literal_bits(value, type) for value in variable.values]
+            numbers += [0] * (variable.count - len(numbers))
+            contents = ", ".join(f"{type.integer} {constant(type.integer, number).name}" for number in numbers)
+            self.llvm.variables[name] = (
+                f"@{name} = global [{len(numbers)} x {type.integer}] [{contents}], align {max(variable.alignment, 16)}"
+            )
+            self.memory[name] = _bytes_of(variable)
+        return name
+
+
+def is_meeting(statement: object) -> bool:
+    """Whether a statement is an instruction at which threads meet."""
+    return isinstance(statement, Instruction) and statement.name in MEETINGS
+
+
+def _bytes_of(variable: Variable) -> int:
+    return variable.count * TYPES[variable.type].bytes
