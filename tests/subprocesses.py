@@ -13,11 +13,12 @@ SOURCES = str(Path(ep.__file__).parents[1])
 def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     """Return what `code` prints, or what it prints to stderr where it `fails`.
 
-    path: goes in front of the module search path.
+    path: goes in front of the module search path, then the sources, then what the environment has.
     environment: variables to set.
     Warnings are errors.
     """
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES]), **environment}
+    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **environment}
     done = subprocess.run(
         [sys.executable, "-P", "-W", "error", "-c", code], env=variables, capture_output=True, text=True, check=False
     )

@@ -69,6 +69,8 @@ class Driver(ABC):
 
     simulated: bool
     """Whether the device is Numba's simulator: device memory is host memory, and everything is done at once."""
+    loads_ptx: bool = False
+    """Whether kernels are loaded as PTX, by a driver that runs no machine code."""
 
     @abstractmethod
     def why_unavailable(self) -> str | None:
@@ -200,8 +202,9 @@ class Driver(ABC):
     def load_function(self, device: int, image: Any, name: str) -> Any:
         """Load a kernel so that a launch need not, and return the function.
 
-        image: a cubin; in the simulator a callable `image(grid, block, shared_bytes, words)`, which the compile step
-            makes and which runs the kernel in Numba's simulator with parameters taken from the words.
+        image: a cubin, or PTX where the driver `loads_ptx`; in the simulator a callable
+            `image(grid, block, shared_bytes, words)`, which the compile step makes and which runs the kernel in Numba's
+            simulator with parameters taken from the words.
         """
 
     @abstractmethod
@@ -227,9 +230,21 @@ def is_simulated() -> bool:
     return NUMBA_ENABLE_CUDASIM.value()
 
 
+_instead: list[Driver] = []
+
+
+def use_driver(instead: Driver) -> None:
+    """Make `instead` the driver of this process, which has asked for none yet; for tests where there is no GPU."""
+    if driver.cache_info().currsize:
+        raise RuntimeError("the process has a driver already")
+    _instead[:] = [instead]
+
+
 @cache
 def driver() -> Driver:
     """The driver of this process."""
+    if _instead:
+        return _instead[0]
     if is_simulated():
         from ep.cuda.simulated_driver import SimulatedDriver
 

@@ -39,7 +39,13 @@ def check_unary(library, op, src_type, got, src, attributes):
 def check_binary(library, op, src_type, got, a, b, attributes):
     """Raise AssertionError where `got` is not op(a, b); the others as above."""
     want = binary.exact(op, a, b, *attributes)
-    if got.dtype.kind in "biu":
+    if got.dtype.kind in "iu" and op in tolerances.TRUNCATED_ULPS:
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = tolerances.TRUNCATED_ULPS[op] * np.finfo(np.float64).eps * np.abs(want)
+            low, high = convert(want - error, got.dtype), convert(want + error, got.dtype)
+        wrong = np.flatnonzero((got < low) | (got > high))
+        assert not wrong.size, f"op({a[wrong[0]]!r}, {b[wrong[0]]!r}) = {got[wrong[0]]!r}, exactly {want[wrong[0]]!r}"
+    elif got.dtype.kind in "biu":
         np.testing.assert_array_equal(got, convert(want, got.dtype))
     elif got.dtype.kind == "c":
         size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)

@@ -112,6 +112,9 @@ _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
     Library.HOST: _BINARY_ULPS,
 }
 
+TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
+"""Ops whose integer results are truncated from float64: how far that may be off, in ulps of float64, before it is."""
+
 SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,
     BinaryOp.kLgammaBackwardWithDyX,

@@ -243,7 +243,7 @@ class TestNumba:
 
     def test_arrays_of_the_simulator(self, cuda, stream):
         if not cuda.simulated:
-            pytest.skip("this is a GPU")
+            pytest.skip("the arrays are not the simulator's")
         from numba import cuda as numba_cuda
 
         values = np.arange(8, dtype=np.float32)

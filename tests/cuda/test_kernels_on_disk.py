@@ -46,3 +46,30 @@ def test_a_folder_that_cannot_be_written_costs_one_line(environment, tmp_path):
     assert len(lines) == 2
     assert lines[0].startswith("compiled kernels cannot be kept for the next process: ")
     assert lines[1].split() == ["2", "0"]
+
+
+def test_ptx_is_kept_for_a_driver_that_loads_it(environment):
+    code = """
+from ep.cuda.kernels import compiler, expand
+text = compiler.image(expand.kernel(1, 16, 1, 32), (9, 0), as_ptx=True).decode()
+assert text.startswith("// expand.1.16.1.32\\n") and ".entry ep_kernel(" in text
+assert compiler.image(expand.kernel(1, 16, 1, 32), (9, 0), as_ptx=False).startswith(b"\\x7fELF")
+print(compiler.statistics.compiled, compiler.statistics.loaded)
+"""
+    assert run(code, **environment).split() == ["2", "0"]
+    assert run(code, **environment).split() == ["0", "2"]
+
+
+def test_a_driver_is_replaced_before_it_is_used_or_not_at_all():
+    code = """
+from ep.cuda.driver import driver, use_driver
+from ep.cuda.simulated_driver import SimulatedDriver
+other = SimulatedDriver()
+use_driver(other)
+assert driver() is other
+try:
+    use_driver(SimulatedDriver())
+except RuntimeError as error:
+    print(error)
+"""
+    assert run(code, NUMBA_ENABLE_CUDASIM="0") == "the process has a driver already\n"

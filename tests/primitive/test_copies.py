@@ -18,6 +18,7 @@ from ep.include.primitive import (
     Key,
 )
 from ep.testing.device_under_test import DeviceUnderTest
+from tests.devices import prepare
 from tests.subprocesses import run
 
 WAYS = {
@@ -64,6 +65,7 @@ def primitives(device):
 
 def launched_in_another_process(tag, several, connection=None):
     """What another process does with primitives that it was given."""
+    prepare(tag)
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     for primitive in several:
         launched(device, primitive)
@@ -124,9 +126,11 @@ import multiprocessing, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
 from ep import DeviceType
 from ep.testing.device_under_test import DeviceUnderTest
+from tests.devices import prepare
 from tests.primitive.test_copies import launched, launched_in_another_process, primitives
 
 if __name__ == "__main__":
+    prepare({device.type.tag!r})
     device = DeviceUnderTest(DeviceType.FromTag({device.type.tag!r}))
     several = primitives(device)
     launched(device, several[1])

@@ -9,6 +9,7 @@ import numpy as np
 
 from ep import DeviceType
 from ep.testing.device_under_test import DeviceUnderTest
+from tests.devices import prepare
 from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick
 
@@ -65,5 +66,6 @@ def in_a_new_process(rng, tag, call, pickled):
 
 
 def launch_there(tag, call, pickled):
+    prepare(tag)
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     call.run(device, np.random.default_rng(0), pickle.loads(pickled))

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.devices import prepare
+
 
 def numbers(seed: int, kind: str, number: int) -> np.random.Generator:
     """The random numbers of a trial."""
@@ -22,6 +24,7 @@ def numbers(seed: int, kind: str, number: int) -> np.random.Generator:
 
 def main(kind: str, tag: str, seed: int, first: int, step: int, count: int, seconds: float, report: str) -> None:
     """Do trials `first`, `first + step`, ..., `count` of them at most, none that begins after `seconds`."""
+    prepare(tag)
     module = import_module(f"tests.stress.{kind}")
     end = time.monotonic() + seconds
     with Path(report).open("a", buffering=1) as lines:

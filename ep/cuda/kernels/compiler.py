@@ -33,16 +33,20 @@ class Kernel:
     num_packed: int = 0
 
 
-def image(kernel: Kernel, cc: tuple[int, int]) -> Any:
-    """What the driver loads for a device of compute capability `cc`: a cubin, in the simulator a function."""
-    return _simulated_image(kernel) if numba_cuda.SIMULATED else cubin(kernel, cc)
+def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> Any:
+    """What the driver loads for a device of compute capability `cc`: a cubin or PTX, in the simulator a function."""
+    if numba_cuda.SIMULATED:
+        return _simulated_image(kernel)
+    if as_ptx:
+        return _kept(kernel, cc, "ptx", lambda: ptx(kernel, cc).encode())
+    return cubin(kernel, cc)
 
 
 def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
-    """The PTX of a kernel, whose entry is named ENTRY; compiled anew at each call."""
+    """The PTX of a kernel, whose entry is named ENTRY and whose first line has its name; compiled anew at each call."""
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
-    return str(re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text))
+    return f"// {kernel.name}\n" + re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text)
 
 
 @dataclass(slots=True)
@@ -58,14 +62,19 @@ statistics: Final = Statistics()
 
 def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
     """The machine code of a kernel, from the disk cache where it is there."""
-    file_name = CACHE.file_name(kernel.name, f"sm_{cc[0]}{cc[1]}", kernel.function)
+    return _kept(kernel, cc, "sm", lambda: assemble(ptx(kernel, cc), cc))
+
+
+def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` compiles, from the disk cache where it is there."""
+    file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
     if kept := CACHE.read(file_name):
         statistics.loaded += 1
         return kept
     if cc < _OLDEST:
         raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
     notice.compiling()
-    contents = assemble(ptx(kernel, cc), cc)
+    contents = make()
     statistics.compiled += 1
     CACHE.write(file_name, contents)
     return contents

@@ -21,7 +21,7 @@ class LoadedKernel:
     def __init__(self, driver: Driver, device: int, kernel: compiler.Kernel) -> None:
         """Compile the kernel, or take it from the disk cache, and load it."""
         properties = driver.properties(device)
-        code = compiler.image(kernel, properties.compute_capability)
+        code = compiler.image(kernel, properties.compute_capability, driver.loads_ptx)
         self._function = driver.load_function(device, code, compiler.ENTRY)
         active = driver.max_active_blocks(device, self._function, BLOCK_THREADS)
         self.resident_blocks: int = properties.multiprocessors * active

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -107,8 +107,8 @@ class Program:
             raise faults.PtxError(faults.describe(self.name, self.sites, block, threads, known))
 
 
-@cache
 def _target_machine() -> Any:
+    """This processor, for one module or engine, which owns it."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()

@@ -1,0 +1,68 @@
+"""The device that the machine is to the package: a GPU whose memory is the host's and that does everything at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.cuda.driver import DeviceProperties, ParameterBlock
+from ep.cuda.simulated_driver import SimulatedDriver
+from ep.include.device import kMaxAlignmentRequirement
+
+_MULTIPROCESSORS, _BLOCKS = 2, 1
+"""Few, so that data of a test crosses the grid."""
+
+
+class PtxDriver(SimulatedDriver):
+    """Runs kernels from their PTX. A launch raises PtxError at once where a GPU might do anything."""
+
+    simulated = False
+    loads_ptx = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[int, int] = {}
+        """The sizes, by address, of memory of others that kernels may access."""
+        self.programs: list[Any] = []
+
+    def properties(self, device: int) -> DeviceProperties:
+        simulated = super().properties(device)
+        return DeviceProperties(
+            "PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, 1024, simulated.total_memory, memory_pools=True
+        )
+
+    def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
+        return _BLOCKS
+
+    def load_function(self, device: int, image: Any, name: str) -> Any:
+        from tests.cuda.ptx_machine.machine import Program
+
+        text = bytes(image).decode()
+        program = Program(text, text.partition("\n")[0].removeprefix("// "))
+        self.programs.append(program)
+        return program
+
+    def launch(
+        self,
+        device: int,
+        function: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        stream: int,
+        parameters: ParameterBlock,
+    ) -> None:
+        self._check_stream(stream)
+        with self._one_launch:
+            function.launch(grid, block, shared_bytes, parameters.words.tolist(), self._ranges())
+
+    def tell(self, array: np.ndarray[Any, Any]) -> None:
+        """Let kernels access the memory of a contiguous array that the driver has not allocated."""
+        self.told[array.ctypes.data] = array.nbytes
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        with self._lock:
+            own = [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
+        return own + [(address, address + size) for address, size in self.told.items()]
