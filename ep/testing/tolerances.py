@@ -113,7 +113,7 @@ _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
 }
 
 TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
-"""Ops whose integer results are truncated from float64: how far that may be off, in ulps of float64, before it is."""
+"""Ops whose integer results are truncated from float64 on CUDA: how far that may be off, in ulps, before it is."""
 
 SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,

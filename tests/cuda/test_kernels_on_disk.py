@@ -50,10 +50,10 @@ def test_a_folder_that_cannot_be_written_costs_one_line(environment, tmp_path):
 
 def test_ptx_is_kept_for_a_driver_that_loads_it(environment):
     code = """
-from ep.cuda.kernels import compiler, expand
-text = compiler.image(expand.kernel(1, 16, 1, 32), (9, 0), as_ptx=True).decode()
-assert text.startswith("// expand.1.16.1.32\\n") and ".entry ep_kernel(" in text
-assert compiler.image(expand.kernel(1, 16, 1, 32), (9, 0), as_ptx=False).startswith(b"\\x7fELF")
+from ep.cuda.kernels import compiler, move
+text = compiler.image(move.kernel(1, 16, 1, 32), (9, 0), as_ptx=True).decode()
+assert text.startswith("// move.1.16.1.32\\n") and ".entry ep_kernel(" in text
+assert compiler.image(move.kernel(1, 16, 1, 32), (9, 0), as_ptx=False).startswith(b"\\x7fELF")
 print(compiler.statistics.compiled, compiler.statistics.loaded)
 """
     assert run(code, **environment).split() == ["2", "0"]
