@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from ep.cpu.processor import information
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNKNOWN: Final = 2**25  # bytes of a last cache of which nothing is known
 _SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, at most
+_SCATTERED: Final = 4
 _NEVER: Final = 2**62
 
 
@@ -23,6 +25,15 @@ def streamed_from(num_processors: int) -> int:
     two of AMD's (Zen 5) took longer, and AArch64's do it of their own accord.
     """
     return 3 * last_caches(num_processors) if _is_intel() else _NEVER
+
+
+@cache
+def scattered_from() -> int:
+    """How many bytes a launch writes through the caches at most that goes over dst in another order than its own.
+
+    A part of what the last caches hold: such writes wait for each line that they fetch.
+    """
+    return last_caches(1) // _SCATTERED
 
 
 def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:

@@ -23,6 +23,10 @@ TESTED: Final = (
     contracts.ElementwiseUnaryFactory,
     contracts.BroadcastElementwiseUnaryFactory,
     contracts.BroadcastElementwiseBinaryFactory,
+    contracts.PermuteFactory,
+    contracts.CopyNdFactory,
+    contracts.MemcpyFactory,
+    contracts.MemsetFactory,
 )
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 

@@ -33,11 +33,11 @@ class BoxCopy(NamedTuple):
         strides = contiguous_strides(self.src_dims), contiguous_strides(self.dst_dims)
         return StridedWalk(*simplify_walk(self.extent, *strides))
 
-    def overlaps(self, distance: int, itemsize: int) -> bool:
-        """Whether the boxes, which have elements, share memory.
+    def check_overlap(self, distance: int, itemsize: int) -> bool:
+        """Whether the boxes, which have elements, lie between each other; ValueError where they share memory.
 
         distance: how many bytes the buffer of dst lies after that of src.
-        This is exact where both boxes are cut from arrays of the same strides. Else boxes count as overlapping where
+        This is exact where both boxes are cut from arrays of the same strides. Else boxes count as sharing memory where
         one begins before the other has ended.
         """
         dst_offset, src_offset = self.offsets()
@@ -46,9 +46,10 @@ class BoxCopy(NamedTuple):
         dst_span, src_span = (itemsize * extent(walk.dims, steps) for steps in (walk.dst_strides, walk.src_strides))
         if distance >= src_span or -distance >= dst_span:
             return False
-        if walk.src_strides != walk.dst_strides:
-            return True
-        return _meet(distance, [*zip(walk.dims, walk.src_strides, strict=True)], itemsize)
+        axes = [*zip(walk.dims, walk.src_strides, strict=True)]
+        if walk.src_strides != walk.dst_strides or _meet(distance, axes, itemsize):
+            raise ValueError(f"dst overlaps src: boxes of {self.extent} at {self.dst_pos} and {self.src_pos}")
+        return True
 
 
 def as_box_copy(

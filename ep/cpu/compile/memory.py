@@ -101,6 +101,31 @@ def stack_words(typing_context: Any, count: Any) -> Any:
 
 
 @intrinsic
+def allocate(typing_context: Any, size: Any) -> Any:
+    """The address of `size` bytes of memory, until `release`; 0 where there is none."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        function_type = ir.FunctionType(_BITS[1].as_pointer(), [_WORD])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "malloc")
+        return builder.ptrtoint(builder.call(function, args), _WORD)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def release(typing_context: Any, address: Any) -> Any:
+    """Give back what `allocate` returned."""
+
+    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+        pointer = _BITS[1].as_pointer()
+        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [pointer]), "free")
+        builder.call(function, [builder.inttoptr(args[0], pointer)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
 def copy_bytes(typing_context: Any, dst: Any, src: Any, count: Any) -> Any:
     """Copy `count` bytes that do not overlap."""
 
@@ -113,14 +138,16 @@ def copy_bytes(typing_context: Any, dst: Any, src: Any, count: Any) -> Any:
 
 
 @intrinsic
-def zero_bytes(typing_context: Any, dst: Any, count: Any) -> Any:
-    """Write `count` zero bytes."""
+def set_bytes(typing_context: Any, dst: Any, count: Any, value: Any) -> Any:
+    """Write `count` bytes of `value`, from 0 to 255."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        cgutils.memset(builder, builder.inttoptr(args[0], _BITS[1].as_pointer()), args[1], 0)
+        dst, count, value = args
+        byte = builder.trunc(value, _BITS[1])
+        cgutils.memset(builder, builder.inttoptr(dst, _BITS[1].as_pointer()), count, byte)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 @cache

@@ -16,7 +16,7 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word
-from ep.cpu.engine.state import STATE
+from ep.cpu.engine.state import STATE, TYPE_WORDS
 from ep.cpu.object_layout import (
     C_CONTIGUOUS,
     DATA,
@@ -126,6 +126,23 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):
     for axis in range(load_int(array + NUM_DIMS)):
         size *= load_word(dims, axis)
     return load_word(array + DATA, 0) if size >= num_elements else 0
+
+
+@jit
+def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
+    """The address of an array's data, whatever the data type of its elements, or 0 where it is not as expected.
+
+    known_types: as in the launch state. num_bytes: how many bytes are needed at least. All else as above.
+    """
+    if load_word(array + TYPE, 0) != ndarray_type:
+        return 0
+    dtype, place = load_word(array + DTYPE, 0), 0
+    while load_word(known_types, place) != dtype:
+        if load_word(known_types, place) == 0:
+            return 0
+        place += TYPE_WORDS
+    size = load_word(known_types, place + 1)
+    return array_data(array, ndarray_type, dtype, (num_bytes + size - 1) // size, flags)
 
 
 @intrinsic

@@ -11,7 +11,17 @@ from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_words
-from ep.cpu.compile.ndarray import READABLE, WRITABLE, are_dims, array_data, index_integer, object_address, word, words
+from ep.cpu.compile.ndarray import (
+    READABLE,
+    WRITABLE,
+    are_dims,
+    array_data,
+    array_of_bytes,
+    index_integer,
+    object_address,
+    word,
+    words,
+)
 from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES, NONE
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.engine.source import function_of
@@ -55,6 +65,7 @@ _NAMES = {
     "WRITABLE": WRITABLE,
     "are_dims": are_dims,
     "array_data": array_data,
+    "array_of_bytes": array_of_bytes,
     "clash": clash,
     "load_word": load_word,
     "multiply_sizes": multiply_sizes,
@@ -80,9 +91,16 @@ def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str])
     lines += [f"ndarray_type = load_word(state, {STATE.ndarray_type})"]
     for position, operand in enumerate(operands):
         name, flags = operand.name, "WRITABLE" if operand.written else "READABLE"
-        memory, first = ("plan", plan.types) if operand.data_type is None else ("state", state.num_words)
-        dtype = first + TYPE_WORDS * position
         count = reduce(lambda product, size: f"multiply_sizes({product}, {size})", operand.count or ("1",))
+        if operand.any_type:
+            known = f"load_word(state, {STATE.known_types})"
+            lines += [
+                f"{name}_count, {name}_size = {count}, 1",
+                f"{name} = array_of_bytes(word({name}_), ndarray_type, {known}, {name}_count, {flags})",
+            ]
+            continue
+        memory, first = ("plan", plan.types) if operand.type_at_launch else ("state", state.num_words)
+        dtype = first + TYPE_WORDS * position
         lines += [
             f"{name}_count, {name}_size = {count}, load_word({memory}, {dtype + 1})",
             f"{name} = array_data(word({name}_), ndarray_type, load_word({memory}, {dtype}), {name}_count, {flags})",

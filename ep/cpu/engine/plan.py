@@ -21,7 +21,7 @@ def plan_layout(base: Any, signature: Signature) -> Any:
     sizes: those of the signature. in_place: whether the walks of all operands agree.
     types: the words of the data types that Launch says, of each operand; unused by those that New says.
     """
-    of_launch = any(operand.data_type is None for operand in signature.operands)
+    of_launch = any(operand.type_at_launch for operand in signature.operands)
     types = TYPE_WORDS * len(signature.operands) * of_launch
     return layout(type(base).__name__, base, sizes=len(signature.sizes), in_place=1, types=types)
 

@@ -29,6 +29,7 @@ STATE: Final = layout(
     tuple_type=1,  # dims are None, or tuples of ints; what else is equal to such a tuple is not as expected
     int_type=1,
     none=1,
+    known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
 )
 """What every state begins with. An engine adds fields; two words for each operand follow."""
 
@@ -52,6 +53,7 @@ class LaunchState:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
         self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
+        self.set(known_types=_KNOWN_TYPES.ctypes.data)
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""
@@ -68,3 +70,6 @@ class LaunchState:
 def type_words(data_type: DataType) -> tuple[int, int]:
     """The words that say which arrays are of a data type."""
     return id(data_type.dtype), data_type.itemsize
+
+
+_KNOWN_TYPES: Final = np.array([word for data_type in DataType for word in type_words(data_type)] + [0], np.int64)

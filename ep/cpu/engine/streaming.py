@@ -53,7 +53,7 @@ def _store_past_caches(builder: Any, line: Any, target: Any) -> None:
 
 
 @intrinsic
-def _stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
     """Copy `size` bytes, a multiple of a line, to whole lines."""
     word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
 
@@ -118,7 +118,7 @@ def stream_row(dst, src, size):
     head = min(-dst & (_LINE - 1), size)
     lines = (size - head) & -_LINE
     copy_short_row(dst, src, head)
-    _stream_lines(dst + head, src + head, lines)
+    stream_lines(dst + head, src + head, lines)
     copy_short_row(dst + head + lines, src + head + lines, size - head - lines)
 
 

@@ -14,7 +14,7 @@ from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import STATE, LaunchState
-from ep.include.data_type import DataType
+from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
@@ -109,6 +109,22 @@ class PlannedPrimitive(CpuPrimitive):
         super().__init__(request)
         self._plans = BoundedCache()
         self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
+        self._last_typed: tuple[Any, Any, Plan | None] = None, None, None  # the same with what names a data type
+
+    def _plan_of(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
+        """The plan of a launch that names the data type of all its operands; None where there is none yet."""
+        last_dims, last_type, plan = self._last_typed
+        try:
+            # by identity: NumPy's types are equal to names that are no data types
+            if data_type is last_type and dims == last_dims:
+                return plan
+            types = (as_data_type(data_type),) * len(self.signature.operands)
+            plan = self._plans.get((dims, types))
+        except (TypeError, ValueError):  # dims in a list or in an array, or no data type
+            return None
+        if plan is not None:
+            self._last_typed = dims, data_type, plan
+        return plan
 
     def _launch_planned(
         self,

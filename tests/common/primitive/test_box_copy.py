@@ -14,6 +14,14 @@ def box(array, pos, extent):
     return array[(..., *(slice(begin, begin + size) for begin, size in zip(pos, extent, strict=True)))]
 
 
+def overlaps(copy, distance, itemsize):
+    try:
+        copy.check_overlap(distance, itemsize)
+    except ValueError as error:
+        return "dst overlaps src" in str(error)
+    return False
+
+
 @st.composite
 def boxes(draw, min_size=0, same_dims=False):
     axes = draw(st.lists(st.tuples(*[st.integers(min_size, 3), *[st.integers(0, 2)] * 4]), max_size=5))
@@ -60,7 +68,7 @@ def test_boxes_of_arrays_alike_overlap_where_they_share_a_byte(copy, shift, item
     for begin, dims, pos in ((12 + shift, copy.dst_dims, copy.dst_pos), (12, copy.src_dims, copy.src_pos)):
         part = memory[begin : begin + itemsize * math.prod(dims)].view(f"V{itemsize}")
         sides.append(box(part.reshape(dims), pos, copy.extent))
-    assert copy.overlaps(shift, itemsize) == np.shares_memory(*sides)
+    assert overlaps(copy, shift, itemsize) == np.shares_memory(*sides)
 
 
 @given(copy=boxes(min_size=1), shift=st.integers(-200, 200))
@@ -70,7 +78,7 @@ def test_no_overlap_goes_unnoticed(copy, shift):
         box(memory[begin : begin + math.prod(dims)].reshape(dims), pos, copy.extent)
         for begin, dims, pos in ((200 + shift, copy.dst_dims, copy.dst_pos), (200, copy.src_dims, copy.src_pos))
     )
-    assert copy.overlaps(shift, 1) or not np.shares_memory(dst, src)
+    assert overlaps(copy, shift, 1) or not np.shares_memory(dst, src)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, loader, unit_functions, zero_bytes
+from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
 from ep.cpu.engine.move.byte_rows import copy_row, prefetch, prefetch_second
 from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.engine.streaming import stream_line_or_zero, stream_row
@@ -215,7 +215,7 @@ def _move_bytes(find: Any) -> Callable[..., None]:
                     prefetch_second(params + row * size + part)
             row, valid = find(indices, i, low, num_valid, first_row)
             if not valid:
-                zero_bytes(out + i * size, width)
+                set_bytes(out + i * size, width, 0)
             elif streamed:
                 stream_row(out + i * size, params + row * size, width)
             else:

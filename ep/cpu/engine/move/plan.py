@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.signature import Signature
-from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cpu.caches import scattered_from
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.move.row_writer import row_writer
+from ep.cpu.engine.move.row_writer import row_writer, transposed
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import GRAIN_BYTES
 from ep.include.data_type import DataType
@@ -24,10 +27,21 @@ MOVE_PLAN: Final = layout(
     streamed=1,  # bytes of a unit where dst has no gaps, so that it can be streamed; else 0
     writer=1,  # the address of the task that writes rows
     walk=1,  # and of the one that walks
+    whole_rows=1,  # whether a range is moved to where rows begin: rows are not cut
     dims=kMaxNumDims,
     strides=2 * kMaxNumDims,  # of src, then of dst, in bytes
 )
 
+BOX_PLAN: Final = layout(
+    "BoxPlan",
+    MOVE_PLAN,
+    begins=2,  # where the walk begins in src, and in dst, in bytes
+    ends=2,  # where the walk ends in src, and in dst, in bytes
+    apart=1,  # how many bytes dst lies after src where the two boxes lie between each other, and share nothing
+)
+"""The plan of a walk that uses parts of both sides, which may lie in one array."""
+
+_NOWHERE: Final = 2**62  # no buffer lies so far from another
 _WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
 
 
@@ -37,18 +51,28 @@ class MovePlan(Plan):
     writer: what must be compiled, or loaded, before a launch.
     """
 
-    def __init__(self, walk: StridedWalk, unit: int, signature: Signature | None = None) -> None:
-        super().__init__(MOVE_PLAN, signature)
-        count = 1
-        for size in walk.dims:
-            count *= size
+    def __init__(
+        self,
+        walk: StridedWalk,
+        unit: int,
+        signature: Signature | None = None,
+        in_any_order: bool = False,
+        fields: Any = MOVE_PLAN,
+    ) -> None:
+        """in_any_order: whether launches are of the whole walk, so that it may go over its axes in another order.
+
+        fields: the layout, that of the engine or one that begins with it.
+        """
+        super().__init__(fields, signature)
+        count = math.prod(walk.dims)
+        blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
+        walk, self.writer = blocks or (walk, row_writer(walk, unit))
         in_order = walk.dst_strides == contiguous_strides(walk.dims)
         self.set(num_axes=len(walk.dims), count=count, streamed=unit * in_order, dims=walk.dims)
-        self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1))
+        self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1), whole_rows=blocks is not None)
         for side, strides in enumerate(walk[1:]):
             first = MOVE_PLAN.strides + kMaxNumDims * side
             self.words[first : first + len(strides)] = [unit * step for step in strides]
-        self.writer = row_writer(walk, unit)
         self.moves = (self,)
 
 
@@ -63,6 +87,23 @@ def move_plan(
 
     counts, data_types: as in `Plan.set_checks`.
     """
-    plan = MovePlan(*widen(walk, data_type.itemsize), signature)
+    plan = MovePlan(*widen(walk, data_type.itemsize), signature, in_any_order=True)
     plan.set_checks(counts, walk.src_strides == walk.dst_strides, data_types)
     return plan
+
+
+class BoxPlan(MovePlan):
+    """Moves a box between two arrays of one data type."""
+
+    def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
+        """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
+        walk, size = box.walk(), data_type.itemsize
+        super().__init__(*widen(walk, size), signature, in_any_order=True, fields=BOX_PLAN)
+        dst_begin, src_begin = (size * offset for offset in box.offsets())
+        dst_end, src_end = (
+            begin + size * extent(walk.dims, strides)
+            for begin, strides in ((dst_begin, walk.dst_strides), (src_begin, walk.src_strides))
+        )
+        self.apart = apart
+        self.set(begins=(src_begin, dst_begin), ends=(src_end, dst_end), apart=_NOWHERE if apart is None else apart)
+        self.set_checks(box.counts(), False, (data_type, data_type))

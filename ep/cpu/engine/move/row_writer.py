@@ -1,7 +1,8 @@
-"""The ways in which rows are written, and which one a walk takes. Imports no Numba."""
+"""The ways in which rows are written, which one a walk takes, and in which order. Imports no Numba."""
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import StridedWalk
@@ -9,11 +10,20 @@ from ep.common.primitive.broadcast import StridedWalk
 VECTOR: Final = 32
 """Bytes of the vectors that repeated rows are written in."""
 
+LANE: Final = 16
+"""Bytes of the parts of vectors in which units are transposed."""
+
 _FEW: Final = 3  # units of a row, up to which they are moved one by one
 
 
+_PLANES: Final = (2, 3, 4)  # into which rows of so many units are taken apart, or from which they are put together
+
+
 class RowWriter(NamedTuple):
-    """A way to write rows. unit, count: bytes of a unit and units of a row, 0 where it is for any."""
+    """A way to write rows. unit, count: bytes of a unit and units of a row, 0 where it is for any.
+
+    The count of "transpose" is 1 where it writes past the caches.
+    """
 
     kind: str
     unit: int = 0
@@ -31,6 +41,42 @@ def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     if src_step == 0 and dst_step == 1:
         return RowWriter("each", unit, count) if 1 < count <= _FEW else RowWriter("fill", unit)
     return RowWriter("any", unit)
+
+
+def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:
+    """The walk in the order of the writers of transposed blocks, and its writer; None where these gain nothing.
+
+    A block has two axes, one along which src has adjacent units and one along which dst has; the longer one is that of
+    the rows. streamed_from: how many bytes dst has at most where it is written through the caches.
+    """
+    last, num_axes = len(walk.dims) - 1, len(walk.dims)
+    across = next((axis for axis in range(last) if walk.src_strides[axis] == 1 and walk.dst_strides[axis] > 1), None)
+    if across is None or walk.dst_strides[-1] != 1 or walk.src_strides[-1] <= 1:
+        return None
+    width, length = walk.dims[across], walk.dims[last]
+    if length in _PLANES and walk.dst_strides[across] == length and unit <= LANE // 2:
+        rows, writer = across, RowWriter("weave", unit, length)
+    elif width in _PLANES and walk.src_strides[last] == width and unit <= LANE // 2:
+        rows, writer = last, RowWriter("unweave", unit, width)
+    elif width * unit < LANE or length * unit < LANE:
+        return None
+    else:
+        rows = across if width > length else last
+        writer = RowWriter("transpose", unit, math.prod(walk.dims) * unit > streamed_from)
+    outer = [axis for axis in range(num_axes) if axis not in (across, last)]
+    order = [*outer, rows, across + last - rows]
+    return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk)), writer
+
+
+def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
+    """Every way that `transposed` may give for units of `unit` to `max_unit` bytes."""
+    writers = []
+    while unit <= max_unit:
+        writers += [RowWriter("transpose", unit, streamed) for streamed in range(2)]
+        if unit <= LANE // 2:
+            writers += [RowWriter(kind, unit, planes) for kind in ("weave", "unweave") for planes in _PLANES]
+        unit *= 2
+    return writers
 
 
 def row_writers(unit: int, max_unit: int) -> list[RowWriter]:

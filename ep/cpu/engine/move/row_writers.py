@@ -15,6 +15,8 @@ from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.move.byte_rows import copy_row, copy_short_row, row_filler
 from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
+from ep.cpu.engine.move.transposition import transpose
+from ep.cpu.engine.move.weaving import unweave, weave
 
 Writer = Callable[[int, int, int, int, int, int, int, int], None]
 
@@ -122,4 +124,7 @@ _MAKERS: Final = {
     "each": _each,
     "fill": _fill,
     "any": _any,
+    "transpose": transpose,
+    "weave": weave,
+    "unweave": unweave,
 }

@@ -6,9 +6,9 @@ from functools import cache
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words
+from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.context import CONTEXT
-from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
 from ep.cpu.engine.odometer import odometer
 from ep.cpu.engine.state import STATE
 from ep.cpu.engine.streaming import run_writing
@@ -31,6 +31,10 @@ def _walk(context, begin, end):
     if inner_axis > 0:
         rows = load_word(dims, num_outer)
         src_row, dst_row = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
+    if load_word(plan, MOVE_PLAN.whole_rows) != 0:  # who has the range before, or after, does the same
+        begin -= begin % inner
+        if end != load_word(plan, MOVE_PLAN.count):
+            end -= end % inner
     index, offsets = stack_words(8), stack_words(2)
     row, column = begin // inner, begin % inner
     _first_row(dims, strides, num_outer, row // rows, index, offsets)
@@ -66,3 +70,17 @@ def launch(context, num_bytes, in_place, sizes):
     unit = 0 if in_place else load_word(plan, MOVE_PLAN.streamed)
     task = load_word(load_word(context, CONTEXT.state), STATE.task)
     return run_writing(context, task, count, unit, num_bytes, grain)
+
+
+@jit
+def launch_box(context, num_bytes, in_place, sizes):
+    """What the entry of CopyNd calls, whose operands may be one array: `launch`, where the boxes share nothing."""
+    plan = load_word(context, CONTEXT.plan)
+    src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
+    src_begin, dst_begin = src + load_word(plan, BOX_PLAN.begins + _SRC), dst + load_word(plan, BOX_PLAN.begins + _DST)
+    src_end, dst_end = src + load_word(plan, BOX_PLAN.ends + _SRC), dst + load_word(plan, BOX_PLAN.ends + _DST)
+    if dst_begin < src_end and src_begin < dst_end and dst - src != load_word(plan, BOX_PLAN.apart):
+        return 1
+    store_word(context, CONTEXT.sources, src_begin)
+    store_word(context, CONTEXT.dst, dst_begin)
+    return launch(context, num_bytes, False, sizes)

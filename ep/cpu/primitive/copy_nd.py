@@ -1,0 +1,80 @@
+"""CopyNd on the CPU: the move engine, over a box of either array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ep.common.primitive import signatures
+from ep.common.primitive.box_copy import as_box_copy
+from ep.common.primitive.keys import COPY_ND
+from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.engine.move.link import link
+from ep.cpu.engine.move.plan import BoxPlan
+from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.data_type import DTypeLike, as_data_type
+from ep.include.device_type import DeviceType
+from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class CopyNdImpl(PlannedPrimitive, CopyNd):
+    signature = signatures.COPY_ND
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.move.entry import box_entry
+
+        return box_entry(self.signature, self._state)
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        self._compile_writers(row_writers(1, MAX_UNIT))
+
+    def Launch(
+        self,
+        stream: Stream,
+        data_type: DTypeLike,
+        dst: Any,
+        dst_dims: Sequence[int],
+        dst_pos: Sequence[int],
+        src: Any,
+        src_dims: Sequence[int],
+        src_pos: Sequence[int],
+        extent: Sequence[int],
+    ) -> None:
+        dims = dst_dims, dst_pos, src_dims, src_pos, extent
+        plan = self._plan_of(dims, data_type)
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, dst, src):
+            self._launch_box(stream, data_type, dims, dst, src)
+
+    def _launch_box(
+        self, stream: Stream, data_type: Any, dims: tuple[Any, Any, Any, Any, Any], dst: Any, src: Any
+    ) -> None:
+        """Check a launch in Python, then do it."""
+        box = as_box_copy(*dims, self.request.max_num_dims)
+        of_type = as_data_type(data_type, "data_type")
+        types = of_type, of_type
+        to, of = self._checked(stream, (dst, src), box.counts(), types=types)
+        if 0 in box.extent:
+            return
+        apart: int = to.ctypes.data - of.ctypes.data
+        lie_between = box.check_overlap(apart, of_type.itemsize)
+        plan = self._plans.get((box, types))
+        if plan is None or (lie_between and plan.apart != apart):
+            plan = BoxPlan(self.signature, box, of_type, apart if lie_between else None)
+            link(plan)
+            self._plans.pop((box, types), None)
+            self._plans.keep((box, types), lambda: plan)
+        self._run(plan.words, box, to, of)
+
+
+@register_primitive_factory(DeviceType.kCPU, CopyNdFactory)
+class CopyNdFactoryImpl(CopyNdFactory):
+    keys = COPY_ND
+
+    def Make(self, request: Request) -> CopyNd:
+        return CopyNdImpl(request)

@@ -1,0 +1,194 @@
+"""CopyNd: every data type, boxes anywhere, two boxes of one array, and what Launch refuses."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import CopyNdFactory
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.samples import other_types
+
+
+def bytes_of(rng, data_type, dims):
+    """An array of random bytes: what is moved is not looked at."""
+    count = math.prod(dims) * data_type.itemsize
+    return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
+
+
+def box(array, pos, extent):
+    return array[(..., *(slice(begin, begin + size) for begin, size in zip(pos, extent, strict=True)))]
+
+
+def check(device, rng, data_type, dst_dims, dst_pos, src_dims, src_pos, extent):
+    """Copy a box, and compare all of dst with what NumPy writes."""
+    src, before = bytes_of(rng, data_type, src_dims), bytes_of(rng, data_type, (math.prod(dst_dims) + 3,))
+    dst = device.buffer(before)
+    device.require(CopyNdFactory, 8).Launch(
+        device.stream, data_type, dst, dst_dims, dst_pos, device.buffer(src), src_dims, src_pos, extent
+    )
+    want = before.copy()
+    box(want[:-3].reshape(dst_dims), dst_pos, extent)[...] = box(src, src_pos, extent)
+    assert device.array(dst).tobytes() == want.tobytes()
+
+
+BOXES = [
+    ((), (), (), (), ()),
+    ((9,), (2,), (11,), (4,), (5,)),
+    ((5, 4), (1, 0), (7, 4), (2, 0), (3, 4)),
+    ((5, 8), (1, 3), (7, 6), (2, 1), (3, 5)),
+    ((3, 1, 9), (0, 0, 4), (4, 5, 6), (2, 3, 1), (2, 1, 5)),
+    ((2, 5, 4), (0, 1, 0), (2, 5, 4), (0, 2, 0), (2, 3, 4)),
+    ((3, 2, 3, 2, 3, 2, 2, 5), (1, 0, 1, 0, 1, 0, 1, 2), (2, 2, 2, 3, 2, 2, 2, 4), (0,) * 8, (2, 2, 2, 2, 2, 2, 1, 3)),
+    ((4, 4), (1, 1), (4, 4), (0, 0), (0, 3)),
+    ((4, 0), (1, 0), (3, 0), (0, 0), (2, 0)),
+    ((4, 4), (4, 0), (4, 4), (0, 4), (0, 0)),
+]
+
+
+@pytest.mark.parametrize("arguments", BOXES, ids=str)
+@every_key(CopyNdFactory)
+def test_every_key(device, rng, key, arguments):
+    check(device, rng, *key, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("dst_dims", "dst_pos", "src_dims", "src_pos", "extent"),
+    [
+        ((301, 331), (5, 7), (257, 409), (3, 11), (251, 313)),
+        ((100_003,), (7,), (90_001,), (1,), (89_989,)),
+        ((60_013, 3), (5, 0), (50_021, 5), (1, 2), (49_999, 3)),
+        ((37, 41, 43), (1, 2, 3), (31, 59, 61), (4, 5, 6), (23, 37, 29)),
+        ((2003, 67), (1, 1), (2003, 66), (0, 0), (1999, 64)),
+    ],
+)
+@some_key(CopyNdFactory, (DataType.kInt8,), (DataType.kFloat,), (DataType.kComplex128,))
+def test_across_threads(device, rng, key, dst_dims, dst_pos, src_dims, src_pos, extent):
+    if device.simulated:
+        extent = tuple(min(size, 29) for size in extent)
+    check(device, rng, *key, dst_dims, dst_pos, src_dims, src_pos, extent)
+
+
+@pytest.mark.parametrize("row", [*range(1, 35), 63, 64, 65, 127, 128, 129, 257])
+@some_key(CopyNdFactory, (DataType.kUInt8,), (DataType.kInt16,), (DataType.kDouble,))
+def test_every_size_of_a_row(device, rng, key, row):
+    """From and to places that are not aligned; no block reaches beyond its row."""
+    check(device, rng, *key, (4, row + 3), (1, 1), (5, row + 2), (2, 2), (3, row))
+    check(device, rng, *key, (row + 3, 4), (1, 1), (row + 2, 5), (2, 2), (row, 3))
+
+
+@pytest.mark.parametrize(
+    ("dst_pos", "src_pos", "extent"),
+    [
+        ((0, 0), (0, 5), (7, 5)),  # side by side: rows of one lie between those of the other
+        ((0, 6), (1, 0), (6, 4)),
+        ((4, 0), (0, 0), (3, 9)),
+        ((3, 3), (0, 0), (3, 3)),
+        ((0, 0), (3, 3), (3, 3)),
+    ],
+)
+@some_key(CopyNdFactory, (DataType.kInt32,), (DataType.kInt8,))
+def test_two_boxes_of_one_array(device, rng, key, dst_pos, src_pos, extent):
+    (data_type,) = key
+    array = bytes_of(rng, data_type, (7, 10))
+    memory = device.buffer(array)
+    primitive = device.require(CopyNdFactory, 2)
+    for _ in range(2):
+        primitive.Launch(device.stream, data_type, memory, (7, 10), dst_pos, memory, (7, 10), src_pos, extent)
+        box(array, dst_pos, extent)[...] = box(array, src_pos, extent).copy()
+        assert device.array(memory).tobytes() == array.tobytes()
+
+
+@some_key(CopyNdFactory, (DataType.kInt32,))
+def test_boxes_of_one_array_through_two_views(device, rng, key, refuses):
+    """The same launch of other buffers, of which some overlap."""
+    (data_type,) = key
+    array = bytes_of(rng, data_type, (8, 10))
+    memory, apart = device.buffer(array), device.buffer(array)
+    primitive = device.require(CopyNdFactory, 2)
+    launch = ((7, 10), (0, 0), memory, (7, 10), (0, 2), (7, 3))
+    for shift, overlaps in ((0, True), (7, False), (0, True), (5, False), (3, True), (7, False), (10, True)):
+        if overlaps:
+            with refuses.expected(primitive, ValueError, "dst overlaps src"):
+                primitive.Launch(device.stream, data_type, memory[shift:], *launch)
+        else:
+            primitive.Launch(device.stream, data_type, memory[shift:], *launch)
+            flat = array.reshape(-1)[shift:][:70].reshape(7, 10)
+            flat[:, :3] = array[:7, 2:5].copy()
+        assert device.array(memory).tobytes() == array.tobytes()
+        primitive.Launch(device.stream, data_type, apart, *launch)  # what may not be mistaken for the launch before
+
+
+@st.composite
+def boxes(draw):
+    axes = draw(st.lists(st.tuples(st.integers(0, 4), *[st.integers(0, 2)] * 4), max_size=6))
+    extent, dst_pos, dst_rest, src_pos, src_rest = zip(*axes, strict=True) if axes else ((),) * 5
+    dst_dims = tuple(map(sum, zip(extent, dst_pos, dst_rest, strict=True)))
+    src_dims = tuple(map(sum, zip(extent, src_pos, src_rest, strict=True)))
+    return dst_dims, dst_pos, src_dims, src_pos, extent
+
+
+@some_key(CopyNdFactory, (DataType.kFloat,))
+@given(arguments=boxes(), data=st.data())
+def test_any_box(device, key, arguments, data):
+    """Of any data type that the device registers."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, CopyNdFactory)))
+    check(device, np.random.default_rng(1), data_type, *arguments)
+
+
+@some_key(CopyNdFactory, (DataType.kFloat,))
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(CopyNdFactory, 3),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "data_type": data_type,
+                "dst": device.filled(20, data_type),
+                "dst_dims": (4, 5),
+                "dst_pos": (1, 1),
+                "src": device.buffer(np.ones(42, data_type.dtype)),
+                "src_dims": (6, 7),
+                "src_pos": (2, 0),
+                "extent": (2, 3),
+            },
+        )
+
+    def test_boxes(self, refused):
+        refused(ValueError, r"dst_pos .* outside dst_dims \(4, 5\) at axis 0: 3 \+ 2 is more than 4", dst_pos=(3, 1))
+        refused(ValueError, r"src_pos .* outside src_dims \(6, 7\) at axis 1", src_pos=(2, 5))
+        refused(ValueError, r"extent \(2, 5\) reach outside dst_dims", extent=(2, 5))
+        refused(ValueError, "reach outside dst_dims", dst_pos=(5, 0), extent=(0, 0))
+        refused(ValueError, r"extent\[0\] is -1", extent=(-1, 3))
+        refused(ValueError, r"src_pos\[1\] is -1", src_pos=(2, -1))
+        refused(ValueError, "extent has 1 numbers for 2 dims", extent=(2,))
+        refused(TypeError, r"dst_pos\[1\] must be an integer", dst_pos=(1, 1.0))
+
+    def test_dims(self, refused):
+        refused(ValueError, "must have the same number of dims", src_dims=(6, 7, 1))
+        refused(ValueError, "dst_dims has 4 dims; this primitive was made for at most 3", dst_dims=(1, 1, 4, 5))
+        refused(ValueError, r"src_dims\[0\] is -6", src_dims=(-6, 7))
+        refused(TypeError, "src_dims must be a sequence", src_dims=42)
+
+    def test_data_type(self, refused):
+        refused(ValueError, "data_type is 'flaot32'", data_type="flaot32")
+
+    def test_buffers(self, device, key, refused):
+        (data_type,) = key
+        for wrong in other_types(data_type):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(42, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(20, wrong))
+        refused(ValueError, "src has 41 elements; at least 42", src=device.buffer(np.ones(41, data_type.dtype)))
+        refused(ValueError, "dst has 19 elements; at least 20", dst=device.filled(19, data_type))
+        memory = device.buffer(np.ones(62, data_type.dtype))
+        refused(ValueError, "dst overlaps src", src=memory[8:50], dst=memory[15:35])
+        refused(ValueError, "dst overlaps src", src=memory, dst=memory[8:])
+        refused(TypeError, "stream must be a stream", stream=0)

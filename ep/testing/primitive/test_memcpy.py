@@ -1,0 +1,98 @@
+"""Memcpy: every kind, every length, elements of any type, and what Launch refuses."""
+
+import numpy as np
+import pytest
+
+from ep.include import DataType
+from ep.include.primitive import MemcpyFactory, MemcpyKind
+from ep.testing.keys import every_key, needs
+from ep.testing.samples import sized
+
+
+def side(device, on_device, array):
+    """A buffer with a copy of `array`, on the device or on the host."""
+    return device.buffer(array) if on_device else array.copy()
+
+
+def contents(device, buffer):
+    return buffer if isinstance(buffer, np.ndarray) else device.array(buffer)
+
+
+SIDES = {
+    MemcpyKind.kHtoD: [(True, False)],
+    MemcpyKind.kDtoH: [(False, True)],
+    MemcpyKind.kDtoD: [(True, True)],
+    MemcpyKind.kAuto: [(True, False), (False, True), (True, True)],
+}
+"""Whether dst and src lie on the device, for each kind."""
+LENGTHS = [0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 257, 4095, 4097, 8191, 8192, 100_003]
+
+
+@pytest.mark.parametrize("count", [*LENGTHS, 4 << 20])
+@every_key(MemcpyFactory)
+def test_every_kind_and_length(device, rng, key, count):
+    (kind,) = key
+    count = sized(device, count, min(count, 4097))
+    primitive = device.require(MemcpyFactory, kind)
+    for to_device, from_device in SIDES[kind]:
+        values = rng.integers(0, 256, count + 5, dtype=np.uint8)
+        dst = side(device, to_device, np.full(count + 9, 0xA5, np.uint8))
+        src = side(device, from_device, values)
+        primitive.Launch(device.stream, dst[3:], src[1:], count)
+        device.stream.Sync()
+        result = contents(device, dst)
+        assert result[3 : 3 + count].tobytes() == values[1 : 1 + count].tobytes()
+        assert set(np.concatenate([result[:3], result[3 + count :]])) == {0xA5}, "bytes around dst were written"
+
+
+@pytest.mark.parametrize("data_type", DataType, ids=lambda data_type: data_type.name)
+@needs(MemcpyFactory, MemcpyKind.kDtoD)
+def test_elements_of_any_type(device, rng, data_type):
+    """The types of the two sides need not be the same, and a count need not be of whole elements."""
+    values = rng.integers(0, 256, 48, dtype=np.uint8)
+    dst = device.filled(40 // data_type.itemsize, data_type)
+    device.require(MemcpyFactory, MemcpyKind.kDtoD).Launch(
+        device.stream, dst, device.buffer(values.view(np.int16)), 29 if data_type.itemsize < 16 else 32
+    )
+    result = device.array(dst).view(np.uint8)
+    count = 29 if data_type.itemsize < 16 else 32
+    assert result[:count].tobytes() == values[:count].tobytes()
+    assert set(result[count:]) <= {0xA5}
+
+
+@needs(MemcpyFactory, MemcpyKind.kDtoD)
+def test_memory_onto_itself_is_no_work(device, rng):
+    values = rng.integers(0, 256, 1000, dtype=np.uint8)
+    memory = device.buffer(values)
+    device.require(MemcpyFactory, MemcpyKind.kDtoD).Launch(device.stream, memory, memory, 1000)
+    assert device.array(memory).tobytes() == values.tobytes()
+
+
+@needs(MemcpyFactory, MemcpyKind.kDtoD)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, refuses):
+        return refuses.of(
+            device.require(MemcpyFactory, MemcpyKind.kDtoD),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "dst": device.filled(20, DataType.kUInt8),
+                "src": device.buffer(np.ones(20, np.uint8)),
+                "count": 20,
+            },
+        )
+
+    def test_sizes(self, device, refused):
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer", count=20.0)
+        refused(ValueError, "src has 16 bytes; at least 20", src=device.buffer(np.ones(4, np.float32)))
+        refused(ValueError, "dst has 8 bytes; at least 20", dst=device.filled(1, DataType.kDouble))
+
+    def test_buffers(self, device, refused):
+        memory = device.buffer(np.ones(30, np.uint8))
+        refused(ValueError, "dst overlaps src", src=memory[3:], dst=memory)
+        refused(TypeError, "stream must be a stream", stream=0)
+        refused(TypeError, "src must be", src=20)

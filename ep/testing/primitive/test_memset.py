@@ -1,0 +1,69 @@
+"""Memset: every value, every length, elements of any type, and what Launch refuses."""
+
+import numpy as np
+import pytest
+
+from ep.include import DataType
+from ep.include.primitive import MemsetFactory
+from ep.testing.keys import needs_one_of
+from ep.testing.samples import sized
+
+LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 129, 4095, 4097, 100_003, 1 << 20]
+
+
+@pytest.mark.parametrize("count", LENGTHS)
+@needs_one_of(MemsetFactory)
+def test_every_length(device, count):
+    """A megabyte of 0x55, then 0, and what lies around stays as it was."""
+    count = sized(device, count, min(count, 4097))
+    memory = device.filled(count + 9, DataType.kUInt8)
+    primitive = device.require(MemsetFactory)
+    for value in (0x55, 0):
+        primitive.Launch(device.stream, memory[3:], value, count)
+        result = device.array(memory)
+        assert set(result[3 : 3 + count]) <= {value}
+        assert set(np.concatenate([result[:3], result[3 + count :]])) == {0xA5}, "bytes around dst were written"
+
+
+@needs_one_of(MemsetFactory)
+def test_every_value(device):
+    memory = device.empty(17, DataType.kUInt8)
+    primitive = device.require(MemsetFactory)
+    for value in [*range(256), np.uint8(7), True]:
+        primitive.Launch(device.stream, memory, value, 17)
+        assert device.array(memory).tolist() == [int(value)] * 17
+
+
+@pytest.mark.parametrize("data_type", DataType, ids=lambda data_type: data_type.name)
+@needs_one_of(MemsetFactory)
+def test_elements_of_any_type(device, data_type):
+    dst = device.filled(48 // data_type.itemsize, data_type)
+    device.require(MemsetFactory).Launch(device.stream, dst, 1, 29)
+    result = device.array(dst).view(np.uint8)
+    assert (result[:29] == 1).all()
+    assert set(result[29:]) == {0xA5}
+
+
+@needs_one_of(MemsetFactory)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, refuses):
+        return refuses.of(
+            device.require(MemsetFactory),
+            "dst",
+            lambda: {"stream": device.stream, "dst": device.filled(20, DataType.kUInt8), "value": 7, "count": 20},
+        )
+
+    def test_numbers(self, refused):
+        refused(ValueError, "value is 256; a byte is from 0 to 255", value=256)
+        refused(ValueError, "value is -1; a byte is from 0 to 255", value=-1)
+        refused(TypeError, "value must be an integer", value=7.0)
+        refused(ValueError, "count is -1; it must not be negative", count=-1)
+        refused(TypeError, "count must be an integer", count="20")
+
+    def test_buffers(self, device, refused):
+        refused(ValueError, "dst has 16 bytes; at least 20", dst=device.filled(4, DataType.kFloat))
+        refused(TypeError, "stream must be a stream", stream=None)
+        refused(TypeError, "dst must be", dst=20)

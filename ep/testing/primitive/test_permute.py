@@ -1,0 +1,216 @@
+"""Permute: every data type, every kind of permutation, sizes across blocks and threads, and what Launch refuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import PermuteFactory
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.samples import other_types, sized
+
+SIZES = [
+    (data_type,)
+    for data_type in (DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kDouble, DataType.kComplex128)
+]
+
+
+def bytes_of(rng, data_type, dims):
+    """An array of random bytes: what is moved is not looked at, also where it is no bool and no number."""
+    count = math.prod(dims) * data_type.itemsize
+    return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
+
+
+def launch(device, data_type, src, permutation, primitive=None):
+    dst = device.filled(src.size + 3, data_type)
+    primitive = primitive or device.require(PermuteFactory, 8)
+    primitive.Launch(device.stream, data_type, src.shape, device.buffer(src), permutation, dst)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+def check(device, rng, data_type, dims, permutation):
+    src = bytes_of(rng, data_type, dims)
+    assert launch(device, data_type, src, permutation).tobytes() == src.transpose(permutation).tobytes()
+
+
+SHAPES = [
+    ((), ()),
+    ((7,), (0,)),
+    ((2, 3), (1, 0)),
+    ((31, 4), (1, 0)),
+    ((37, 41), (1, 0)),
+    ((2, 3, 9), (0, 2, 1)),
+    ((7, 9, 4), (1, 2, 0)),
+    ((10, 3, 2), (1, 0, 2)),
+    ((8, 2, 5), (2, 1, 0)),
+    ((1, 2, 2, 1, 2), (0, 1, 3, 4, 2)),
+    ((5, 6, 7, 8), (2, 3, 0, 1)),
+    ((2, 3, 2, 1, 3, 2, 2, 3), (7, 2, 5, 0, 3, 6, 1, 4)),
+    ((0, 3), (1, 0)),
+    ((3, 5, 0), (2, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("dims", "permutation"), SHAPES, ids=str)
+@every_key(PermuteFactory)
+def test_every_key(device, rng, key, dims, permutation):
+    check(device, rng, *key, dims, permutation)
+
+
+@pytest.mark.parametrize(
+    ("dims", "permutation"),
+    [
+        ((331, 1009), (1, 0)),
+        ((1031, 67), (1, 0)),
+        ((67, 1031), (1, 0)),
+        ((256, 512), (1, 0)),
+        ((3, 50_021), (1, 0)),
+        ((50_021, 3), (1, 0)),
+        ((50_021, 5), (1, 0)),
+        ((5, 50_021), (1, 0)),
+        ((3, 197, 13, 64), (0, 2, 1, 3)),
+        ((3, 197, 13, 64), (0, 2, 3, 1)),
+        ((5, 131, 157, 3), (0, 3, 1, 2)),
+        ((5, 3, 131, 157), (0, 2, 3, 1)),
+        ((257, 31, 61), (2, 1, 0)),
+        ((3001, 4, 5), (0, 2, 1)),
+    ],
+    ids=str,
+)
+@some_key(PermuteFactory, *SIZES)
+def test_across_blocks_and_threads(device, rng, key, dims, permutation):
+    dims = tuple(sized(device, size, min(size, 37)) for size in dims)
+    check(device, rng, *key, dims, permutation)
+
+
+@some_key(PermuteFactory, (DataType.kUInt8,), (DataType.kFloat,))
+def test_large_enough_to_pass_by_the_caches(device, rng, key):
+    side = sized(device, 3301, 65)
+    check(device, rng, *key, (side, side - 2), (1, 0))
+
+
+EXTENTS = [*range(1, 20), 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257]
+
+
+@pytest.mark.parametrize("width", EXTENTS)
+@some_key(PermuteFactory, *SIZES)
+def test_every_size_of_a_block(device, rng, key, width):
+    """Each side of a block in turn, next to sizes below, at and above what fits a vector and a tile."""
+    for length in (2, 3, 4, 5, 15, 33, sized(device, 131, 17)):
+        check(device, rng, *key, (length, width), (1, 0))
+        check(device, rng, *key, (2, width, length), (0, 2, 1))
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
+@some_key(PermuteFactory, (DataType.kInt16,))
+def test_every_order_of_four_axes(device, rng, key, order):
+    """Also those that are not their own inverse."""
+    check(device, rng, *key, (2, 3, 4, 5), order)
+    check(device, rng, *key, (17, 3, 2, 19), order)
+
+
+@some_key(PermuteFactory, (DataType.kUInt8,), (DataType.kFloat,))
+def test_memory_that_is_not_aligned(device, rng, key):
+    """Buffers that begin at any element, rows of any length."""
+    (data_type,) = key
+    primitive = device.require(PermuteFactory, 3)
+    for begin, dims in ((1, (5, 33)), (3, (33, 5)), (5, (sized(device, 70, 18), 67)), (7, (16, 16))):
+        src = bytes_of(rng, data_type, (math.prod(dims) + 8,))
+        count = math.prod(dims)
+        of, to = device.buffer(src), device.filled(count + 16, data_type)
+        primitive.Launch(device.stream, data_type, dims, of[begin:], (1, 0), to[begin + 1 :])
+        result = device.array(to)
+        want = src[begin : begin + count].reshape(dims).T
+        assert result[begin + 1 : begin + 1 + count].tobytes() == want.tobytes()
+        around = np.concatenate([result[: begin + 1], result[begin + 1 + count :]])
+        assert set(around.view(np.uint8)) == {0xA5}, "elements around dst were written"
+
+
+@some_key(PermuteFactory, (DataType.kFloat,))
+def test_one_primitive_for_all_data_types(device, rng, key):
+    primitive = device.require(PermuteFactory, 2)
+    for _ in range(2):
+        for name in ("float32", "int8", np.float64, np.dtype("float32"), DataType.kInt8, "complex64"):
+            data_type = name if isinstance(name, DataType) else DataType[_NAMES[np.dtype(name).name]]
+            src = bytes_of(rng, data_type, (3, 5))
+            dst = device.empty(15, data_type)
+            primitive.Launch(device.stream, name, (3, 5), device.buffer(src), (1, 0), dst)
+            assert device.array(dst).tobytes() == src.T.tobytes()
+
+
+_NAMES = {"float32": "kFloat", "int8": "kInt8", "float64": "kDouble", "complex64": "kComplex64"}
+
+
+@st.composite
+def permutations(draw):
+    dims = draw(st.lists(st.one_of(st.integers(1, 5), st.sampled_from([0, 16, 17])), max_size=8))
+    while math.prod(dims) > 20_000:
+        dims.pop()
+    return tuple(dims), tuple(draw(st.permutations(range(len(dims)))))
+
+
+@some_key(PermuteFactory, (DataType.kFloat,))
+@given(permutation=permutations(), data=st.data())
+def test_any_permutation(device, key, permutation, data):
+    """Of any data type that the device registers."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, PermuteFactory)))
+    dims, axes = permutation
+    count = math.prod(dims) * data_type.itemsize
+    src = np.arange(count, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(dims)
+    assert launch(device, data_type, src, axes).tobytes() == src.transpose(axes).tobytes()
+
+
+@some_key(PermuteFactory, (DataType.kFloat,))
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(PermuteFactory, 3),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "data_type": data_type,
+                "src_dims": (2, 3),
+                "src": device.buffer(np.ones(6, data_type.dtype)),
+                "permutation": (1, 0),
+                "dst": device.filled(6, data_type),
+            },
+        )
+
+    def test_what_is_no_permutation(self, refused):
+        refused(ValueError, r"permutation \(0, 0\) must have each of 0 to 1 once", permutation=(0, 0))
+        refused(ValueError, r"permutation \(0, 2\) must have", permutation=(0, 2))
+        refused(ValueError, r"permutation\[1\] is -1", permutation=(0, -1))
+        refused(ValueError, "permutation has 3 numbers for 2 dims", permutation=(0, 1, 2))
+        refused(TypeError, r"permutation\[0\] must be an integer", permutation=(1.0, 0))
+        refused(TypeError, "permutation must be a sequence", permutation=None)
+
+    def test_dims(self, refused):
+        refused(ValueError, r"src_dims\[0\] is -1; it must not be negative", src_dims=(-1, 3))
+        refused(ValueError, "src_dims has 4 dims; this primitive was made for at most 3", src_dims=(1, 1, 2, 3))
+        refused(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 3.0))
+
+    def test_data_type(self, refused):
+        refused(ValueError, "data_type is 'float33'", data_type="float33")
+        refused(TypeError, "data_type is float", data_type=float)
+
+    def test_buffers(self, device, key, refused):
+        (data_type,) = key
+        for wrong in other_types(data_type):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
+        refused(ValueError, "src has 5 elements; at least 6", src=device.buffer(np.ones(5, data_type.dtype)))
+        refused(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, data_type))
+        memory = device.buffer(np.ones(12, data_type.dtype))
+        refused(ValueError, "dst overlaps src", src=memory[3:9], dst=memory[:6])
+        refused(ValueError, "dst is the memory of src", src=memory[:6], dst=memory[:6])
+        refused(TypeError, "stream must be a stream", stream=0)
