@@ -25,6 +25,7 @@ TESTED: Final = (
     contracts.BroadcastElementwiseBinaryFactory,
     contracts.PermuteFactory,
     contracts.CopyNdFactory,
+    contracts.ConstantPadFactory,
     contracts.MemcpyFactory,
     contracts.MemsetFactory,
 )

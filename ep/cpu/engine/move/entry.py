@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.entry import entry
-from ep.cpu.engine.move import byte_runs, gather, gather_walk, walk
+from ep.cpu.engine.move import byte_runs, gather, gather_walk, pad, walk
 from ep.cpu.engine.move.gather_state import GATHER_STATE
-from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
+from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN, PAD_PLAN
 from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 
@@ -23,6 +23,12 @@ def box_entry(signature: Signature, state: LaunchState) -> Callable[..., int]:
     """The entry (state, plan, dims, operands) of CopyNd, whose launches have a `BoxPlan`."""
     state.set(task=walk.task())
     return entry("copy_nd", signature, STATE, walk.launch_box, BOX_PLAN)
+
+
+def pad_entry(signature: Signature, state: LaunchState, data_type: DataType) -> Callable[..., int]:
+    """The entry (state, plan, dims, operands) of ConstantPad, whose launches have a `PadPlan`."""
+    state.set(task=pad.task(data_type.itemsize))
+    return entry("constant_pad", signature, STATE, walk.launch, PAD_PLAN)
 
 
 def gather_entry(signature: Signature, state: LaunchState, indices_type: DataType) -> Callable[..., int]:

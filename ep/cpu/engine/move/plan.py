@@ -9,6 +9,7 @@ from typing import Any, Final
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import widen
+from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.caches import scattered_from
@@ -40,6 +41,14 @@ BOX_PLAN: Final = layout(
     apart=1,  # how many bytes dst lies after src where the two boxes lie between each other, and share nothing
 )
 """The plan of a walk that uses parts of both sides, which may lie in one array."""
+
+PAD_PLAN: Final = layout(
+    "PadPlan",
+    MOVE_PLAN,
+    begins=2,  # where the box that is copied begins in src, and in dst, in bytes
+    num_rows=1,  # of the box, 0 where all is padding
+)
+"""The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
 _NOWHERE: Final = 2**62  # no buffer lies so far from another
 _WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
@@ -107,3 +116,21 @@ class BoxPlan(MovePlan):
         self.apart = apart
         self.set(begins=(src_begin, dst_begin), ends=(src_end, dst_end), apart=_NOWHERE if apart is None else apart)
         self.set_checks(box.counts(), False, (data_type, data_type))
+
+
+class PadPlan(MovePlan):
+    """Copies a box of src to dst, and writes what lies around it there. It names no writer."""
+
+    def __init__(self, signature: Signature, shape: PadShape, data_type: DataType) -> None:
+        simple, size = shape.simplified(), data_type.itemsize
+        box = simple.copied()
+        num_copied = math.prod(box.extent)
+        walk = box.walk() if num_copied else StridedWalk((1,), (1,), (1,))
+        if (walk.src_strides[-1], walk.dst_strides[-1]) != (1, 1):  # rows of one element
+            walk = StridedWalk(*((*part, 1) for part in walk))
+        super().__init__(walk, size, signature, fields=PAD_PLAN)
+        self.moves = ()
+        counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
+        self.set(count=counts[1], streamed=size, begins=(size * src_begin, size * dst_begin))
+        self.set(num_rows=num_copied // walk.dims[-1])
+        self.set_checks(counts, in_place=False)

@@ -1,0 +1,74 @@
+"""ConstantPad: the rows of a box, in the order of dst, and padding between them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words
+from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.move.byte_rows import copy_row, row_filler
+from ep.cpu.engine.move.plan import PAD_PLAN
+from ep.cpu.engine.odometer import odometer
+from ep.include.primitive.primitive import kMaxNumDims
+
+_SRC, _DST = 0, 1  # the sides, as the odometer has them
+
+_first_row, _next_row = odometer(2)
+
+
+@jit
+def _row_that_ends_after(plan, place):
+    """The first row of the box that ends after a place of dst, in bytes; the number of rows where none does."""
+    dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * (PAD_PLAN.strides + kMaxNumDims * _DST)
+    inner_axis, size = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.streamed)
+    place -= load_word(plan, PAD_PLAN.begins + _DST)
+    row, inside = 0, True
+    for axis in range(inner_axis):
+        count = load_word(dims, axis)
+        row *= count
+        if inside:
+            index = place // load_word(strides, axis)
+            inside = 0 <= index < count
+            row += min(max(index, 0), count)
+            place -= index * load_word(strides, axis)
+    return row + 1 if inside and place >= load_word(dims, inner_axis) * size else row
+
+
+def _pad(size: int) -> Any:
+    fill_row = row_filler(size)
+
+    def pad(context, begin, end):
+        plan, dst = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.dst)
+        src = load_word(context, CONTEXT.sources) + load_word(plan, PAD_PLAN.begins + _SRC)
+        value = load_word(context, CONTEXT.sources + SOURCE_WORDS)
+        dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * PAD_PLAN.strides
+        inner_axis, num_rows = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.num_rows)
+        length, box = load_word(dims, inner_axis) * size, load_word(plan, PAD_PLAN.begins + _DST)
+        index, offsets = stack_words(kMaxNumDims), stack_words(2)
+        first, last = begin * size, end * size
+        row = _row_that_ends_after(plan, first) if num_rows > 0 else 0
+        if row < num_rows:
+            _first_row(dims, strides, inner_axis, row, index, offsets)
+        done = first
+        while row < num_rows:
+            row_begin = box + load_word(offsets, _DST)
+            if row_begin >= last:
+                break
+            start, stop = max(row_begin, first), min(row_begin + length, last)
+            fill_row(dst + done, start - done, value)
+            copy_row(dst + start, src + load_word(offsets, _SRC) + start - row_begin, stop - start)
+            done = stop
+            row += 1
+            _next_row(dims, strides, inner_axis, index, offsets)
+        fill_row(dst + done, last - done, value)
+
+    return pad
+
+
+@cache
+def task(size: int) -> int:
+    """The address of the task (context, begin, end) that writes elements of `size` bytes of dst in their order."""
+    return compile_task(f"move.pad.{size}", _pad(size))

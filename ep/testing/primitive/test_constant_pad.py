@@ -1,0 +1,189 @@
+"""ConstantPad: every data type, paddings of both signs, numbers, sizes across threads, and what Launch refuses."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import ConstantPadFactory
+from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.samples import other_types, sized
+
+
+def padded(src, before, after, value):
+    """What NumPy gives: padded first, then cropped."""
+    dims = tuple(size + max(a, 0) + max(b, 0) for size, a, b in zip(src.shape, before, after, strict=True))
+    whole = np.full(dims, value, src.dtype)
+    inside = tuple(slice(max(a, 0), max(a, 0) + size) for a, size in zip(before, src.shape, strict=True))
+    whole[inside] = src
+    kept = (slice(max(-a, 0), size - max(-b, 0)) for a, b, size in zip(before, after, whole.shape, strict=True))
+    return whole[(..., *kept)]
+
+
+def launch(device, data_type, src, before, after, value, want):
+    dst = device.filled(want.size + 3, data_type)
+    primitive = device.require(ConstantPadFactory, data_type)
+    primitive.Launch(device.stream, src.shape, device.buffer(src), before, after, value, dst)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    assert result[:-3].tobytes() == want.tobytes()
+
+
+def check(device, rng, data_type, dims, before, after):
+    """Random bytes: what is moved is not looked at, also where it is no bool and no number."""
+    count = math.prod(dims) * data_type.itemsize
+    src = rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
+    value = rng.integers(1, 100, 1).astype(data_type.dtype)[0]
+    launch(device, data_type, src, before, after, value, padded(src, before, after, value))
+
+
+PADDINGS = [
+    ((), (), ()),
+    ((7,), (2,), (3,)),
+    ((4, 4), (1, 2), (3, 1)),
+    ((31, 4), (0, 2), (0, 3)),
+    ((10, 3), (2, 0), (1, 0)),
+    ((7, 9), (-1, -2), (-3, 0)),
+    ((6, 8), (-2, 3), (1, -4)),
+    ((3, 5), (-4, 0), (5, 0)),
+    ((3, 5), (2, -7), (0, 4)),
+    ((4, 5, 3, 7), (0, 1, 0, 0), (0, 2, 0, 0)),
+    ((2, 3, 5, 4), (0, 0, 1, 2), (0, 0, 2, 1)),
+    ((2, 1, 2, 3, 1, 2, 2, 3), (1, 0, 0, -1, 1, 0, 1, 1), (0, 1, 0, 1, 0, 0, -1, 2)),
+    ((0, 3), (2, 1), (0, 0)),
+    ((3, 0), (0, 0), (1, 0)),
+    ((5, 3), (0, -1), (0, -2)),
+    ((1, 1), (0, 0), (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("dims", "before", "after"), PADDINGS, ids=str)
+@every_key(ConstantPadFactory)
+def test_every_key(device, rng, key, dims, before, after):
+    check(device, rng, *key, dims, before, after)
+
+
+@pytest.mark.parametrize(
+    ("dims", "before", "after"),
+    [
+        ((331, 1009), (3, 5), (1, 2)),
+        ((331, 1009), (-3, 5), (1, -2)),
+        ((100_003,), (50_021,), (7,)),
+        ((100_003,), (-17,), (200_003,)),
+        ((60_013, 3), (1, 1), (1, 1)),
+        ((3, 5, 131, 157), (0, 0, 1, 1), (0, 0, 1, 1)),
+        ((3, 131, 157, 5), (0, 2, 2, 0), (0, 2, 2, 0)),
+        ((257, 31, 61), (2, 1, 40), (0, 3, 50)),
+        ((1, 1), (301, 701), (11, 13)),
+    ],
+)
+@some_key(ConstantPadFactory, (DataType.kInt8,), (DataType.kFloat,), (DataType.kComplex128,))
+def test_across_threads(device, rng, key, dims, before, after):
+    dims, before, after = (
+        tuple(sized(device, size, max(min(size, 37), -37)) for size in part) for part in (dims, before, after)
+    )
+    check(device, rng, *key, dims, before, after)
+
+
+@pytest.mark.parametrize("row", [*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 129, 257])
+@some_key(ConstantPadFactory, (DataType.kUInt8,), (DataType.kInt16,), (DataType.kDouble,))
+def test_every_size_of_a_row_and_of_a_border(device, rng, key, row):
+    check(device, rng, *key, (3, row), (1, 2), (0, 1))
+    check(device, rng, *key, (3, 5), (0, row), (1, 0))
+
+
+@some_key(ConstantPadFactory, (DataType.kFloat,))
+def test_one_shape_and_many_numbers(device, rng, key):
+    """Zeros of either sign, and numbers that are equal but not the same."""
+    (data_type,) = key
+    src = rng.standard_normal((3, 5)).astype(data_type.dtype)
+    for value in (0, 0.0, -0.0, False, 1, True, 1.5, np.float32(2), -3, math.inf, math.nan, 0):
+        launch(device, data_type, src, (1, 0), (0, 2), value, padded(src, (1, 0), (0, 2), value))
+
+
+@those_keys(ConstantPadFactory, (DataType.kInt8,))
+def test_numbers_that_an_integer_type_cannot_hold(device, key, refuses):
+    (data_type,) = key
+    primitive = device.require(ConstantPadFactory, data_type)
+    src, dst = device.buffer(np.ones(3, np.int8)), device.filled(4, data_type)
+    for value, error in (
+        (128, ValueError),
+        (1.5, ValueError),
+        (math.nan, ValueError),
+        (1j, TypeError),
+        ("1", TypeError),
+    ):
+        with refuses.expected(primitive, error, "pad_val"):
+            primitive.Launch(device.stream, (3,), src, (1,), (0,), value, dst)
+    assert set(device.array(dst).view(np.uint8)) == {0xA5}
+    primitive.Launch(device.stream, (3,), src, (1,), (0,), 15.0, dst)
+    assert device.array(dst).tolist() == [15, 1, 1, 1]
+
+
+@st.composite
+def paddings(draw):
+    axes = []
+    for _ in range(draw(st.integers(0, 5))):
+        size, before, pads = draw(st.integers(0, 4)), draw(st.integers(-6, 3)), draw(st.booleans())
+        after = draw(st.integers(-size - before, max(3, 1 - size - before)))
+        axes.append((size, before, after) if pads else (size, 0, 0))
+    return tuple(zip(*axes, strict=True)) if axes else ((), (), ())
+
+
+@some_key(ConstantPadFactory, (DataType.kFloat,))
+@given(padding=paddings(), data=st.data())
+def test_any_padding(device, key, padding, data):
+    """Of any data type that the device registers."""
+    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ConstantPadFactory)))
+    check(device, np.random.default_rng(1), data_type, *padding)
+
+
+@some_key(ConstantPadFactory, (DataType.kFloat,))
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(ConstantPadFactory, data_type),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "src_dims": (2, 3),
+                "src": device.buffer(np.ones(6, data_type.dtype)),
+                "padding_before": (1, -1),
+                "padding_after": (0, 2),
+                "pad_val": 7,
+                "dst": device.filled(12, data_type),
+            },
+        )
+
+    def test_paddings(self, refused):
+        refused(ValueError, r"padding_before \(-3, 0\) and padding_after .* leave -1", padding_before=(-3, 0))
+        refused(ValueError, "padding_after has 1 numbers for 2 dims", padding_after=(0,))
+        refused(TypeError, r"padding_before\[1\] must be an integer", padding_before=(1, 0.5))
+        refused(TypeError, "padding_after must be a sequence", padding_after=0)
+
+    def test_dims(self, refused):
+        refused(ValueError, r"src_dims\[0\] is -2; it must not be negative", src_dims=(-2, 3))
+        refused(ValueError, "src_dims has 9 dims", src_dims=(1,) * 9)
+
+    def test_numbers(self, refused):
+        refused(TypeError, "pad_val must be a number", pad_val="7")
+        refused(TypeError, "pad_val is the complex number", pad_val=7j)
+        refused(ValueError, "pad_val is 1e\\+39", pad_val=1e39)
+
+    def test_buffers(self, device, key, refused):
+        (data_type,) = key
+        for wrong in other_types(data_type):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(12, wrong))
+        refused(ValueError, "src has 5 elements; at least 6", src=device.buffer(np.ones(5, data_type.dtype)))
+        refused(ValueError, "dst has 11 elements; at least 12", dst=device.filled(11, data_type))
+        memory = device.buffer(np.ones(20, data_type.dtype))
+        refused(ValueError, "dst overlaps src", src=memory[3:], dst=memory)
+        refused(TypeError, "stream must be a stream", stream=0)
