@@ -28,11 +28,11 @@ def as_size(value: Any, argument: str) -> int:
 
 
 def as_byte(value: Any, argument: str) -> int:
-    """Return an integer as the value of a byte; ValueError where it is not from 0 to 255."""
-    number = as_integer(value, argument)
-    if not 0 <= number <= 255:
-        raise ValueError(f"{argument} is {number}; a byte is from 0 to 255")
-    return number
+    """Return the value of a byte as int; TypeError for what is no integer, ValueError outside 0 to 255."""
+    byte = as_integer(value, argument)
+    if not 0 <= byte <= 255:
+        raise ValueError(f"{argument} is {byte}; it must be from 0 to 255")
+    return byte
 
 
 def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:

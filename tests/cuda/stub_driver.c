@@ -1,6 +1,7 @@
 /* A libcuda.so.1 without a GPU: device memory is host memory, work is done at once, and launches are logged to stderr.
  * It is stricter than the real one in that nothing works on a thread without a current context.
  * Environment: STUB_LOG logs calls; STUB_MISALIGN gives addresses that are aligned to 256 bytes only;
+ * STUB_PAGEABLE makes host memory pageable unless it was pinned here;
  * STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -70,22 +71,29 @@ Result cuMemAlloc(Address *address, size_t size) {
 Result cuMemFree(Address address) { NEEDS_CONTEXT; return say("free %llx\n", address), 0; }
 Result cuMemAllocAsync(Address *address, size_t size, void *stream) { return cuMemAlloc(address, size); }
 Result cuMemFreeAsync(Address address, void *stream) { NEEDS_CONTEXT; return 0; }
+static char *pinned; /* the last memory that was pinned */
+static size_t pinned_size;
+
 Result cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   NEEDS_CONTEXT;
-  return posix_memalign(address, 4096, size) ? OUT_OF_MEMORY : 0;
+  if (posix_memalign(address, 4096, size)) return OUT_OF_MEMORY;
+  return pinned = *address, pinned_size = size, 0;
 }
 Result cuMemFreeHost(void *address) { NEEDS_CONTEXT; return free(address), 0; }
 Result cuMemGetInfo(size_t *unused, size_t *total) { NEEDS_CONTEXT; return *unused = memory / 2, *total = memory, 0; }
 Result cuMemcpyAsync(Address dst, Address src, size_t size, void *stream) {
   NEEDS_CONTEXT;
+  say("copy %zu bytes on %p\n", size, stream);
   return memmove((void *)dst, (void *)src, size), 0;
 }
 Result cuMemsetD8Async(Address dst, unsigned char byte, size_t size, void *stream) {
   NEEDS_CONTEXT;
+  say("set %zu bytes to %d on %p\n", size, byte, stream);
   return memset((void *)dst, byte, size), 0;
 }
 Result cuPointerGetAttribute(void *value, int attribute, Address address) {
   if (attribute != 9 || address == 4096) return INVALID_VALUE; /* the device's ordinal; memory it does not know */
+  if (is_set("STUB_PAGEABLE") && (size_t)(address - (Address)pinned) >= pinned_size) return INVALID_VALUE;
   return *(int *)value = 0, 0;
 }
 
@@ -95,7 +103,10 @@ Result cuStreamCreate(void **stream, unsigned flags) {
   return *stream = (void *)(last += 16), say("stream %p flags %u\n", *stream, flags), 0;
 }
 Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; return say("destroy %p\n", stream), 0; }
-Result cuStreamSynchronize(void *stream) { NEEDS_CONTEXT; return is_set("STUB_FAULT") ? ILLEGAL : 0; }
+Result cuStreamSynchronize(void *stream) {
+  NEEDS_CONTEXT;
+  return say("wait for %p\n", stream), is_set("STUB_FAULT") ? ILLEGAL : 0;
+}
 Result cuStreamQuery(void *stream) { NEEDS_CONTEXT; return is_set("STUB_BUSY") ? NOT_READY : 0; }
 Result cuStreamIsCapturing(void *stream, int *status) { NEEDS_CONTEXT; return *status = is_set("STUB_CAPTURE"), 0; }
 Result cuStreamGetDevice(void *stream, int *device) { return *device = 0, 0; }

@@ -228,6 +228,48 @@ print("end", file=sys.stderr)
     assert "record on 0x5010" not in captured  # nothing of it gets into a graph
 
 
+def test_copies_wait_for_pageable_memory_alone(python):
+    code = f"""{BEGIN}
+import numpy as np
+from ep.include.primitive import MemcpyFactory, MemsetFactory
+stream = cuda.CreateStream()
+copy = NewPrimitive(MemcpyFactory, DeviceType.kCUDA, MemcpyKind.kAuto)
+pinned, pageable = cuda.AllocPinned(AllocationOptions(), 64), np.arange(64, dtype=np.uint8)
+one, two = (cuda.Alloc(AllocationOptions(), 64) for _ in range(2))
+for dst, src in ((one, pageable), (two, one), (pinned, two), (two, pinned), (pageable, two)):
+    copy.Launch(stream, dst, src, 60)
+copy.Launch(stream, one, one, 60)
+copy.Launch(stream, one, two, 0)
+NewPrimitive(MemsetFactory, DeviceType.kCUDA).Launch(stream, one[3:], 255, 17)
+assert pinned[:60].tolist() == pageable[:60].tolist() == list(range(60))
+assert one.copy_to_host(stream).tolist()[:22] == [0, 1, 2, *[255] * 17, 20, 21]
+"""
+    lines = python("-c", code, STUB_LOG="1", STUB_PAGEABLE="1")
+    copied, waited = "copy 60 bytes on 0x5010", "wait for 0x5010"
+    begin = lines.index(copied)
+    expected = [copied, waited, copied, copied, copied, copied, waited, "set 17 bytes to 255 on 0x5010"]
+    assert lines[begin : begin + len(expected)] == expected
+
+
+def test_pageable_memory_is_no_part_of_a_graph(python):
+    code = f"""{BEGIN}
+import numpy as np
+from ep.include.primitive import MemcpyFactory
+stream = cuda.CreateStream()
+memory, pinned = cuda.Alloc(AllocationOptions(), 64), cuda.AllocPinned(AllocationOptions(), 64)
+for kind in (MemcpyKind.kAuto, MemcpyKind.kHtoD):
+    copy = NewPrimitive(MemcpyFactory, DeviceType.kCUDA, kind)
+    copy.Launch(stream, memory, pinned, 64)
+    try:
+        copy.Launch(stream, memory, np.zeros(64, np.uint8), 64)
+    except ValueError as error:
+        print(error)
+"""
+    lines = python("-c", code, STUB_LOG="1", STUB_PAGEABLE="1", STUB_CAPTURE="1")
+    assert lines.count("copy 64 bytes on 0x5010") == 2
+    assert sum(line.startswith("src is pageable host memory") for line in lines) == 2
+
+
 def test_the_framework_keeps_its_stream(python):
     lines = python(
         "-c",
