@@ -4,6 +4,11 @@
   ep run expand --input x.npy --size=-1,3,5,2 --out y.npy
   ep run unary --op gelu --input x.npy --out y.npy
   ep run binary --op add --lhs x.npy --rhs 0.5 --out y.npy
+  ep run cast --input x.npy --to float16 --out y.npy
+  ep run permute --input x.npy --axes 1,0 --out y.npy
+  ep run pad --input x.npy --before 1,0 --after 1,2 --value 0 --out y.npy
+  ep run where --condition c.npy --x x.npy --y 0 --out y.npy
+  ep run one-hot --indices ids.npy --classes 10 --out y.npy
 
 Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error. With
 "--out -" it goes to stdout, and what the command says to stderr. With "--device cuda" the inputs are copied to the GPU
@@ -17,14 +22,14 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.cli import names, npy, text
+from ep.cli import names, npy, operators, text
 from ep.cli.parser import CommandError, Parser
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
@@ -36,38 +41,9 @@ _REFUSALS = (TypeError, ValueError, IndexError, OverflowError, MemoryError)
 
 def add_arguments(parser: Parser) -> None:
     """Add the operators, each with its own options."""
-    operators = parser.add_commands("operator")
-
-    gather = operators.add_parser("gather", help="elements of an array along one axis, by indices")
-    gather.add_argument("--params", metavar="P.npy", required=True, help="the array to take from")
-    gather.add_argument("--indices", metavar="I.npy", required=True, help="which elements, as integers")
-    gather.add_argument("--axis", type=int, help="the axis of P to take along (default: batch-dims)")
-    gather.add_argument("--batch-dims", type=int, default=0, help="how many leading axes P and I share (default: 0)")
-    gather.add_argument("--mode", default="raise", help="for indices out of range: raise, wrap_negative, zero, clip")
-    gather.set_defaults(operate=_gather)
-
-    for name, what in (("expand", "an array repeated along axes of size 1"), ("repeat", "an array laid side by side")):
-        repeated = operators.add_parser(name, help=what)
-        repeated.add_argument("--input", metavar="X.npy", required=True, help="the array")
-        meaning = "the sizes of the result; -1 keeps a size" if name == "expand" else "copies along each axis"
-        repeated.add_argument("--size", metavar="N,N,...", type=_integers, required=True, help=meaning)
-        repeated.set_defaults(operate=_expand_or_repeat)
-
-    unary = operators.add_parser("unary", help="an op of one operand on every element")
-    unary.add_argument("--op", type=names.unary_op, required=True, help="such as relu; 'ep list' has all")
-    unary.add_argument("--input", metavar="X.npy", required=True, help="the operand")
-    unary.set_defaults(operate=_unary)
-
-    binary = operators.add_parser("binary", help="an op of two operands, with broadcasting")
-    binary.add_argument("--op", type=names.binary_op, required=True, help="such as add; 'ep list' has all")
-    binary.add_argument("--lhs", metavar="A.npy", required=True, help="the first operand, an array or a number")
-    binary.add_argument("--rhs", metavar="B.npy", required=True, help="the second operand, an array or a number")
-    binary.set_defaults(operate=_binary)
-
-    for with_attributes in (unary, binary):
-        with_attributes.add_argument("--attr0", type=float, help="the op's first attribute; 'ep show' says which")
-        with_attributes.add_argument("--attr1", type=float, help="the op's second attribute")
-    for operator in operators.choices.values():
+    commands = parser.add_commands("operator")
+    operators.add_arguments(commands)
+    for operator in commands.choices.values():
         operator.add_argument("--dtype", type=names.data_type, help="what the data is; needed for bfloat16 alone")
         operator.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
         operator.add_argument("--out", metavar="O.npy", required=True, help="the file for the result; - is stdout")
@@ -135,68 +111,3 @@ def _device(device_type: DeviceType) -> _Device:
         return arrays.copy_from_host(operand) if isinstance(operand, np.ndarray) else operand
 
     return _Device(arrays.stream, place, arrays.copy_to_host, copies=True)
-
-
-Plan = tuple[Callable[..., Any], Sequence[Any], Sequence[Sequence[Any]]]
-"""An operator, its operands, and operands of one element each, with which it compiles what the real ones need."""
-
-
-def _gather(ops: Any, arguments: Namespace) -> Plan:
-    params, indices = npy.read(arguments.params, arguments.dtype), npy.read(arguments.indices)
-
-    def operate(params: Any, indices: Any) -> Any:
-        return ops.gather(params, indices, arguments.axis, arguments.batch_dims, arguments.mode)
-
-    # a negative index may be read as another type
-    return operate, (params, indices), [(_tiny(params), _tiny(indices, index)) for index in (0, -1)]
-
-
-def _expand_or_repeat(ops: Any, arguments: Namespace) -> Plan:
-    operate = getattr(ops, arguments.operator)
-    x = npy.read(arguments.input, arguments.dtype)
-    return operate, (x, *arguments.size), [(_tiny(x), *(1 for _ in arguments.size))]
-
-
-def _unary(ops: Any, arguments: Namespace) -> Plan:
-    return _elementwise(ops, arguments, npy.read(arguments.input, arguments.dtype))
-
-
-def _binary(ops: Any, arguments: Namespace) -> Plan:
-    operands = [_operand(text, arguments) for text in (arguments.lhs, arguments.rhs)]
-    return _elementwise(ops, arguments, *operands)
-
-
-def _elementwise(ops: Any, arguments: Namespace, *operands: Any) -> Plan:
-    from ep.ops.names import function_name
-
-    function = getattr(ops, function_name(arguments.op), None)
-    if function is None:
-        raise CommandError(f"{arguments.op.name} has no operator of its own")
-    given = {"attr0": arguments.attr0, "attr1": arguments.attr1}
-    attributes = {name: value for name, value in given.items() if value is not None}
-
-    def operate(*operands: Any) -> Any:
-        return function(*operands, **attributes)
-
-    tiny = [_tiny(operand) if isinstance(operand, np.ndarray) else operand for operand in operands]
-    return operate, operands, [tiny]
-
-
-def _operand(given: str, arguments: Namespace) -> Any:
-    """A number, or the array in a file."""
-    for number in (int, float):
-        with suppress(ValueError):
-            return number(given)
-    return npy.read(given, arguments.dtype)
-
-
-def _tiny(array: npy.Array, value: int = 0) -> npy.Array:
-    """One element, in as many axes as `array` has."""
-    return np.full((1,) * array.ndim, value, array.dtype)
-
-
-def _integers(given: str) -> list[int]:
-    try:
-        return [int(part) for part in given.split(",")]
-    except ValueError:
-        raise ArgumentTypeError(f"{given!r} must be integers with commas between, such as -1,3,5") from None

@@ -16,17 +16,19 @@ from typing import Any
 
 from ep.include.suggest import did_you_mean
 from ep.ops import binary, unary
-from ep.ops.boxes import concat, slice, split, stack
 from ep.ops.cast import astype, cast
 from ep.ops.devices import copy_to_device, copy_to_host
 from ep.ops.expand import expand
 from ep.ops.full import full
 from ep.ops.gather import gather
+from ep.ops.join import concat, stack
 from ep.ops.names import ALIASES, function_name
 from ep.ops.one_hot import one_hot
 from ep.ops.pad import pad
 from ep.ops.permute import permute, permute_dims, transpose
 from ep.ops.repeat import repeat, tile
+from ep.ops.slice import slice
+from ep.ops.split import split
 from ep.ops.where import where
 
 _OF_OPS = unary.FUNCTIONS | binary.FUNCTIONS

@@ -4,7 +4,7 @@ from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
 from ep.ops.cast import astype as astype
 from ep.ops.cast import cast as cast
-from ep.ops.boxes import concat as concat
+from ep.ops.join import concat as concat
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.expand import expand as expand
@@ -15,9 +15,9 @@ from ep.ops.pad import pad as pad
 from ep.ops.permute import permute as permute
 from ep.ops.permute import permute_dims as permute_dims
 from ep.ops.repeat import repeat as repeat
-from ep.ops.boxes import slice as slice
-from ep.ops.boxes import split as split
-from ep.ops.boxes import stack as stack
+from ep.ops.slice import slice as slice
+from ep.ops.split import split as split
+from ep.ops.join import stack as stack
 from ep.ops.repeat import tile as tile
 from ep.ops.permute import transpose as transpose
 from ep.ops.where import where as where

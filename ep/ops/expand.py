@@ -61,10 +61,11 @@ def launch_expand(arrays: Arrays, operator: str, src: Array, src_dims: Dims, dst
     Raises ValueError where the dims need more axes than a primitive has.
     """
     src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-    primitive = _expand(arrays.device_type, dst.dtype)
+    primitive = expand_primitive(arrays.device_type, dst.dtype)
     launch(primitive, {"src": "x", "dst": "out"}, arrays.stream, src_dims, src, dst_dims, dst)
 
 
 @cache
-def _expand(device_type: DeviceType, dtype: np.dtype[Any]) -> Expand:
+def expand_primitive(device_type: DeviceType, dtype: np.dtype[Any]) -> Expand:
+    """The Expand of a device and a dtype."""
     return RequirePrimitive(ExpandFactory, device_type, dtype, kMaxNumDims)

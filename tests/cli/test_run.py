@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
+from ep.include.primitive import CastFactory, ConstantPadFactory, OneHotFactory, PermuteFactory, WhereFactory
+from ep.testing.keys import needs_one_of
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -74,6 +76,71 @@ def test_gather_modes(run, folder, mode):
     if mode == "zero":
         expected[:, (indices < 0) | (indices >= 11)] = 0
     np.testing.assert_array_equal(np.load("out.npy"), expected)
+
+
+MORE = {
+    "cast": (["--input", "x.npy", "--to", "int16"], lambda load: load("x.npy").astype(np.int16), CastFactory),
+    "cast to bfloat16": (
+        ["--input", "x.npy", "--to", "bfloat16"],
+        lambda load: load("x.npy").astype(BF16),
+        CastFactory,
+    ),
+    "permute": (
+        ["--input", "params.npy", "--axes=2,-3,1"],
+        lambda load: load("params.npy").transpose(2, 0, 1),
+        PermuteFactory,
+    ),
+    "pad": (
+        ["--input", "f.npy", "--before=1,0", "--after=2,3", "--value", "-1.5"],
+        lambda load: np.pad(load("f.npy"), ((1, 2), (0, 3)), constant_values=-1.5),
+        ConstantPadFactory,
+    ),
+    "pad and crop": (
+        ["--input", "f.npy", "--before=-1,2"],
+        lambda load: np.pad(load("f.npy")[1:], ((0, 0), (2, 0))),
+        ConstantPadFactory,
+    ),
+    "where": (
+        ["--condition", "indices.npy", "--x", "3", "--y", "indices.npy"],
+        lambda load: np.where(load("indices.npy"), np.int32(3), load("indices.npy")),
+        WhereFactory,
+    ),
+    "one-hot": (
+        ["--indices", "wrong.npy", "--classes", "4", "--on", "0.5"],
+        lambda load: 0.5 * (load("wrong.npy")[..., None] == np.arange(4)),
+        OneHotFactory,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", [pytest.param(name, marks=needs_one_of(row[2])) for name, row in MORE.items()])
+def test_against_numpy(run, folder, what):
+    options, expected, _ = MORE[what]
+    assert run(what.split()[0], *options, "--out", "out.npy", "--quiet") == (0, "", "")
+    expected = expected(np.load)
+    result = np.load("out.npy")
+    result = result.view(BF16) if expected.dtype == BF16 else result
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["pad", "--input", "f.npy", "--before", "1"], 1, "--before has 1 number, and the array 2 axes"),
+        (["pad", "--input", "f.npy", "--value", "two"], 2, "argument --value: 'two' must be a number"),
+        (["cast", "--input", "x.npy", "--to", "flaot32"], 2, "'flaot32' is no data type; did you mean 'float32'"),
+        (["permute", "--input", "f.npy", "--axes", "0,0"], 1, "axes are (0, 0); each of the 2 axes of x"),
+        (["where", "--condition", "x.npy", "--x", "1", "--y", "2"], 1, "condition has dtype float32; it must be bool"),
+        (["one-hot", "--indices", "x.npy", "--classes", "3"], 1, "indices has dtype float32; it must be an integer"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_refusals_of_these(ep, folder, arguments, code, message):
+    done = ep("run", *arguments, "--out", "out.npy")
+    assert done.code == code
+    assert message in done.err
+    assert not (folder / "out.npy").exists()
 
 
 def test_gather_wraps(run, folder):
@@ -174,7 +241,7 @@ GATHER = ["gather", "--params", "params.npy", "--indices", "indices.npy"]
         (["unary", "--op", "relu", "--input", "bf16.npy"], "2 bytes; if they are bfloat16, add --dtype bfloat16"),
         (["unary", "--op", "threshold", "--input", "x.npy"], "attr0 (threshold) of kThreshold is missing"),
         (["unary", "--op", "relu", "--attr0", "1", "--input", "x.npy"], "attr0"),
-        (["unary", "--op", "cast", "--input", "x.npy"], "kCast has no operator of its own"),
+        (["unary", "--op", "cast", "--input", "x.npy"], "kCast needs a data type to cast to: 'ep run cast' takes one"),
         (["unary", "--op", "bitwise_not", "--input", "x.npy"], "kBitwiseNot"),
         (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "scalar.npy"], "float64"),
         (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "params.npy"], "(3, 11, 5)"),

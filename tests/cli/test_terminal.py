@@ -107,7 +107,7 @@ def test_help_is_broken_between_words(columns):
     code = (
         "from ep.cli.main import COMMANDS, main\n"
         "for name in ['', *COMMANDS]: main(['help', *name.split()])\n"
-        "for name in ('gather', 'expand', 'unary', 'binary'): main(['run', name, '--help'])\n"
+        "for name in ('gather', 'expand', 'unary', 'binary', 'pad', 'one-hot'): main(['run', name, '--help'])\n"
         "main(['cache', 'warm', '--help'])\nmain(['show', 'gather'])\nmain(['show', 'conv'] and ['show', 'softmax'])"
     )
     printed = on_terminal(columns, sys.executable, "-c", code)
