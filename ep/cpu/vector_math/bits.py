@@ -59,59 +59,37 @@ def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
     return integer_type(integer_type, integer_type), generate
 
 
-@intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, rounded once."""
+def _instruction(name: str, num_arguments: int, description: str) -> Any:
+    """The function that is the intrinsic `name` of LLVM, of real numbers of one type."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return _call(builder, "llvm.fma", args)
+        real = args[0].type
+        function_type = ir.FunctionType(real, [real] * len(args))
+        return builder.call(builder.module.declare_intrinsic(name, [real], function_type), args)
 
-    real = _float_type(a, b, c)
-    return real(real, real, real), generate
+    def typed(*arguments: Any) -> Any:
+        real = _float_type(*arguments)
+        return real(*(real,) * num_arguments), generate
 
+    def of_one(typing_context: Any, x: Any) -> Any:
+        return typed(x)
 
-@intrinsic
-def rint(typing_context: Any, x: Any) -> Any:
-    """The nearest integer, ties to even."""
+    def of_two(typing_context: Any, x: Any, y: Any) -> Any:
+        return typed(x, y)
 
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return _call(builder, "llvm.rint", args)
+    def of_three(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
+        return typed(x, y, z)
 
-    real = _float_type(x)
-    return real(real), generate
-
-
-@intrinsic
-def fabs(typing_context: Any, x: Any) -> Any:
-    """|x|."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return _call(builder, "llvm.fabs", args)
-
-    real = _float_type(x)
-    return real(real), generate
+    function = (of_one, of_two, of_three)[num_arguments - 1]
+    function.__name__, function.__doc__ = name.removeprefix("llvm."), description
+    return intrinsic(function)
 
 
-@intrinsic
-def sqrt(typing_context: Any, x: Any) -> Any:
-    """The square root, correctly rounded; NaN where x < 0."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return _call(builder, "llvm.sqrt", args)
-
-    real = _float_type(x)
-    return real(real), generate
-
-
-@intrinsic
-def copysign(typing_context: Any, magnitude: Any, sign: Any) -> Any:
-    """|magnitude| with the sign of `sign`."""
-
-    def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-        return _call(builder, "llvm.copysign", args)
-
-    real = _float_type(magnitude, sign)
-    return real(real, real), generate
+fma = _instruction("llvm.fma", 3, "x y + z, rounded once.")
+rint = _instruction("llvm.rint", 1, "The nearest integer, ties to even.")
+fabs = _instruction("llvm.fabs", 1, "|x|.")
+sqrt = _instruction("llvm.sqrt", 1, "The square root, correctly rounded; NaN where x < 0.")
+copysign = _instruction("llvm.copysign", 2, "|x| with the sign of y.")
 
 
 @intrinsic
@@ -148,9 +126,3 @@ def either(typing_context: Any, a: Any, b: Any) -> Any:
         return builder.or_(*args)
 
     return types.boolean(types.boolean, types.boolean), generate
-
-
-def _call(builder: Any, name: str, args: Any) -> Any:
-    real = args[0].type
-    function_type = ir.FunctionType(real, [real] * len(args))
-    return builder.call(builder.module.declare_intrinsic(name, [real], function_type), args)

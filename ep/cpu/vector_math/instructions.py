@@ -12,7 +12,7 @@ from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from ep.cpu.vector_math.lookup import new_function, vectorised_as
+from ep.cpu.vector_math.lookup import with_twin
 
 _FLOATS, _DOUBLES = ir.VectorType(ir.FloatType(), 16), ir.VectorType(ir.DoubleType(), 8)
 _INT = ir.IntType(32)
@@ -46,19 +46,12 @@ def _approximate_rsqrt(module: Any, builder: Any, x: Any) -> Any:
 
 def _function(module: Any, vector: Any, name: str, emit: Callable[..., Any], num_arguments: int) -> Any:
     """The scalar function of an instruction on `vector` in `module`."""
-    name = f"ep.{name}"
-    if name in module.globals:
-        return module.globals[name]
-    function = new_function(module, name, vector.element, [vector.element] * num_arguments, "noinline")
-    builder = ir.IRBuilder(function.append_basic_block())
-    vectors = [builder.insert_element(vector(None), x, _INT(0)) for x in function.args]
-    builder.ret(builder.extract_element(emit(module, builder, *vectors), _INT(0)))
 
-    twin = new_function(module, f"{name}.vector", vector, [vector] * num_arguments, "alwaysinline")
-    builder = ir.IRBuilder(twin.append_basic_block())
-    builder.ret(emit(module, builder, *twin.args))
-    vectorised_as(function, twin, vector.count)
-    return function
+    def scalar(module: Any, builder: Any, *args: Any) -> Any:
+        vectors = [builder.insert_element(vector(None), x, _INT(0)) for x in args]
+        return builder.extract_element(emit(module, builder, *vectors), _INT(0))
+
+    return with_twin(module, f"ep.{name}", vector, [vector] * num_arguments, scalar, emit)
 
 
 @intrinsic

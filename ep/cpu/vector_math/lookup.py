@@ -5,7 +5,7 @@ look-up is a function whose attribute names one, made of the permutation of the 
 loops of a kernel are vectorised (`libraries.py`); only the elements that are left over call the scalar function.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -58,40 +58,54 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
 def _function(module: Any, entries: Any) -> Any:
     """The scalar function of a table in `module`; the same table has the same name everywhere."""
     name = f"ep.table.{entries.dtype.name}.{sha256(entries.tobytes()).hexdigest()[:16]}"
-    if name in module.globals:
-        return module.globals[name]
     real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
     integer, lanes = ir.IntType(8 * entries.itemsize), len(entries) // 2
-    constants = ir.Constant(ir.ArrayType(real, len(entries)), [float(entry) for entry in entries])
-    stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
-    stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
-
-    function = new_function(module, name, real, [integer], "noinline")
-    builder = ir.IRBuilder(function.append_basic_block())
-    place = builder.and_(function.args[0], integer(len(entries) - 1))
-    builder.ret(builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True)))
-
     vector, indices = ir.VectorType(real, lanes), ir.VectorType(integer, lanes)
-    twin = new_function(module, f"{name}.vector", vector, [indices], "alwaysinline")
-    builder = ir.IRBuilder(twin.append_basic_block())
-    halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
-    permutation = ir.FunctionType(vector, [vector, indices, vector])
-    permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
-    builder.ret(builder.call(permute, [halves[0], twin.args[0], halves[1]]))
 
-    vectorised_as(function, twin, lanes)
+    def scalar(module: Any, builder: Any, index: Any) -> Any:
+        constants = ir.Constant(ir.ArrayType(real, len(entries)), [float(entry) for entry in entries])
+        stored = ir.GlobalVariable(module, constants.type, f"{name}.entries")
+        stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constants
+        place = builder.and_(index, integer(len(entries) - 1))
+        return builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True))
+
+    def packed(module: Any, builder: Any, index: Any) -> Any:
+        halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
+        permutation = ir.FunctionType(vector, [vector, indices, vector])
+        permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
+        return builder.call(permute, [halves[0], index, halves[1]])
+
+    return with_twin(module, name, vector, [indices], scalar, packed)
+
+
+def with_twin(
+    module: Any,
+    name: str,
+    result: Any,
+    arguments: Sequence[Any],
+    scalar: Callable[..., Any],
+    packed: Callable[..., Any],
+) -> Any:
+    """The function `name` in `module`, made where it is not there, which LLVM vectorises by its twin.
+
+    result, arguments: the vectors of the twin; the function itself has their elements.
+    scalar, packed: (module, builder, *arguments) give the results of the two.
+    """
+    if name in module.globals:
+        return module.globals[name]
+    function = _new_function(module, name, result.element, [one.element for one in arguments], "noinline")
+    twin = _new_function(module, f"{name}.vector", result, arguments, "alwaysinline")
+    for one, body in ((function, scalar), (twin, packed)):
+        builder = ir.IRBuilder(one.append_basic_block())
+        builder.ret(body(module, builder, *one.args))
+    # llvmlite knows no attributes with values
+    variant = f"_ZGV_LLVM_N{result.count}{'v' * len(arguments)}_{name}({twin.name})"
+    set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
+    _keep(module, twin)
     return function
 
 
-def vectorised_as(function: Any, twin: Any, lanes: int) -> None:
-    """Let LLVM take `twin` in the place of `function` where it has vectors of so many lanes."""
-    # llvmlite knows no attributes with values
-    variant = f"_ZGV_LLVM_N{lanes}{'v' * len(function.args)}_{function.name}({twin.name})"
-    set.add(function.attributes, f'"vector-function-abi-variant"="{variant}"')
-    _keep(function.module, twin)
-
-
-def new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
+def _new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
     """A function, still empty, of arguments that it does not change, nor anything else; the same in every module."""
     function = ir.Function(module, ir.FunctionType(result, arguments), name)
     function.linkage = "linkonce_odr"

@@ -81,26 +81,12 @@ def loop(functor, compile_loop):
     return apply_to
 
 
-def blocks_of(apply_to, apply_any_to):
-    @jit
-    def blocks({sources}dst, begin, end, attributes):
-        while begin < end:
-            stop = min(begin + BLOCK, end)
-            if exceeds({sources}begin, stop):
-                apply_any_to({sources}dst, begin, stop, attributes)
-            else:
-                apply_to({sources}dst, begin, stop, attributes)
-            begin = stop
-    return blocks
-
-
 def row_of(apply_to):
     def row(context, begin, end):
         attributes = read_attributes(load_word(context, STATE) + 8 * ATTRIBUTES)
         apply_to({addresses}load_word(context, DST), begin, end, attributes)
     return row
 """
-# `blocks_of` is for functions with a slow twin: it is the element that decides, as both give the same bits within
 
 
 def _row(functions: RowFunctions) -> Any:
@@ -111,13 +97,14 @@ def _row(functions: RowFunctions) -> Any:
         addresses="".join(f"load_word(context, {CONTEXT.sources + SOURCE_WORDS * k}), " for k in numbers),
     )
     names = {f"load{k}": functions.loads[k] for k in numbers}
-    names |= {"store": functions.store, "exceeds": functions.exceeds, "read_attributes": functions.read_attributes}
-    names |= {"jit": jit, "load_word": load_word, "BLOCK": BLOCK}
+    names |= {"store": functions.store, "read_attributes": functions.read_attributes}
+    names |= {"load_word": load_word}
     names |= {"STATE": CONTEXT.state, "DST": CONTEXT.dst, "ATTRIBUTES": MAP_STATE.attributes}
-    loop, blocks_of, row_of = (function_of(source, name, __name__, names) for name in ("loop", "blocks_of", "row_of"))
+    loop, row_of = (function_of(source, name, __name__, names) for name in ("loop", "row_of"))
     apply_to = loop(functions.apply, functions.compile_loop)
     if functions.apply_any is not None:
-        apply_to = blocks_of(apply_to, loop(functions.apply_any, separate))
+        sources = "".join(f"src{k}, " for k in numbers)
+        apply_to = _checked(apply_to, loop(functions.apply_any, separate), functions.exceeds, sources)
     return row_of(apply_to) if functions.beyond is None else _mended(apply_to, *functions.beyond)
 
 
@@ -166,7 +153,8 @@ def _rows_of_two(functions: RowFunctions) -> Any:
 
     apply_to = loops(functions.apply, functions.compile_loop)
     if functions.apply_any is not None:
-        apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds)
+        operands = "src0, step0, src1, step1, "
+        apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds, operands)
 
     def rows(context, num_rows, count):
         attributes = read_attributes(load_word(context, ROWS.state) + 8 * MAP_STATE.attributes)
@@ -183,17 +171,25 @@ def _rows_of_two(functions: RowFunctions) -> Any:
     return rows
 
 
-def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any) -> Any:
-    """As `blocks_of`, of two operands."""
-
+_CHECKED: Final = """
+def checked(apply_to, apply_any_to, exceeds):
     @jit
-    def blocks(src0, step0, src1, step1, dst, begin, end, attributes):
+    def blocks({operands}dst, begin, end, attributes):
         while begin < end:
             stop = min(begin + BLOCK, end)
-            if exceeds(src0, step0, src1, step1, begin, stop):
-                apply_any_to(src0, step0, src1, step1, dst, begin, stop, attributes)
+            if exceeds({operands}begin, stop):
+                apply_any_to({operands}dst, begin, stop, attributes)
             else:
-                apply_to(src0, step0, src1, step1, dst, begin, stop, attributes)
+                apply_to({operands}dst, begin, stop, attributes)
             begin = stop
-
     return blocks
+"""
+
+
+def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any, operands: str) -> Any:
+    """`apply_to`, but for blocks that it is not good for: it is the element that decides, as both give the same bits.
+
+    operands: the first arguments of all three, each with a comma behind it.
+    """
+    source = _CHECKED.format(operands=operands)
+    return function_of(source, "checked", __name__, {"jit": jit, "BLOCK": BLOCK})(apply_to, apply_any_to, exceeds)
