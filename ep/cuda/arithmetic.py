@@ -28,6 +28,17 @@ def storage_type(op: UnaryOp | BinaryOp, data_type: DataType) -> DataType:
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
+def unit_of(data_type: DataType) -> DataType:
+    """The data type as which kernels move elements of `data_type` that they do not look at: one for each size."""
+    return _UNITS[data_type.itemsize]
+
+
+_UNITS: Final = {
+    each.itemsize: each
+    for each in (DataType.kUInt8, DataType.kUInt16, DataType.kUInt32, DataType.kUInt64, DataType.kComplex128)
+}
+
+
 def storage_arithmetic(data_type: DataType) -> type[np.generic]:
     """The NumPy scalar type that elements of `data_type` are loaded as."""
     return np.float32 if data_type in _NARROW else data_type.dtype.type

@@ -55,6 +55,12 @@ def flat_shape(count: int, num_operands: int) -> MapShape:
     return MapShape(dims, strides, (count,) * sides, (False,) * num_operands)
 
 
+def filled_shape(count: int) -> MapShape:
+    """The shape of a launch that writes one element `count` times."""
+    dims, strides = ((count,), ((0,), (1,))) if count else ((), ())
+    return MapShape(dims, strides, (1, count), (False,))
+
+
 def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
     """The shape of a launch whose operands have these dims; ValueError, with `names`, where they do not broadcast."""
     dims = broadcast_dims(*operands, names=names)

@@ -8,6 +8,7 @@ import pytest
 
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access
+from ep.cuda.arithmetic import unit_of
 from ep.cuda.tile import Tile
 from ep.include import DataType
 from tests.subprocesses import run
@@ -18,11 +19,12 @@ COMPILE = """
 import json
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access, Variant
+from ep.cuda.arithmetic import unit_of
 from ep.common.functor.reduction import SUM
 from ep.cuda.engine import reduce
 from ep.cuda.engine.functor import functor_of
 from ep.cuda.engine.map import kernel
-from ep.cuda.kernels import compiler, gather, move, pad, transpose
+from ep.cuda.kernels import add, compiler, gather, move, one_hot, pad, transpose, where
 from ep.cuda.launch_config import pack_elements
 from ep.cuda.tile import Tile
 from ep.include import DataType
@@ -33,6 +35,29 @@ for op, src, dst in {unary}:
     functor = functor_of(UnaryOp[op], DataType[src], DataType[dst])
     elements = pack_elements(DataType[src], DataType[dst])
     kernels[f"{{op}} {{src}} {{dst}}"] = kernel(functor, Variant(elements, (Access.SAME,)))
+for name, read, written, num_axes in {strided}:
+    data_type = DataType[name]
+    elements = 1 if written == "EACH" else pack_elements(data_type)
+    variant = Variant(elements, (Access[read],), num_axes, 32, Access[written])
+    functor = functor_of(UnaryOp.kNegative, data_type, data_type)
+    kernels[f"strided {{name}} {{read}} {{written}}"] = kernel(functor, variant)
+for cond, data, *ways, num_axes in {choices}:
+    cond, unit = unit_of(DataType[cond]), unit_of(DataType[data])
+    variant = Variant(pack_elements(cond, unit), tuple(Access[way] for way in ways), num_axes)
+    kernels[f"where {{cond.name}} {{unit.name}} {{' '.join(ways)}}"] = kernel(where.functor(cond, unit), variant)
+for name, number in {sums_of}:
+    data_type = DataType[name]
+    variant = Variant(pack_elements(data_type), (Access.SAME,) * number)
+    kernels[f"add {{name}} {{number}}"] = kernel(add.functor(data_type, number), variant)
+for types in {many}:
+    first, others, dst = (DataType[name] for name in types)
+    elements = pack_elements(first, others, dst)
+    kernels[f"add {{' '.join(types)}}"] = add.many_kernel(first, others, dst, elements)
+for indices, data, in_rows in {one_hot}:
+    unit = unit_of(DataType[data])
+    kernels[f"one_hot {{indices}} {{unit.name}} {{in_rows}}"] = one_hot.kernel(
+        DataType[indices], unit, pack_elements(unit), bool(in_rows), 32
+    )
 for op, src, dst, elements, access0, access1, num_axes, bits in {binary}:
     variant = Variant(elements, (Access[access0], Access[access1]), num_axes, bits)
     functor = functor_of(BinaryOp[op], DataType[src], DataType[dst])
@@ -75,7 +100,31 @@ UNARY = [
     (U.kQuickGelu, T.kFloat, T.kFloat, 16, 16),
     (U.kExp, T.kFloat16, T.kFloat16, 16, 16),
     (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
+    (U.kCast, T.kFloat, T.kFloat16, 16, 8),
+    (U.kCast, T.kInt64, T.kBFloat16, 16, 4),
+    (U.kCast, T.kBool, T.kFloat, 4, 16),
+    (U.kCast, T.kFloat16, T.kInt8, 16, 8),
+    (U.kCast, T.kInt32, T.kComplex64, 8, 16),
+    (U.kCast, T.kBFloat16, T.kUInt64, 4, 16),
 ]
+STRIDED = [
+    # how src is read and dst is written, and the axes of the walk
+    ("kFloat", "PACK", "PACK", 3, 16, 16),
+    ("kFloat", "SPREAD", "PACK", 2, 4, 16),
+    ("kBFloat16", "EACH", "EACH", 4, 2, 2),
+    ("kComplex64", "EACH", "SAME", 3, 4, 16),
+    ("kFloat", "SINGLE", "SAME", 0, 4, 16),
+]
+CHOICES = [
+    ("kBool", "kFloat", "SAME", "SAME", "SAME", 0, 16, 16),
+    ("kBool", "kInt8", "SAME", "SAME", "SAME", 0, 16, 16),
+    ("kInt64", "kBFloat16", "SAME", "SAME", "SAME", 0, 16, 4),
+    ("kBool", "kComplex128", "SAME", "SAME", "NUMBER", 0, 16, 16),
+    ("kBool", "kFloat", "PACK", "SAME", "NUMBER", 2, 16, 16),
+]
+ADDED = [("kFloat", 2, 16), ("kFloat", 8, 16), ("kBFloat16", 8, 16), ("kInt8", 3, 16), ("kBool", 2, 16)]
+MANY = [("kFloat", "kFloat", "kFloat", 16, 16), ("kFloat", "kFloat16", "kFloat16", 16, 8)]
+ONE_HOT = [("kInt64", "kFloat", 1, 8, 16), ("kInt64", "kFloat", 0, 8, 16), ("kInt32", "kBool", 0, 4, 16)]
 BINARY = [
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
     (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.PACK, 2, 32, 16, 16),
@@ -115,6 +164,15 @@ WIDTHS = {
         f"{op.name} {src.name} {dst.name} {access0.name} {access1.name} {bits}": widths
         for op, src, dst, _, access0, access1, _, bits, *widths in BINARY
     },
+    **{f"strided {name} {read} {written}": widths for name, read, written, _, *widths in STRIDED},
+    **{
+        f"where {unit_of(T[cond]).name} {unit_of(T[data]).name} {' '.join(ways)}": widths
+        for cond, data, *ways, _, load, store in CHOICES
+        for widths in [[load, store]]
+    },
+    **{f"add {name} {number}": [width, width] for name, number, width in ADDED},
+    **{f"add {' '.join(types)}": widths for *types, load, store in MANY for widths in [[load, store]]},
+    **{f"one_hot {indices} {unit_of(T[data]).name} {in_rows}": widths for indices, data, in_rows, *widths in ONE_HOT},
     **{f"gather {indices} {unit} {bits}": [max(unit, T[indices].itemsize), unit] for indices, unit, bits in GATHER},
     **{
         f"sum {name} {aligned} {threads}": [16 if aligned else T[name].itemsize, T[name].itemsize]
@@ -147,6 +205,11 @@ def texts(request):
         transpose=TRANSPOSE,
         pad=PAD,
         sums=SUMS,
+        strided=[row[:4] for row in STRIDED],
+        choices=[row[:-2] for row in CHOICES],
+        sums_of=[row[:2] for row in ADDED],
+        many=[row[:3] for row in MANY],
+        one_hot=[row[:3] for row in ONE_HOT],
         cc=request.param,
     )
     return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0")), request.param

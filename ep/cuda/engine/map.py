@@ -7,7 +7,7 @@ over the simplified axes of the launch.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ep.cuda.access import Access, Variant
 from ep.cuda.engine.functor import Functor, attribute_reader, over_packs
@@ -16,6 +16,9 @@ from ep.cuda.engine.result import result
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.plan import num_walk_words
+
+_PAIRED_OPERANDS: Final = 3
+"""The operands of which a thread can have two packs each under way, without running out of registers."""
 
 
 @cache
@@ -37,7 +40,8 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
     apply, apply_one = over_packs(functor, elements), over_packs(functor, 1)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
     takes_packs = functor.takes_packs
-    in_pairs = elements == 1 or Access.EACH not in accesses  # a pack of single loads is enough by itself
+    # a pack of single loads is enough by itself, and so are packs of many operands
+    in_pairs = num_operands <= _PAIRED_OPERANDS and (elements == 1 or Access.EACH not in accesses)
     place, first_of_walk = 2 * num_operands, 2 * num_operands + 5
 
     def map_elements(words):

@@ -185,7 +185,9 @@ def _narrow(context: Any, builder: Any, value: Any, numba_type: Any) -> Any:
     """A number as the float that rounds to any 16-bit type as the number itself does."""
     if isinstance(numba_type, types.Float):
         return _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
-    return context.cast(builder, value, numba_type, types.float32)
+    if isinstance(numba_type, types.Integer) and numba_type.bitwidth >= 32:
+        return _integer_to_odd(builder, value, numba_type.signed)
+    return context.cast(builder, value, numba_type, types.float32)  # which holds it exactly
 
 
 def _number(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
@@ -236,6 +238,16 @@ def _round_to_odd(builder: Any, value: Any) -> Any:
     inexact = builder.fcmp_ordered("!=", back, value)
     even = builder.icmp_unsigned("==", builder.and_(bits, ir.Constant(bits32, 1)), ir.Constant(bits32, 0))
     return builder.bitcast(builder.select(builder.and_(inexact, even), builder.add(bits, towards), bits), _FLOAT)
+
+
+def _integer_to_odd(builder: Any, value: Any, signed: bool) -> Any:
+    """A wide integer as the float next to it toward zero, with its last bit set where that is not the integer."""
+    name = f"{'s' if signed else 'u'}{value.type.width}"
+    register = "l" if value.type.width == 64 else "r"
+    towards = _assembly(builder, f"cvt.rz.f32.{name} $0, $1;", f"=f,{register}", _FLOAT, value)
+    back = _assembly(builder, f"cvt.rzi.{name}.f32 $0, $1;", f"={register},f", value.type, towards)
+    inexact = builder.zext(builder.icmp_unsigned("!=", back, value), _BITS[4])
+    return builder.bitcast(builder.or_(builder.bitcast(towards, _BITS[4]), inexact), _FLOAT)
 
 
 def value_reader(scalar_type: type[np.generic]) -> Any:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.index_math import index_math
+from ep.cuda.kernels.index_range import place_in_range
 from ep.cuda.kernels.memory import loader, storer, unit_type
-from ep.cuda.kernels.numba_cuda import SIMULATED, device_function, next_index, num_threads, thread_index
+from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.include.data_type import DataType
 
 
@@ -28,7 +27,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
         then gather.
     """
     load, store = loader(*unit_type(unit)), storer(*unit_type(unit))
-    load_index, row_of = loader(indices_type, 1), _row_of()
+    load_index, row_of = loader(indices_type, 1), place_in_range()
     narrow, quotient, multiply_add, remainder, *_, widen = index_math(bits)
     zeros = _zeros(unit)
 
@@ -68,21 +67,3 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
 def _zeros(unit: int) -> Any:
     data_type, count = unit_type(unit)
     return (data_type.dtype.type(0),) * count
-
-
-@cache
-def _row_of() -> Any:
-    """row_of(index, low, num_valid): index - low, and whether it is in [0, num_valid); nothing wraps around."""
-    if SIMULATED:
-
-        def row_of(index, low, num_valid):
-            row = int(index) - low
-            return row, 0 <= row < num_valid
-
-        return row_of
-
-    def row_of(index, low, num_valid):
-        row = np.uint64(index) - np.uint64(low)  # one unsigned comparison tests both ends
-        return np.int64(row), row < np.uint64(num_valid)
-
-    return device_function(row_of)

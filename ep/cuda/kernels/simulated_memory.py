@@ -56,7 +56,8 @@ def _convert(pack: np.ndarray[Any, Any], data_type: DataType) -> np.ndarray[Any,
     kind = data_type.dtype.kind
     if kind == "b":
         return pack != 0
-    if pack.dtype.kind == "f" and (kind in "iu" or (data_type in _NARROW and pack.dtype.itemsize == 8)):
+    twice = data_type in _NARROW and (pack.dtype.itemsize == 8 or pack.dtype.kind in "iu")  # NumPy would round twice
+    if twice or (pack.dtype.kind == "f" and kind in "iu"):
         return np.array([convert_scalar(number, data_type, "element") for number in pack], data_type.dtype)
     return pack.astype(data_type.dtype)
 

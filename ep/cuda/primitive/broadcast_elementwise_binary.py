@@ -8,6 +8,7 @@ from typing import Any
 from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
+from ep.common.scalar import convert_scalar
 from ep.cuda.map_plan import MapShape, map_shape
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.cuda.stream import check_stream
@@ -23,6 +24,7 @@ from ep.include.stream import Stream
 
 class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
     signature = signatures.BROADCAST_ELEMENTWISE_BINARY
+    convert_number = staticmethod(convert_scalar)
 
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any

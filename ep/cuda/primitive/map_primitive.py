@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.signature import Reader
-from ep.common.scalar import convert_scalar, is_scalar, number_key
+from ep.common.scalar import convert_value, is_scalar, number_key
 from ep.cuda.access import Access, Variant
 from ep.cuda.buffers import reader
 from ep.cuda.launch_config import pack_elements
@@ -31,11 +31,21 @@ class Number(NamedTuple):
     word0: int
     word1: int
 
+    @property
+    def contents(self) -> bytes:
+        """The bytes of the words."""
+        return _WORDS.pack(*self)
+
+
+_WORDS: Final = struct.Struct("2q")
+
 
 class MapPrimitive(CudaPrimitive):
     """A primitive that computes dst[n] = functor(operands at n). Its signature has the operands, and dst at last."""
 
     attribute_words: tuple[int, int] = 0, 0
+    convert_number = staticmethod(convert_value)
+    """What makes an element of a plain number."""
 
     def __init__(self, request: Request, stored: Sequence[DataType], *, takes_packs: bool = True) -> None:
         """stored: the types that kernels load the operands as, and store dst as; takes_packs: as in `Functor`."""
@@ -67,7 +77,12 @@ class MapPrimitive(CudaPrimitive):
         read_buffer = reader(stream)
         if True in shape.may_be_numbers:
             buffers, read_buffer = self._with_numbers(shape, buffers), _or_number(read_buffer)
-        sides = self.signature.read(buffers, self._types, shape.counts, read_buffer, shape.in_place)
+        self._queue_sides(
+            stream, shape, self.signature.read(buffers, self._types, shape.counts, read_buffer, shape.in_place)
+        )
+
+    def _queue_sides(self, stream: CudaStream, shape: MapShape, sides: Sequence[Any]) -> None:
+        """Queue a launch of `shape` whose sides, each a `Number` or an address, have been checked."""
         if not shape.num_elements:
             return
         words: list[int] = []
@@ -93,15 +108,16 @@ class MapPrimitive(CudaPrimitive):
         sides = list(buffers)
         for position, may_be_number in enumerate(shape.may_be_numbers):
             if may_be_number and is_scalar(buffers[position]):
-                sides[position] = self._number(buffers[position], position)
+                name = self.signature.operands[position].name
+                sides[position] = self._number(buffers[position], name, self._types[position], self.stored[position])
         return sides
 
-    def _number(self, number: Any, position: int) -> Number:
-        """A plain number as operand `position`, kept for the next launch with that number."""
-        argument, key = self.signature.operands[position].name, (position, *number_key(number))
+    def _number(self, number: Any, argument: str, data_type: DataType, stored: DataType) -> Number:
+        """A number as an operand that kernels load as `stored`, kept for the next launch with that number."""
+        key = stored, *number_key(number)
         kept: Number | None = self._numbers.get(key)
         return kept or self._numbers.keep(
-            key, lambda: number_words(convert_scalar(number, self._types[position], argument), self.stored[position])
+            key, lambda: number_words(self.convert_number(number, data_type, argument), stored)
         )
 
 
@@ -120,4 +136,4 @@ def number_words(element: Any, stored: DataType) -> Number:
     """An element, a NumPy scalar of its data type, as kernels take it that load elements as `stored`."""
     if stored in (DataType.kFloat16, DataType.kBFloat16):
         element = np.float32(element)
-    return Number(*struct.unpack("2q", np.asarray(element).tobytes().ljust(16, b"\0")))
+    return Number(*_WORDS.unpack(np.asarray(element).tobytes().ljust(_WORDS.size, b"\0")))

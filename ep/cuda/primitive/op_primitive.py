@@ -9,7 +9,9 @@ import numpy as np
 from ep.common.attributes import attribute_values
 from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type, storage_type
 from ep.cuda.primitive.map_primitive import MapPrimitive
+from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Request
+from ep.include.primitive.unary_op import UnaryOp
 
 if TYPE_CHECKING:
     from ep.cuda.engine.functor import Functor
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 class OpPrimitive(MapPrimitive):
     """A primitive that applies a UnaryOp or a BinaryOp to its operands, which are all of one type."""
 
-    def __init__(self, request: Request) -> None:
-        op: Any = request.op
+    def __init__(self, request: Request, op: Any = None) -> None:
+        """op: that of the request where left out."""
+        op = op or request.op
         types: Any = self.signature.data_types(request.dtypes or ())
-        super().__init__(request, [storage_type(op, each) for each in types], takes_packs=op not in COMPUTE_BOUND)
-        self.attribute_words = _attribute_words(request)
+        # what is cast to its own type keeps the bits of a NaN
+        self.op = UnaryOp.kIdentity if op is UnaryOp.kCast and len(set(types)) == 1 else op
+        super().__init__(request, [storage_type(self.op, each) for each in types], takes_packs=op not in COMPUTE_BOUND)
+        if attributes_of(self.op):
+            self.attribute_words = _attribute_words(request)
 
     def _functor(self) -> Functor:
         from ep.cuda.engine.functor import functor_of
 
-        return functor_of(self.request.op, *(self.request.dtypes or ()))  # type: ignore[arg-type]
+        return functor_of(self.op, *(self.request.dtypes or ()))
 
 
 def _attribute_words(request: Request) -> tuple[int, int]:

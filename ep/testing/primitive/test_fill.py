@@ -27,7 +27,7 @@ def test_every_key(device, rng, key):
     for element in samples(rng, data_type, 11):
         want = np.full(7, element, data_type.dtype)
         got = launch(device, key, element, 7)
-        np.testing.assert_array_equal(got, want)
+        assert got.tobytes() == want.tobytes(), element  # NumPy does not know that NaNs of bfloat16 are equal
         if data_type is not DataType.kBFloat16:  # item() of one is itself
             np.testing.assert_array_equal(launch(device, key, element.item(), 7), want)
 

@@ -1,0 +1,80 @@
+"""OneHot: a kernel for each type of indices and size of elements, which writes out in one pass."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cuda.arithmetic import storage_arithmetic
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.kernels.index_math import index_math
+from ep.cuda.kernels.index_range import place_in_range
+from ep.cuda.kernels.memory import loader, storer, value_reader
+from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.include.data_type import DataType
+
+
+@cache
+def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool, bits: int) -> Kernel:
+    """The kernel that writes rows of `unit` elements, in packs of `elements`, by words (indices, out, packs, count,
+    low, num_valid, first, on value, off value, depth).
+
+    in_rows: whether a row is a whole number of packs. count: elements of out, the first `packs` packs of them whole.
+    The indices [low, low + num_valid) are in rows; `low` is that of column `first`. Each value takes two words, and
+    depth three: itself, and the multiplier and the shift to divide by it.
+    """
+    read_value, load_index, place_of = value_reader(storage_arithmetic(unit)), loader(indices_type, 1), place_in_range()
+    store, store_one = storer(unit, elements), storer(unit, 1, aligned=False)
+    narrow, quotient, _, remainder, *_, widen = index_math(bits)
+
+    @device_function
+    def distance(n, words):
+        """How many elements after element n of out its row has the one for its index; any other number for none."""
+        position = narrow(n)
+        row = quotient(position, narrow(words[12]), narrow(words[13]))
+        index = load_index(words[0], widen(row))[0]
+        place, valid = place_of(index, words[4], words[5])
+        column = widen(remainder(position, row, narrow(words[11])))
+        return place + words[6] - column if valid else -1
+
+    one = _parts(distance, 1)
+    pack = _one_row(distance, elements) if in_rows else _parts(distance, elements)
+
+    def one_hot(words):
+        out, packs, count = words[1], words[2], words[3]
+        on, off = read_value(words[7], words[8]), read_value(words[9], words[10])
+        first, step = thread_index(), num_threads()
+        i = first
+        while i < packs:
+            store(out, i, pack(i * elements, words, on, off))
+            i = next_index(i, step)
+        i = packs * elements + first
+        while i < count:
+            store_one(out, i, one(i, words, on, off))
+            i = next_index(i, step)
+
+    return Kernel(f"one_hot.{indices_type.name}.{unit.name}.{elements}.{in_rows:d}.{bits}", one_hot, 0, 14)
+
+
+@cache
+def _row_part(count: int) -> Any:
+    """(distance, on, off) -> a pack of one row, which has `on` at `distance` where that is within it."""
+    if count == 1:
+        return device_function(lambda distance, on, off: (on if distance == 0 else off,))
+    half, rest = count // 2, _row_part(count // 2)
+    return device_function(lambda distance, on, off: rest(distance, on, off) + rest(distance - half, on, off))
+
+
+def _one_row(distance: Any, count: int) -> Any:
+    """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, all of one row."""
+    part = _row_part(count)
+    return device_function(lambda n, words, on, off: part(distance(n, words), on, off))
+
+
+def _parts(distance: Any, count: int) -> Any:
+    """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, each by the index of its row."""
+    if count == 1:
+        one = _row_part(1)
+        return device_function(lambda n, words, on, off: one(distance(n, words), on, off))
+    half, rest = count // 2, _parts(distance, count // 2)
+    return device_function(lambda n, words, on, off: rest(n, words, on, off) + rest(n + half, words, on, off))

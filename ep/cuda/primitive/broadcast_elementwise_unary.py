@@ -1,0 +1,49 @@
+"""BroadcastElementwiseUnary on CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ep.common.primitive import signatures
+from ep.common.primitive.expand_shape import as_expand_shape
+from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
+from ep.cuda.map_plan import MapShape, strided_shape
+from ep.cuda.primitive.op_primitive import OpPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
+    signature = signatures.BROADCAST_ELEMENTWISE_UNARY
+
+    def Launch(
+        self,
+        stream: Stream,
+        src_dims: Sequence[int],
+        src: Any,
+        dst_dims: Sequence[int],
+        dst: Any,
+        src_strides: Sequence[int] | None = None,
+        dst_strides: Sequence[int] | None = None,
+    ) -> None:
+        stream = check_stream(stream)
+        dims = src_dims, dst_dims, src_strides, dst_strides
+        shape = self._shapes.find(*dims) or self._shape(dims)
+        self._launch(stream, shape, (src, dst))
+
+    def _shape(self, dims: tuple[Any, Any, Any, Any]) -> MapShape:
+        given = as_expand_shape(*dims, self.request.max_num_dims)
+        return self._shapes.keep(given.key, lambda: strided_shape(given))
+
+
+@register_primitive_factory(DeviceType.kCUDA, BroadcastElementwiseUnaryFactory)
+class BroadcastElementwiseUnaryFactoryImpl(BroadcastElementwiseUnaryFactory):
+    keys = BROADCAST_ELEMENTWISE_UNARY
+
+    def Make(self, request: Request) -> BroadcastElementwiseUnary:
+        return BroadcastElementwiseUnaryImpl(request)

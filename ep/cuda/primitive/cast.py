@@ -1,0 +1,35 @@
+"""Cast on CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import CAST
+from ep.cuda.primitive.op_primitive import OpPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.cast import Cast, CastFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.unary_op import UnaryOp
+from ep.include.stream import Stream
+
+
+class CastImpl(OpPrimitive, Cast):
+    signature = signatures.CAST
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request, UnaryOp.kCast)
+
+    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
+        self._launch_flat(check_stream(stream), as_size(count, "count"), src, dst)
+
+
+@register_primitive_factory(DeviceType.kCUDA, CastFactory)
+class CastFactoryImpl(CastFactory):
+    keys = CAST
+
+    def Make(self, request: Request) -> Cast:
+        return CastImpl(request)

@@ -1,0 +1,45 @@
+"""Fill on CUDA: the driver's memset where all bytes of the number are one, else the map engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import FILL
+from ep.cuda.access import Access
+from ep.cuda.driver import driver
+from ep.cuda.map_plan import filled_shape
+from ep.cuda.primitive.tensor_fill import CudaFill
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.fill import Fill, FillFactory
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class FillImpl(CudaFill, Fill):
+    signature, access = signatures.FILL, Access.NUMBER
+
+    def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
+        stream, count = check_stream(stream), as_size(count, "count")
+        (data_type,) = self._types
+        number = self._number(value, "value", data_type, self.stored[0])
+        (address,) = self._read(stream, (dst,), (count,))
+        size = data_type.itemsize
+        contents = number.contents[:size]
+        if contents == contents[:1] * size:
+            if count:
+                driver().fill(stream.device_index, address, contents[0], count * size, stream.handle)
+            return
+        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
+        self._queue_sides(stream, shape, (number, address))
+
+
+@register_primitive_factory(DeviceType.kCUDA, FillFactory)
+class FillFactoryImpl(FillFactory):
+    keys = FILL
+
+    def Make(self, request: Request) -> Fill:
+        return FillImpl(request)

@@ -1,0 +1,58 @@
+"""TensorFill on CUDA: the map engine, with one element for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ep.common.checks import as_size
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import TENSOR_FILL
+from ep.cuda.access import Access, Variant
+from ep.cuda.arithmetic import unit_of
+from ep.cuda.map_plan import filled_shape
+from ep.cuda.primitive.map_primitive import MapPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
+from ep.include.primitive.unary_op import UnaryOp
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.cuda.engine.functor import Functor
+
+
+class CudaFill(MapPrimitive):
+    """What Fill and TensorFill share: elements are moved as they are, and kernels know their size alone."""
+
+    access: Access
+
+    def __init__(self, request: Request) -> None:
+        (data_type,) = request.dtypes or ()
+        super().__init__(request, (unit_of(data_type),) * 2)
+
+    def _functor(self) -> Functor:
+        from ep.cuda.engine.functor import functor_of
+
+        return functor_of(UnaryOp.kIdentity, *self.stored)
+
+    def _usual_variant(self) -> Variant:
+        return Variant(self.elements, (self.access,))
+
+
+class TensorFillImpl(CudaFill, TensorFill):
+    signature, access = signatures.TENSOR_FILL, Access.SINGLE
+
+    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
+        stream, count = check_stream(stream), as_size(count, "count")
+        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
+        self._launch(stream, shape, (src, dst))
+
+
+@register_primitive_factory(DeviceType.kCUDA, TensorFillFactory)
+class TensorFillFactoryImpl(TensorFillFactory):
+    keys = TENSOR_FILL
+
+    def Make(self, request: Request) -> TensorFill:
+        return TensorFillImpl(request)

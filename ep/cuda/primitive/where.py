@@ -1,0 +1,66 @@
+"""Where on CUDA: elements are moved as they are, so that kernels know their sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ep.common.checks import as_dims
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import WHERE
+from ep.cuda.arithmetic import unit_of
+from ep.cuda.map_plan import MapShape, map_shape
+from ep.cuda.primitive.map_primitive import MapPrimitive
+from ep.cuda.stream import check_stream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.where import Where, WhereFactory
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.cuda.engine.functor import Functor
+
+_NAMES = "cond_dims", "x_dims", "y_dims"
+
+
+class WhereImpl(MapPrimitive, Where):
+    signature = signatures.WHERE
+
+    def __init__(self, request: Request) -> None:
+        cond, unit = map(unit_of, request.dtypes or ())
+        super().__init__(request, (cond, unit, unit, unit))
+
+    def _functor(self) -> Functor:
+        from ep.cuda.kernels.where import functor
+
+        return functor(*self.stored[:2])
+
+    def Launch(
+        self,
+        stream: Stream,
+        cond_dims: Sequence[int],
+        cond: Any,
+        x_dims: Sequence[int],
+        x: Any,
+        y_dims: Sequence[int],
+        y: Any,
+        z: Any,
+    ) -> None:
+        stream = check_stream(stream)
+        dims = cond_dims, x_dims, y_dims
+        shape = self._shapes.find(*dims) or self._shape(dims)
+        self._launch(stream, shape, (cond, x, y, z))
+
+    def _shape(self, given: tuple[Any, ...]) -> MapShape:
+        most = self.request.max_num_dims or 0
+        dims = tuple(as_dims(each, name, most) for each, name in zip(given, _NAMES, strict=True))
+        return self._shapes.keep(dims, lambda: map_shape(dims, _NAMES))
+
+
+@register_primitive_factory(DeviceType.kCUDA, WhereFactory)
+class WhereFactoryImpl(WhereFactory):
+    keys = WHERE
+
+    def Make(self, request: Request) -> Where:
+        return WhereImpl(request)
