@@ -1,11 +1,46 @@
 """What a run needs before any device is asked for. In the root, since the conformance suite is no part of `tests`."""
 
+import hashlib
+from collections import defaultdict
+
 import pytest
 
 from tests.devices import prepare
 
+CASES = 24
+"""How many cases of a test there are at most where kernels run from their PTX: most of the time is compilation."""
+
+_ON_PTX = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--ep-every-case",
+        action="store_true",
+        help=f"run every case of each test where CUDA kernels run from their PTX; without it, {CASES} of each",
+    )
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
-    for tag in config.getoption("ep_device", None) or ():
-        prepare(tag)
+    config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
+
+
+def pytest_report_header(config):
+    return "ep: CUDA kernels run from their PTX, on the CPU" if config.stash[_ON_PTX] else None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Choose cases by a digest of their names: the same in every run, and of all data types."""
+    if not config.stash[_ON_PTX] or config.getoption("ep_every_case"):
+        return
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    chosen = {
+        item.nodeid
+        for cases in tests.values()
+        for item in sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:CASES]
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    items[:] = [item for item in items if item.nodeid in chosen]

@@ -1,9 +1,13 @@
 """What a process has to do before it asks for a device that runs of pytest have."""
 
 
-def prepare(tag: str) -> None:
-    """Let kernels of the CUDA device run from their PTX where there is no GPU, unless the simulator is asked for."""
-    if tag == "cuda":
-        from tests.cuda.ptx_machine.install import install_without_gpu
+def prepare(tag: str) -> bool:
+    """Let kernels of the CUDA device run from their PTX where there is no GPU, unless the simulator is asked for.
 
-        install_without_gpu()
+    Whether they do.
+    """
+    if tag != "cuda":
+        return False
+    from tests.cuda.ptx_machine.install import install_without_gpu
+
+    return install_without_gpu()

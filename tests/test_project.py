@@ -25,7 +25,8 @@ README = (ROOT / "README.md").read_text()
 
 TESTS = """\
 pip install -e ".[test]" && python -m pytest -n auto &&
-NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --ep-device cuda
+python -m pytest -n auto --ep-device cuda &&
+NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --ep-device cuda tests/cuda
 """
 
 

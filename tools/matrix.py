@@ -150,6 +150,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         ("install", [own, "-m", "pip", "install", "-q", "-e", ".[test]", *limits], {}),
         ("demo", [own, "-m", "ep", "demo"], {}),
         ("CPU tests", tests, {}),
+        ("PTX tests", [*tests, "--ep-device", "cuda"], {}),
         ("simulator tests", [*tests, "--ep-device", "cuda"], {"NUMBA_ENABLE_CUDASIM": "1"}),
     ]
     if arguments.pre:
@@ -199,7 +200,17 @@ def outcome(output: str, code: int) -> str:
 
 # what is said
 
-COLUMNS: Final = ("Python", "NumPy", "Numba", "numba-cuda", "demo", "CPU tests", "simulator tests", "seconds")
+COLUMNS: Final = (
+    "Python",
+    "NumPy",
+    "Numba",
+    "numba-cuda",
+    "demo",
+    "CPU tests",
+    "PTX tests",
+    "simulator tests",
+    "seconds",
+)
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 from ep.common import interpreter
 
-PACKAGES: Final = ("numba-cuda", "cuda-bindings")
-"""The distributions that the CUDA device cannot do without: the compiler, and the way to the driver."""
+PACKAGES: Final = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
+"""The distributions that the CUDA device cannot do without: both parts of the compiler, and the way to the driver."""
 
 
 def version_of(package: str) -> str | None:

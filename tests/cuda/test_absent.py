@@ -65,7 +65,7 @@ def test_commands_work_without_it(command):
 
 
 def test_a_run_of_tests_for_it_ends_at_once():
-    options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", __file__]
+    options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", "--noconftest", __file__]
     said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True, **GPU)
     assert said.startswith(
         "ERROR: --ep-device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1"
@@ -101,7 +101,7 @@ def test_everything_is_there(driver):
     assert (driver.device_count(), driver.why_unavailable()) == (1, None)
 
 
-@pytest.mark.parametrize("missing", [("numba-cuda",), ("numba-cuda", "cuda-bindings")])
+@pytest.mark.parametrize("missing", [("numba-cuda",), ("nvidia-nvvm",), ("numba-cuda", "cuda-bindings")])
 def test_no_packages(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "version_of", lambda package: None if package in missing else "1")
     assert driver.device_count() == 0

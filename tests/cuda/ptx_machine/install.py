@@ -11,10 +11,12 @@ from tests.cuda.ptx_machine.driver import PtxDriver
 
 
 @cache
-def install_without_gpu() -> None:
+def install_without_gpu() -> bool:
     """Let the machine be the CUDA device where kernels can be compiled, and there is neither a GPU nor the simulator.
 
-    Called before the process first uses a CUDA device.
+    Whether it is. Called before the process first uses a CUDA device.
     """
-    if not is_simulated() and not why_no_compiler() and CudaDriver().why_unavailable() is not None:
-        use_driver(PtxDriver())
+    if is_simulated() or why_no_compiler() or CudaDriver().why_unavailable() is None:
+        return False
+    use_driver(PtxDriver())
+    return True
