@@ -169,7 +169,7 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         if done.returncode:
             print(*output.splitlines()[-_TAIL:], sep="\n", flush=True)
             row.failed = True
-            if step not in ("demo", "CPU tests"):
+            if step not in ("demo", "CPU tests", "PTX tests"):
                 break
         if step in ("install", "newest"):
             row.results |= _versions(own)
