@@ -37,7 +37,7 @@ SHAPES = [
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_broadcasting(operate, rng, shapes):
     condition, x, y = (data(shape, dtype, rng) for shape, dtype in zip(shapes, (np.int32, "f8", "f8"), strict=True))
-    condition = condition % 2
+    condition = np.asarray(condition % 2)
     result, expected = operate("where", condition, x, y), np.where(condition, x, y)
     assert result.shape == expected.shape
     assert np.array_equal(result, expected)
