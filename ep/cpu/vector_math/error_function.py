@@ -9,15 +9,11 @@ power of two, q = 1 - 2 c / (x + c) is as good as exact once 1 / (x + c) is roun
 from typing import Any
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select, to_bits
+from ep.cpu.vector_math.constants import LN2, LOG2_E, SHIFT, SHIFT_BITS
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
 from ep.cpu.vector_math.polynomial_tree import polynomial_tree
 from ep.cpu.vector_math.scaling import scaled
-
-_LOG2_E = 1.4426950408889634
-_LN2, _LN2_REST = 0.6931471805599453, 2.3190468138462996e-17
-# adding it leaves a number rounded to an integer, whose low bits are those of the sum
-_ROUND = 1.5 * 2.0**52
 
 # (e^r - 1 - r) / r^2 on |r| <= ln(2) / 2, by least squares on Chebyshev nodes: 2^-57 relative to e^r.
 _exponential = polynomial(
@@ -37,12 +33,12 @@ _exponential = polynomial(
 @inlined
 def _power(s: float, s_rest: float) -> Any:
     """p and n, e^-(s + s_rest) = 2^n (1 + p), for 0 <= s < 1000."""
-    shifted = fma(s, -_LOG2_E, _ROUND)
-    k = shifted - _ROUND
-    r = fma(-k, _LN2, -s)  # exact: a multiple of the last bits of both, below 1/2
-    rest = fma(-k, _LN2_REST, -s_rest)
+    shifted = fma(s, -LOG2_E[0], SHIFT)
+    k = shifted - SHIFT
+    r = fma(-k, LN2[0], -s)  # exact: a multiple of the last bits of both, below 1/2
+    rest = fma(-k, LN2[1], -s_rest)
     t = r + rest
-    return r + fma(fma(t, t, 0.0), _exponential(t), rest), to_bits(shifted) - to_bits(_ROUND)
+    return r + fma(fma(t, t, 0.0), _exponential(t), rest), to_bits(shifted) - SHIFT_BITS
 
 
 @inlined

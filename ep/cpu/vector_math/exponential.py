@@ -7,17 +7,10 @@ the last, since a core looks ahead only so far: hence polynomials as trees, and 
 """
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import LN2, LN2_SHORT, LOG2_E, SHIFT, SHIFT_BITS
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.scaling import scaled
 
-LOG2_E = 1.4426950408889634
-# ln 2 = LN2_HIGH + LN2_LOW; the last 11 bits of LN2_HIGH are 0, so n * LN2_HIGH is exact for |n| < 2^11
-LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")
-LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
-# ln 2 to the nearest float64, and the rest
-LN2 = (float.fromhex("0x1.62e42fefa39efp-1"), float.fromhex("0x1.abc9e3b39803fp-56"))
-SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits of the sum
-SHIFT_BITS = 0x4338000000000000
 _ONE, _TWO = 1023 << 52, 1024 << 52  # the bits of 1.0 and 2.0
 
 
@@ -54,10 +47,10 @@ def exp_fraction(r):
 @inlined
 def exp_reduced(x, x_rest):
     """Return r, s and the integer n for |x| < 1500: e^(x + x_rest) = 2^n (1 + r + s) with r exact and |s| < 0.07."""
-    shifted = fma(x, LOG2_E, SHIFT)
+    shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
-    r_high = fma(n, -LN2_HIGH, x)
-    r_low = fma(n, -LN2_LOW, x_rest)
+    r_high = fma(n, -LN2_SHORT[0], x)
+    r_low = fma(n, -LN2_SHORT[1], x_rest)
     r = r_high + r_low
     return r_high, fma(r * r, exp_fraction(r), r_low), to_bits(shifted) - SHIFT_BITS
 
@@ -73,10 +66,10 @@ def clamp(x, bound):
 def exp(x):
     """e^x; 0.87 ulp. As exp_reduced, but for a term less: least squares on Chebyshev nodes, 2^-57.8 relative to e^r."""
     x = clamp(x, 750.0)
-    shifted = fma(x, LOG2_E, SHIFT)
+    shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
-    r_high = fma(n, -LN2_HIGH, x)
-    r = fma(n, -LN2_LOW, r_high)
+    r_high = fma(n, -LN2_SHORT[0], x)
+    r = fma(n, -LN2_SHORT[1], r_high)
     r2 = r * r
     q01 = fma(0.16666666666666471, r, 0.5000000000000012)
     q23 = fma(0.008333333333458674, r, 0.04166666666651979)
@@ -85,7 +78,7 @@ def exp(x):
     q89 = fma(2.5020030264438046e-08, r, 2.7630897243082424e-07)
     q = fma(fma(fma(fma(q89, r2, q67), r2, q45), r2, q23), r2, q01)
     # r is rounded, and so good enough only in the small terms
-    return scaled(1.0 + (r_high + fma(n, -LN2_LOW, fma(r2, q, 0.0))), to_bits(shifted) - SHIFT_BITS)
+    return scaled(1.0 + (r_high + fma(n, -LN2_SHORT[1], fma(r2, q, 0.0))), to_bits(shifted) - SHIFT_BITS)
 
 
 @inlined
@@ -102,7 +95,7 @@ def exp2(x):
     p78 = fma(1.0178047530339999e-07, r, 1.321548700333921e-06)
     p9 = fma(2.5855198339497466e-11, r2, fma(4.457239445985489e-10, r, 7.054814864025137e-09))
     p = fma(fma(p9, r4, fma(p78, r2, p56)), r4, fma(p34, r2, p12))
-    return scaled(fma(fma(p, r, 0.6931471805599453), r, 1.0), to_bits(shifted) - SHIFT_BITS)
+    return scaled(fma(fma(p, r, LN2[0]), r, 1.0), to_bits(shifted) - SHIFT_BITS)
 
 
 @inlined
@@ -112,10 +105,10 @@ def exp_around(x):
     r, h, t, 2^-n, bits of n: e^x = 2^n (1 + r + h + t), r and h are known to the last bit, |h| < 0.061, |t| < 0.008.
     2^-n (e^x + c) is (1 + c 2^-n) + r + h + t: for |c| = 1, the bracket is 0 or at least as large as r.
     """
-    shifted = fma(x, LOG2_E, SHIFT)
+    shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
-    r = fma(n, -LN2_HIGH, x)
-    r_low = n * -LN2_LOW
+    r = fma(n, -LN2_SHORT[0], x)
+    r_low = n * -LN2_SHORT[1]
     n_bits = to_bits(shifted)
     half = 0.5 * r
     h = fma(half, r, 0.0)

@@ -13,8 +13,9 @@ right to a few units of 2^-53 absolutely.
 from typing import Any
 
 from ep.cpu.vector_math.bits import both, either, fabs, fma, rint, select
+from ep.cpu.vector_math.constants import LN2_SHORT
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.logarithm import LN2, log_rest, split_any
+from ep.cpu.vector_math.logarithm import log_rest, split_any
 from ep.cpu.vector_math.polynomial import polynomial
 from ep.cpu.vector_math.polynomial_tree import polynomial_tree
 
@@ -78,9 +79,9 @@ _sine = polynomial(
 @inlined
 def _log(k: float, f: float, less: float) -> Any:
     """k ln(2) + ln(1 + f) - less, as a double and what is missing; less: 0, or 1 where k >= 2."""
-    exact = fma(k, LN2[0], -less)
+    exact = fma(k, LN2_SHORT[0], -less)
     high = exact + f
-    return high, ((exact - high) + f) + fma(k, LN2[1], log_rest(f))
+    return high, ((exact - high) + f) + fma(k, LN2_SHORT[1], log_rest(f))
 
 
 @inlined

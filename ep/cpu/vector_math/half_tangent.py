@@ -7,19 +7,18 @@ terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
 from typing import Any
 
 from ep.cpu.vector_math.bits import fma, to_bits
+from ep.cpu.vector_math.constants import LN2, SHIFT, SHIFT_BITS
 from ep.cpu.vector_math.inlined import inlined
 
-_SHIFT = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits of the sum
-_SHIFT_BITS = 0x4338000000000000
-_HALF_LN2, _HALF_LN2_REST = 0.34657359027997264, 1.1595234069231498e-17
+_HALF_LN2, _HALF_LN2_REST = 0.5 * LN2[0], 0.5 * LN2[1]
 
 
 @inlined
 def reduced(y: float, x: float, factor: float) -> Any:
     """u, which is exact, what is missing of it, and n; y = x factor ln(2)/2, whichever way is the shortest."""
-    shifted = fma(x, factor, _SHIFT)
-    n = shifted - _SHIFT
-    return fma(n, -_HALF_LN2, y), n * -_HALF_LN2_REST, to_bits(shifted) - _SHIFT_BITS
+    shifted = fma(x, factor, SHIFT)
+    n = shifted - SHIFT
+    return fma(n, -_HALF_LN2, y), n * -_HALF_LN2_REST, to_bits(shifted) - SHIFT_BITS
 
 
 @inlined

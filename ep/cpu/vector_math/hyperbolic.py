@@ -3,7 +3,7 @@
 from typing import Any
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
-from ep.cpu.vector_math.exponential import LN2_HIGH, LN2_LOW, LOG2_E, SHIFT
+from ep.cpu.vector_math.constants import LN2_SHORT, LOG2_E, SHIFT
 from ep.cpu.vector_math.half_tangent import quotient, reduced, tangent_rest
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import log_sum
@@ -17,7 +17,7 @@ def tanh(x):
     """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
     a = fabs(x)
     a = select(a > 22.0, 22.0, a)
-    u, u_rest, n = reduced(a, a, 2.0 * LOG2_E)
+    u, u_rest, n = reduced(a, a, 2.0 * LOG2_E[0])
     t_rest = tangent_rest(u, u_rest)
     power = from_bits(_ONE - (n << 52))
     p = 1.0 + power
@@ -41,10 +41,10 @@ def _parts(a):
     sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. Where a > 600, p is divided by
     2^64, and m multiplied: it has no weight any more. Polynomials by Remez, relative errors 2^-61 and 2^-70.
     """
-    shifted = fma(a, LOG2_E, SHIFT)
+    shifted = fma(a, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
-    r_high = fma(n, -LN2_HIGH, a)
-    r_low = n * -LN2_LOW
+    r_high = fma(n, -LN2_SHORT[0], a)
+    r_low = n * -LN2_SHORT[1]
     r = r_high + r_low
     z = r * r
     c = fma(2.0924427919737626e-09, z, 2.755724181673765e-07)

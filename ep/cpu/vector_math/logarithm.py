@@ -9,6 +9,7 @@ from the largest to the smallest, with the rounding error of the first sum kept.
 """
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.constants import LN2_SHORT, LOG2_E, LOG10_2_SHORT, LOG10_E
 from ep.cpu.vector_math.inlined import inlined
 
 _ONE = 1023 << 52  # the bits of 1.0
@@ -16,12 +17,6 @@ _SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 _MANTISSA = (1 << 52) - 1
 _SMALLEST_NORMAL = 2.0**-1022
 _INF, _NAN = float("inf"), float("nan")
-
-# high parts end in 0 bits, so that their product with k is exact
-LN2 = (float.fromhex("0x1.62e42fefa3800p-1"), float.fromhex("0x1.ef35793c76730p-45"))
-LOG10_2 = (float.fromhex("0x1.34413509f7800p-2"), float.fromhex("0x1.fef311f12b358p-46"))
-LOG2_E = (float.fromhex("0x1.71547652b82fep+0"), float.fromhex("0x1.777d0ffda0d24p-56"))
-LOG10_E = (float.fromhex("0x1.bcb7b1526e50ep-2"), float.fromhex("0x1.95355baaafad3p-57"))
 
 
 @inlined
@@ -74,10 +69,10 @@ def with_limits(x, y):
 def log(x):
     """The natural logarithm."""
     k, f = split_any(x)
-    exact = k * LN2[0]
+    exact = k * LN2_SHORT[0]
     high = exact + f
     low = (exact - high) + f
-    return with_limits(x, high + (low + fma(k, LN2[1], log_rest(f))))
+    return with_limits(x, high + (low + fma(k, LN2_SHORT[1], log_rest(f))))
 
 
 @inlined
@@ -95,8 +90,8 @@ def log2(x):
 def log10(x):
     """The logarithm to base 10: as log2."""
     k, f = split_any(x)
-    exact, first = k * LOG10_2[0], fma(f, LOG10_E[0], 0.0)
-    error = fma(k, LOG10_2[1], fma(f, LOG10_E[1], fma(f, LOG10_E[0], -first)))
+    exact, first = k * LOG10_2_SHORT[0], fma(f, LOG10_E[0], 0.0)
+    error = fma(k, LOG10_2_SHORT[1], fma(f, LOG10_E[1], fma(f, LOG10_E[0], -first)))
     high = exact + first
     low = (exact - high) + first
     return with_limits(x, high + (low + fma(log_rest(f), LOG10_E[0], error)))
@@ -113,11 +108,11 @@ def log_sum(u, low, k_offset):
     f = near + rest
     rest = (near - f) + rest
     k += k_offset
-    exact = k * LN2[0]
+    exact = k * LN2_SHORT[0]
     high = exact + f
     low = (exact - high) + f
     # d ln(1 + f) = rest / (1 + f); rest counts only where k != 0, and there 1 - f is near enough
-    return high + (low + (fma(k, LN2[1], fma(rest, -f, rest)) + log_rest(f)))
+    return high + (low + (fma(k, LN2_SHORT[1], fma(rest, -f, rest)) + log_rest(f)))
 
 
 @inlined

@@ -1,7 +1,8 @@
 """pow in float64, by the rules of C."""
 
 from ep.cpu.vector_math.bits import both, either, fabs, fma, from_bits, rint, select, to_bits
-from ep.cpu.vector_math.exponential import LN2, SHIFT, SHIFT_BITS, clamp, exp_fraction
+from ep.cpu.vector_math.constants import LN2, SHIFT, SHIFT_BITS
+from ep.cpu.vector_math.exponential import clamp, exp_fraction
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import split_any
 from ep.cpu.vector_math.scaling import scaled

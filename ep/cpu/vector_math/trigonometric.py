@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
 
@@ -22,8 +23,6 @@ _ONE_OVER_PI = 0.3183098861837907
 # pi/2 and pi to 160 bits
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
 _PI = (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33)
-# adding it leaves a number rounded to an integer, whose low bits are those of the sum
-ROUND = 1.5 * 2.0**52
 
 # (1 - 5/32 z - sin(sqrt z) / sqrt z) / z on 0 <= z <= (pi/2)^2 and (sqrt z cot(sqrt z) - 1) / z on 0 <= z <= (pi/4)^2:
 # least squares on Chebyshev nodes of the error relative to sin and to cot, 2^-61 and 2^-57, coefficients rounded one by
@@ -96,8 +95,8 @@ def _tangent(r: float, lost: float, k: int) -> float:
 @inlined
 def sin(x: float) -> float:
     """The sine of x, |x| <= LIMIT."""
-    shifted = fma(x, _ONE_OVER_PI, ROUND)
-    k = shifted - ROUND
+    shifted = fma(x, _ONE_OVER_PI, SHIFT)
+    k = shifted - SHIFT
     r, lost = _subtracted(fma(-k, _PI[0], x), k, _PI[1], _PI[2])
     return from_bits(to_bits(_sine(r, lost)) ^ (to_bits(shifted) << 63))
 
@@ -105,8 +104,8 @@ def sin(x: float) -> float:
 @inlined
 def cos(x: float) -> float:
     """The cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
-    shifted = fma(x, _ONE_OVER_PI, 0.5) + ROUND
-    k = (shifted - ROUND) - 0.5
+    shifted = fma(x, _ONE_OVER_PI, 0.5) + SHIFT
+    k = (shifted - SHIFT) - 0.5
     t = fma(-k, _PI[0], x)
     r, lost = _subtracted(t, k, _PI[1], _PI[2])
     return from_bits(to_bits(_sine(r, lost + (fma(k, _PI[0], t) - x))) ^ (to_bits(shifted) << 63))
@@ -115,8 +114,8 @@ def cos(x: float) -> float:
 @inlined
 def tan(x: float) -> float:
     """The tangent of x, |x| <= LIMIT."""
-    shifted = fma(x, TWO_OVER_PI, ROUND)
-    k = shifted - ROUND
+    shifted = fma(x, TWO_OVER_PI, SHIFT)
+    k = shifted - SHIFT
     r, lost = _subtracted(fma(-k, HALF_PI[0], x), k, HALF_PI[1], HALF_PI[2])
     return _tangent(r, lost, to_bits(shifted))
 

@@ -6,9 +6,10 @@ Computed in float64, where rounding errors do not count, with polynomials by Rem
 from typing import Any
 
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
-from ep.cpu.vector_math.trigonometric import HALF_PI, ROUND, TWO_OVER_PI
+from ep.cpu.vector_math.trigonometric import HALF_PI, TWO_OVER_PI
 
 # sin(sqrt z) / sqrt z and cos(sqrt z) on 0 <= z <= (pi/4)^2
 _sine = polynomial(
@@ -29,8 +30,8 @@ _cosine = polynomial(
 @inlined
 def _reduced_sin_cos(x: float) -> Any:
     """(sin r, cos r, k) for x = k pi/2 + r, |r| <= pi/4; of k only the low bits are good."""
-    shifted = fma(x, TWO_OVER_PI, ROUND)
-    k = shifted - ROUND
+    shifted = fma(x, TWO_OVER_PI, SHIFT)
+    k = shifted - SHIFT
     r = fma(-k, HALF_PI[1], fma(-k, HALF_PI[0], x))
     z = r * r
     return r * _sine(z), _cosine(z), to_bits(shifted)

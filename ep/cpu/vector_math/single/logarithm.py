@@ -14,6 +14,7 @@ import numpy as np
 from ep.cpu.vector_math.bits import copysign, fma, from_bits, select, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
+from ep.cpu.vector_math.single.exponential import sum_of
 
 _ZERO, _ONE, _INF, _NAN = np.float32(0.0), np.float32(1.0), np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP = np.float32(2.0**-126), np.float32(2.0**24)
@@ -118,16 +119,9 @@ def _with_limits(x, y):
 
 
 @inlined
-def _sum(large, small):
-    """Return the sum and its rounding error, for |large| >= |small| or large = 0."""
-    total = large + small
-    return total, small - (total - large)
-
-
-@inlined
 def _ln(k, f, rest):
     """k ln(2) + f + f^2 rest."""
-    total, error = _sum(fma(k, _LN2[0], _ZERO), f)
+    total, error = sum_of(fma(k, _LN2[0], _ZERO), f)
     return total + fma(fma(f, f, _ZERO), rest, fma(k, _LN2[1], error))
 
 

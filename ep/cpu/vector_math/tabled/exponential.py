@@ -4,7 +4,8 @@ e^x = 2^n e^r with n a multiple of 1/16 and |r| <= ln(2)/32.
 """
 
 from ep.cpu.vector_math.bits import fabs, fma, select, to_bits
-from ep.cpu.vector_math.exponential import LN2, LOG2_E, clamp
+from ep.cpu.vector_math.constants import LN2, LOG2_E
+from ep.cpu.vector_math.exponential import clamp
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
 from ep.cpu.vector_math.tabled.powers import power, power_rest
@@ -37,7 +38,7 @@ def _scaled_power(r, shifted, n):
 def exp(x):
     """e^x."""
     x = clamp(x, 750.0)
-    shifted = fma(x, LOG2_E, SHIFT)
+    shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     return _scaled_power(fma(n, -LN2[1], fma(n, -LN2[0], x)), shifted, n)
 
@@ -65,7 +66,7 @@ def _fraction_near_0(r):
 def expm1(x):
     """e^x - 1 = (p - 1) + p (e^r - 1), with what rounding lost of the sums."""
     y = select(x < -50.0, -50.0, select(x > 710.0, 710.0, x))
-    shifted = fma(y, LOG2_E, SHIFT)
+    shifted = fma(y, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     index = to_bits(shifted)
     r = fma(n, -LN2[0], y)

@@ -1,7 +1,7 @@
 """tanh, asinh, acosh and atanh in float64 by tables."""
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select, to_bits
-from ep.cpu.vector_math.exponential import LN2, LOG2_E
+from ep.cpu.vector_math.constants import LN2, LOG2_E
 from ep.cpu.vector_math.hyperbolic import area_functions
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
@@ -30,7 +30,7 @@ def tanh(x):
     """(e^2|x| - 1) / (e^2|x| + 1), with what rounding lost of both: e^2|x| = p e^2u, p = 2^n, n a multiple of 1/16."""
     a = fabs(x)
     a = select(a > 22.0, 22.0, a)
-    shifted = fma(a, 2.0 * LOG2_E, SHIFT)
+    shifted = fma(a, 2.0 * LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     index = to_bits(shifted)
     u = fma(n, -0.5 * LN2[0], a)

@@ -10,16 +10,14 @@ both sides of 1, and r is exact. Zeros and infinity have exponents that are infi
 of log 2 are positive.
 """
 
-from decimal import Context, Decimal
-from fractions import Fraction
-
 import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fma, select, shift_right, to_bits
+from ep.cpu.vector_math.constants import LOG2_E, LOG10_E, ln, pair
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import exponent, mantissa, scale
 from ep.cpu.vector_math.lookup import table
-from ep.cpu.vector_math.tabled.pairs import pair, pair_tables
+from ep.cpu.vector_math.tabled.pairs import pair_tables
 
 # 128 c: r is least in magnitude, but in the second and the second last sixteenth, where the results are
 _INVERSES = tuple(n / 128 for n in (128, 120, 111, 105, 100, 95, 91, 87, 84, 80, 77, 74, 72, 69, 68, 64))
@@ -27,12 +25,8 @@ _INF = float("inf")
 _LAST_BIT = -42  # 11 bits of a double that begins with 1/2 are left for the exponent
 
 
-def _ln(x: float) -> Fraction:
-    return Fraction(Decimal(x).ln(Context(prec=50)))
-
-
-_LN2, _LN10 = _ln(2), _ln(10)
-_LOGARITHMS = [-_ln(c) for c in _INVERSES]
+_LN2, _LN10 = ln(2), ln(10)
+_LOGARITHMS = [-ln(c) for c in _INVERSES]
 
 _inverse = table(_INVERSES, np.float64)
 _ln_high, _ln_low = pair_tables(_LOGARITHMS, _LAST_BIT)
@@ -40,8 +34,6 @@ _log2_high, _log2_low = pair_tables([y / _LN2 for y in _LOGARITHMS], _LAST_BIT)
 _log10_high, _log10_low = pair_tables([y / _LN10 for y in _LOGARITHMS], _LAST_BIT)
 _LN2_HIGH, _LN2_LOW = pair(_LN2, _LAST_BIT)
 _LOG10_2_HIGH, _LOG10_2_LOW = pair(_LN2 / _LN10, _LAST_BIT)
-_LOG2_E, _LOG2_E_LOW = pair(1 / _LN2)
-_LOG10_E, _LOG10_E_LOW = pair(1 / _LN10)
 
 
 @inlined
@@ -79,16 +71,16 @@ def log(x):
 def log2(x):
     """The logarithm to base 2."""
     k, r, index = _split(x)
-    low = fma(r, _LOG2_E_LOW, _log2_low(index))
-    return (k + _log2_high(index)) + fma(r, _LOG2_E, fma(_LOG2_E * (r * r), _rest(r), low))
+    low = fma(r, LOG2_E[1], _log2_low(index))
+    return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * (r * r), _rest(r), low))
 
 
 @inlined
 def log10(x):
     """The logarithm to base 10."""
     k, r, index = _split(x)
-    low = fma(r, _LOG10_E_LOW, fma(k, _LOG10_2_LOW, _log10_low(index)))
-    return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, _LOG10_E, fma(_LOG10_E * (r * r), _rest(r), low))
+    low = fma(r, LOG10_E[1], fma(k, _LOG10_2_LOW, _log10_low(index)))
+    return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, LOG10_E[0], fma(LOG10_E[0] * (r * r), _rest(r), low))
 
 
 @inlined

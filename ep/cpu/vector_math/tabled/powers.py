@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ep.cpu.vector_math.constants import pair
 from ep.cpu.vector_math.lookup import table
-from ep.cpu.vector_math.tabled.pairs import pair
 
 _DIGITS = Context(prec=50)
 

@@ -6,7 +6,7 @@ With z = m ln 2 - r, m a multiple of 1/16 and t = 2^-(m - floor m), sigmoid(z) =
 from typing import Any
 
 from ep.cpu.vector_math.bits import fma, select, to_bits
-from ep.cpu.vector_math.exponential import LN2, LOG2_E
+from ep.cpu.vector_math.constants import LN2, LOG2_E
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
 from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, at_least, softplus_functions
@@ -20,7 +20,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 @inlined
 def _terms(z: float, z_rest: float) -> Any:
     """m, t, r and rest for z + z_rest: t e^r is t (1 + r + rest)."""
-    shifted = fma(z, LOG2_E, SHIFT)
+    shifted = fma(z, LOG2_E[0], SHIFT)
     m = shifted - SHIFT
     index = to_bits(shifted)
     r = fma(m, LN2[1], fma(m, LN2[0], -z) - z_rest)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ep.cpu.vector_math.bits import fma, from_bits, to_bits
+from ep.cpu.vector_math.constants import SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.lookup import table
 from ep.cpu.vector_math.polynomial import polynomial
-from ep.cpu.vector_math.trigonometric import ROUND
 
 _SIXTEEN_OVER_PI = 5.092958178940651
 _SIXTEENTH = (0.19634954084936207, 7.654042494670958e-18, -1.8717311310739623e-34)  # of pi, to 160 bits
@@ -62,8 +62,8 @@ _tangent_rest = polynomial(
 @inlined
 def _reduced(x: float) -> Any:
     """r, lost and the integer k but for its upper bits: x = k pi/16 + r - lost."""
-    shifted = fma(x, _SIXTEEN_OVER_PI, ROUND)
-    k = shifted - ROUND
+    shifted = fma(x, _SIXTEEN_OVER_PI, SHIFT)
+    k = shifted - SHIFT
     t = fma(-k, _SIXTEENTH[0], x)  # exact
     r = t - fma(k, _SIXTEENTH[1], 0.0)  # through fma, lest the difference be fused
     # r - t is exact, since t is a multiple of the last bit of the product

@@ -1,0 +1,33 @@
+"""Constants of float64 arithmetic, computed to more digits than are needed."""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from math import floor
+from typing import Final
+
+SHIFT: Final = 1.5 * 2.0**52
+"""Adding it leaves the nearest integer in the low bits of the sum."""
+
+SHIFT_BITS: Final = 0x4338 << 48
+"""The bits of SHIFT."""
+
+
+def pair(value: Fraction, last_bit: int | None = None) -> tuple[float, float]:
+    """`value` as high + low. last_bit: high is the next lower multiple of 2 to this power, else the nearest double."""
+    unit = Fraction(2) ** (last_bit or 0)
+    high = float(value if last_bit is None else floor(value / unit) * unit)
+    return high, float(value - Fraction(high))
+
+
+def ln(x: float) -> Fraction:
+    """The natural logarithm, to 50 digits."""
+    return Fraction(Decimal(x).ln(Context(prec=50)))
+
+
+LN2: Final = pair(ln(2))
+LN2_SHORT: Final = pair(ln(2), -42)
+"""The last 11 bits of the first are 0: it times an integer below 2^11 is exact."""
+
+LOG10_2_SHORT: Final = pair(ln(2) / ln(10), -43)
+LOG2_E: Final = pair(1 / ln(2))
+LOG10_E: Final = pair(1 / ln(10))
