@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.peers import Contender, Peer
 from benchmarks.quiet import wait_for_threads
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.bench.case import Array, Case
+from ep.bench.case import Array, Case, OneHotWork
 from ep.bench.cases import copy
 from ep.bench.timing import Timing, interleaved
 from ep.cli.names import factory_of
@@ -61,7 +61,7 @@ class Bench:
         return {
             "case": case.name,
             "group": case.group,
-            "dtype": case.key[1 if len(case.key) > 2 else 0].name,
+            "dtype": _dtype(case).name,
             "elements": math.prod(case.out_dims),
             "bytes": case.bytes_moved,
             "seconds": {name: timing.median for name, timing in times.items()},
@@ -123,6 +123,14 @@ class Bench:
         expected = np.empty(x.shape, case.out_type)
         case.numpy([x], expected)()
         return case.is_right(result[: x.size], expected)
+
+
+def _dtype(case: Case) -> np.dtype[Any]:
+    """The one that the case is about, beside others in its key."""
+    if isinstance(case.work, OneHotWork):
+        return case.out_type
+    found: np.dtype[Any] = case.key[1 if len(case.key) > 2 else 0]
+    return found
 
 
 def _sample(array: Array) -> Array:

@@ -7,7 +7,10 @@ import os
 from pathlib import Path
 from typing import Final
 
-SETS: Final = ("unary", "binary", "gather", "batch_gather", "transformer", "expand", "startup")
+SETS: Final = (
+    *("unary", "binary", "gather", "batch_gather", "transformer", "expand"),
+    *("cast", "where", "add", "fill", "one_hot", "startup"),
+)
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _QUICK_DTYPES: Final = ("float32",)

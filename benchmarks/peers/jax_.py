@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from typing import Any, Final
@@ -9,7 +10,21 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.peers import Contender
-from ep.bench.case import Array, Arrays, BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.case import (
+    AddWork,
+    Array,
+    Arrays,
+    BatchGatherWork,
+    BinaryWork,
+    Case,
+    CastWork,
+    ExpandWork,
+    FillWork,
+    GatherWork,
+    OneHotWork,
+    UnaryWork,
+    WhereWork,
+)
 from ep.include.primitive import BinaryOp, UnaryOp
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -86,4 +101,14 @@ def _function(case: Case) -> Any:
             return lambda params, indices: jax.vmap(lambda p, i: jnp.take(p, i, axis=0, mode="clip"))(params, indices)
         case ExpandWork():
             return lambda src: jnp.broadcast_to(src, case.out_dims)
+        case CastWork(transposed):
+            return lambda src: (src.T if transposed else src).astype(case.out_type)
+        case WhereWork():
+            return jnp.where
+        case AddWork():
+            return lambda *srcs: functools.reduce(jnp.add, srcs)
+        case FillWork(value):
+            return lambda *src: jnp.full(case.out_dims, src[0][0] if value is None else value, case.out_type)
+        case OneHotWork():
+            return lambda indices: jax.nn.one_hot(indices, case.out_dims[-1], dtype=case.out_type)
     return None

@@ -11,7 +11,21 @@ import numpy as np
 import torch
 
 from benchmarks.peers import Contender
-from ep.bench.case import Array, Arrays, BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.case import (
+    AddWork,
+    Array,
+    Arrays,
+    BatchGatherWork,
+    BinaryWork,
+    Case,
+    CastWork,
+    ExpandWork,
+    FillWork,
+    GatherWork,
+    OneHotWork,
+    UnaryWork,
+    WhereWork,
+)
 from ep.include.primitive import BinaryOp, UnaryOp
 
 _NN: Final[Any] = torch._C._nn
@@ -73,7 +87,29 @@ class Adapter:
                 return partial(torch.gather, inputs[0], 1, index, out=out)
             case ExpandWork():
                 return partial(out.copy_, inputs[0].expand(out.shape))
+            case CastWork(transposed=True):
+                return partial(out.copy_, inputs[0].T)
+            case CastWork():
+                return partial(out.copy_, inputs[0])
+            case WhereWork():
+                return partial(torch.where, *inputs, out=out)
+            case AddWork():
+                return partial(_add, inputs, out)
+            case FillWork(value):
+                return partial(out.fill_, inputs[0][0] if value is None else value)
+            case OneHotWork():
+                return partial(_one_hot, inputs[0].to(torch.int64)[:, None], out)
         return None
+
+
+def _add(srcs: list[torch.Tensor], out: torch.Tensor) -> None:
+    torch.add(srcs[0], srcs[1], out=out)
+    for src in srcs[2:]:
+        out.add_(src)
+
+
+def _one_hot(indices: torch.Tensor, out: torch.Tensor) -> None:
+    out.zero_().scatter_(1, indices, 1)
 
 
 def _tensor(array: Array) -> torch.Tensor:

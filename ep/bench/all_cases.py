@@ -11,6 +11,7 @@ from ep.bench.case import Case
 from ep.bench.cases_binary import binary_cases
 from ep.bench.cases_expand import expand_cases
 from ep.bench.cases_gather import batch_gather_cases, gather_cases, transformer_cases
+from ep.bench.cases_map import add_cases, cast_cases, fill_cases, one_hot_cases, where_cases
 from ep.bench.cases_unary import unary_cases
 
 SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
@@ -20,5 +21,10 @@ SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
     "batch_gather": batch_gather_cases,
     "transformer": transformer_cases,
     "expand": expand_cases,
+    "cast": cast_cases,
+    "where": where_cases,
+    "add": add_cases,
+    "fill": fill_cases,
+    "one_hot": one_hot_cases,
 }
 """What makes the cases of a set, with about so many elements in the result, for a dtype of `builders.DTYPES`."""

@@ -55,7 +55,47 @@ class ExpandWork:
     """An array repeated along its axes of size 1, to the dims of the result."""
 
 
-Work: TypeAlias = UnaryWork | BinaryWork | GatherWork | BatchGatherWork | ExpandWork
+@dataclass(frozen=True)
+class CastWork:
+    """An array in another type; transposed: and its last two axes exchanged."""
+
+    transposed: bool = False
+
+
+@dataclass(frozen=True)
+class WhereWork:
+    """The second operand where the first is true, else the third, with broadcasting."""
+
+
+@dataclass(frozen=True)
+class AddWork:
+    """The sum of all operands."""
+
+
+@dataclass(frozen=True)
+class FillWork:
+    """A number everywhere; None for the one element of the operand."""
+
+    value: int | None
+
+
+@dataclass(frozen=True)
+class OneHotWork:
+    """1 at the index of each row, else 0."""
+
+
+Work: TypeAlias = (
+    UnaryWork
+    | BinaryWork
+    | GatherWork
+    | BatchGatherWork
+    | ExpandWork
+    | CastWork
+    | WhereWork
+    | AddWork
+    | FillWork
+    | OneHotWork
+)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ep.bench import numpy_ways
 from ep.bench.builders import batch_gather, binary, expand, gather, unary
+from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu
@@ -15,15 +16,22 @@ from ep.include.primitive import BinaryOp, UnaryOp
 
 __all__ = (
     "Case",
+    "add",
     "batch_gather",
     "bench_cases",
     "binary",
+    "cast",
     "copy",
     "expand",
+    "fill",
     "gather",
     "numpy_fast_gelu",
     "numpy_relu",
+    "one_hot",
+    "tensor_fill",
+    "transpose",
     "unary",
+    "where",
 )
 
 
@@ -51,5 +59,12 @@ def bench_cases(count: int) -> list[Case]:
         binary("add, same shape", BinaryOp.kAdd, dims, dims, np.add),
         binary("add a row", BinaryOp.kAdd, dims, (side,), np.add),
         binary("multiply by a column", BinaryOp.kMul, dims, (side, 1), np.multiply),
+        cast("cast to float16", dims, np.float32, np.float16),
+        transpose("cast a transpose to float64", side, side, np.float32, np.float64),
+        where("where, one shape", dims, dims, dims),
+        add("add 4 operands", 4, dims),
+        fill("fill", dims),
+        tensor_fill("fill with an element", dims),
+        one_hot("one-hot of 1,000", max(count // 1000, 1), 1000),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.case import Array
+from ep.bench.case import Array, Arrays, Call
 from ep.include.primitive import BinaryOp, UnaryOp
 
 Way = Callable[..., object]
@@ -91,6 +91,31 @@ def fast_gelu(x: Array, out: Array) -> None:
     np.add(out, number(1), out=out)
     np.multiply(out, x, out=out)
     np.multiply(out, number(0.5), out=out)
+
+
+def where(cond: Array, x: Array, y: Array, out: Array) -> None:
+    """x where cond, else y: `np.where` has no `out`."""
+    np.copyto(out, y)
+    np.copyto(out, x, where=cond)
+
+
+def add(srcs: Arrays, out: Array) -> None:
+    """The sum from the left."""
+    first, second, *others = srcs
+    np.add(first, second, out=out)
+    for other in others:
+        np.add(out, other, out=out)
+
+
+def one_hot(indices: Array, out: Array) -> Call:
+    """Zeros, and a one in each row."""
+    rows = np.arange(len(indices))
+
+    def way() -> None:
+        out.fill(0)
+        out[rows, indices] = 1
+
+    return way
 
 
 def one_by_one(function: Callable[[float], float]) -> Way:

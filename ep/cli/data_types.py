@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
-from math import prod
 from typing import Any, Final
 
 from ep.cli import names
@@ -28,16 +28,18 @@ def in_words(
     """The data types of several keys of an interface in one line; `words` says what a set of them is called.
 
     `A, B` where each goes to itself, `A, B -> C` where each of the first goes with each of the second (`by` where the
-    second is not what comes out), else every key by itself.
+    second is not what comes out), `A -> C; B -> D` where they go with different ones.
     """
     keys = list(dict.fromkeys(keys))
-    if all(len(set(key)) == 1 for key in keys):
-        return words([key[0] for key in keys])
-    positions = [dict.fromkeys(column) for column in zip(*keys, strict=True)]
-    separator = _separator(interface)
-    if prod(map(len, positions)) == len(keys):
-        return separator.join(map(words, positions))
-    return ", ".join(separator.join(data_type.name for data_type in key) for key in keys)
+    if all(len(set(key)) < 2 for key in keys):
+        return words([key[0] for key in keys if key])
+    separator, seconds = _separator(interface), defaultdict(list)
+    for first, second in keys:
+        seconds[first].append(second)
+    firsts = defaultdict(list)
+    for first, its_seconds in seconds.items():
+        firsts[frozenset(its_seconds)].append(first)
+    return "; ".join(words(of_first) + separator + words(of_second) for of_second, of_first in firsts.items())
 
 
 def parameters(interface: type[Any]) -> str:

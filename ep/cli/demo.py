@@ -8,7 +8,23 @@ from typing import Final
 
 import numpy as np
 
-from ep.bench.cases import Case, batch_gather, binary, expand, gather, numpy_fast_gelu, numpy_relu, unary
+from ep.bench.cases import (
+    Case,
+    add,
+    batch_gather,
+    binary,
+    cast,
+    expand,
+    fill,
+    gather,
+    numpy_fast_gelu,
+    numpy_relu,
+    one_hot,
+    tensor_fill,
+    transpose,
+    unary,
+    where,
+)
 from ep.bench.trial import Trial
 from ep.cli import names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
@@ -32,6 +48,13 @@ def demo_cases() -> list[Case]:
         unary("gelu (tanh form) of 16,384 x 768 activations", UnaryOp.kFastGelu, activations, numpy_fast_gelu, 1e-5),
         binary("add a bias of 768 to each row", BinaryOp.kAdd, activations, (_HIDDEN,), np.add),
         binary("scale each row by its own weight", BinaryOp.kMul, activations, (_TOKENS, 1), np.multiply),
+        add("add 4 residual branches", 4, activations),
+        cast("activations in float16", activations, np.float32, np.float16),
+        transpose("activations transposed, in float64", *activations, np.float32, np.float64),
+        where("drop masked activations", activations, activations, ()),
+        fill("gradients of 0", activations),
+        tensor_fill("a learned value everywhere", activations),
+        one_hot("one-hot labels of 16,384 samples, 1,000 classes", _TOKENS, 1000),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

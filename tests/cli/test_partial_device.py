@@ -11,9 +11,9 @@ from ep.include import DataType, DeviceManagerRegistry
 from ep.include.primitive import (
     ElementwiseUnary,
     ElementwiseUnaryFactory,
-    Fill,
-    FillFactory,
     Key,
+    Memset,
+    MemsetFactory,
     UnaryOp,
     register_primitive_factory,
 )
@@ -44,17 +44,19 @@ def device_type(toy, monkeypatch):
     return toy
 
 
-def add_fill(device_type):
-    class ToyFill(Fill):
+def add_memset(device_type):
+    """What no case computes."""
+
+    class ToyMemset(Memset):
         def Launch(self, stream, dst, value, count):
             raise AssertionError("never launched")
 
-    @register_primitive_factory(device_type, FillFactory)
-    class ToyFillFactory(FillFactory):
-        keys = (Key(None, (FLOAT,)),)
+    @register_primitive_factory(device_type, MemsetFactory)
+    class ToyMemsetFactory(MemsetFactory):
+        keys = (Key(None, ()),)
 
         def Make(self, request):
-            return ToyFill(request)
+            return ToyMemset(request)
 
 
 def add_relu(device_type, launch):
@@ -84,14 +86,14 @@ COMMANDS = (["demo"], ["bench", "--size", "small"])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_without_any_case(ep, device_type, command):
     """On its own it is a failure; beside another device it is named."""
-    add_fill(device_type)
+    add_memset(device_type)
     done = ep(*command, "--device", "toy")
     assert done.code == 1
-    assert done.err == f"ep {command[0]}: error: nothing was run: toy:0 has Fill; no case here covers it\n"
+    assert done.err == f"ep {command[0]}: error: nothing was run: toy:0 has Memset; no case here covers it\n"
     assert "agree." not in done.out
     done = ep(*command)
     assert done.code == 0
-    assert "toy:0 has Fill; no case here covers it" in done.out + done.err
+    assert "toy:0 has Memset; no case here covers it" in done.out + done.err
     assert done.out.count("  ok\n") >= 8
 
 
@@ -104,7 +106,7 @@ def test_a_device_without_primitives(ep, device_type, command):
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_with_some_cases(ep, device_type, command):
     add_relu(device_type, relu)
-    add_fill(device_type)
+    add_memset(device_type)
     done = ep(*command, "--device", "toy")
     assert done.code == 0
     rows = [line for line in done.out.splitlines() if line.endswith("  ok")]
@@ -113,7 +115,7 @@ def test_a_device_with_some_cases(ep, device_type, command):
     said = " ".join((done.out + done.err).split())
     assert "toy:0 has no primitives for Gather (rows of 64, rows of 1,024, single elements), BatchGather" in said
     assert "ElementwiseUnary (exp, fast_gelu)" in said
-    assert "; and Fill, which no case here covers" in said
+    assert "; and Memset, which no case here covers" in said
 
 
 def test_bench_without_a_copy(ep, device_type):
@@ -153,10 +155,10 @@ def test_a_device_that_cannot_be_made(ep, toy, device_type, monkeypatch, command
 
 
 def test_doctor(ep, device_type):
-    add_fill(device_type)
+    add_memset(device_type)
     done = ep("doctor")
     assert done.code == 0
-    row = "toy:0 computes toy:0 has Fill; no case here covers it"
+    row = "toy:0 computes toy:0 has Memset; no case here covers it"
     assert row in [" ".join(line.split()) for line in done.out.splitlines()]
     add_relu(device_type, relu)
     done = ep("doctor")

@@ -15,7 +15,7 @@ from ep.cpu.engine.move.link import link
 from ep.include import DataType
 from ep.include.number_kind import Kind
 from ep.testing.ulps import errors_in_ulps
-from tests.cpu.mapped import Mapped, stream, where
+from tests.cpu.mapped import Mapped, stream
 
 T = DataType
 
@@ -136,24 +136,3 @@ def test_a_composed_function_is_a_row_kernel(rng, data_type, in_single):
         x = (a + b).astype(np.float64)
         gelu = np.array([np.longdouble(mpmath.nstr(each * mpmath.ncdf(each), 25)) for each in x.ravel().tolist()])
         assert errors_in_ulps(dst, gelu.reshape(x.shape) * c).max() <= 4
-
-
-def test_where(rng):
-    primitive, on = where(), stream()
-    cond, x, y = (
-        rng.random((9, 1)) < 0.5,
-        rng.normal(size=(9, 33)).astype(np.float32),
-        rng.normal(size=33).astype(np.float32),
-    )
-    z = np.zeros((9, 33), np.float32)
-    for _ in range(2):
-        primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), y, z)
-        assert (z == np.where(cond, x, y)).all()
-    primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), y, x)
-    assert (x == z).all()
-    with pytest.raises(ValueError, match=r"z overlaps y"):
-        primitive.Launch(on, (9, 1), cond, (9, 33), x, (33,), z.reshape(-1)[:33], z)
-    with pytest.raises(TypeError, match=r"cond has dtype float32"):
-        primitive.Launch(on, (9, 1), z, (9, 33), x, (33,), y, z)
-    with pytest.raises(ValueError, match=r"dims do not broadcast at axis -1: cond_dims \(9, 2\)"):
-        primitive.Launch(on, (9, 2), cond, (9, 33), x, (33,), y, z)

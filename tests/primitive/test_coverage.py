@@ -10,14 +10,28 @@ import ep
 from ep import BinaryOp, NewPrimitive, UnaryOp
 from ep.include import DataType
 from ep.include import primitive as p
-from ep.include.number_kind import ALL, INTEGERS
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, INTEGERS
 from ep.include.primitive import registered
 from ep.include.primitive.primitive import Key
+from ep.testing.keys import needs_one_of
 
 UPSTREAM = json.loads((Path(__file__).parents[1] / "data" / "upstream_keys.json").read_text())
-OPS = {"ElementwiseUnary": UnaryOp, "BroadcastElementwiseBinary": BinaryOp}
-PRIMITIVES = ("Gather", "BatchGather", "Expand", *OPS)
-each_primitive = pytest.mark.parametrize("primitive", PRIMITIVES)
+OPS = {
+    "ElementwiseUnary": UnaryOp,
+    "BroadcastElementwiseUnary": UnaryOp,
+    "BroadcastElementwiseBinary": BinaryOp,
+}
+PRIMITIVES = ("Gather", "BatchGather", "Expand", "Add", "Cast", "Fill", "TensorFill", "Where", *OPS)
+
+
+def where_registered(primitives):
+    """Mark a test of `primitive`: it is left out where the device has none of it."""
+    return pytest.mark.parametrize(
+        "primitive", [pytest.param(name, marks=needs_one_of(getattr(p, f"{name}Factory"))) for name in primitives]
+    )
+
+
+each_primitive = where_registered(PRIMITIVES)
 
 
 def upstream_keys(primitive):
@@ -52,7 +66,19 @@ def like(keys, data_type, others):
 
 
 def test_the_list_of_upstreams_keys_is_whole():
-    assert [len(upstream_keys(primitive)) for primitive in PRIMITIVES] == [16, 4, 14, 343, 485]
+    assert [len(upstream_keys(primitive)) for primitive in PRIMITIVES] == [
+        16,
+        4,
+        14,
+        14,
+        144,
+        15,
+        14,
+        45,
+        343,
+        213,
+        485,
+    ]
 
 
 @each_primitive
@@ -81,17 +107,41 @@ def test_gathers_take_every_data_type_by_every_integer_type(device, primitive):
     assert not missing(device, primitive, {Key(None, pair) for pair in itertools.product(ALL, INTEGERS)})
 
 
-def test_expand_takes_every_data_type(device):
-    assert not missing(device, "Expand", {Key(None, (data_type,)) for data_type in ALL})
+@where_registered(["Expand", "Add", "Fill", "TensorFill"])
+def test_every_data_type(device, primitive):
+    assert not missing(device, primitive, {Key(None, (data_type,)) for data_type in ALL})
 
 
-@pytest.mark.parametrize("primitive", OPS)
+@where_registered(["Cast"])
+def test_casts_between_all_types_but_from_complex_to_real_ones(device, primitive):
+    pairs = [pair for pair in itertools.product(ALL, ALL) if pair[0] not in COMPLEXES or pair[1] in COMPLEXES]
+    assert len(pairs) == 228
+    assert own_keys(device, primitive) == {Key(None, pair) for pair in pairs}
+
+
+@where_registered(["BroadcastElementwiseUnary"])
+def test_broadcast_unary_has_the_keys_of_the_others(device, primitive):
+    casts = {Key(UnaryOp.kCast, key.dtypes) for key in own_keys(device, "Cast")}
+    assert own_keys(device, primitive) == own_keys(device, "ElementwiseUnary") | casts
+
+
+@where_registered(["Where"])
+def test_where_takes_every_data_type_by_bools_and_integers(device, primitive):
+    assert own_keys(device, primitive) == {Key(None, pair) for pair in itertools.product(BOOL + CHAR + INTEGERS, ALL)}
+
+
+@where_registered(["OneHot"])
+def test_one_hot_takes_every_data_type_by_every_integer_type(device, primitive):
+    assert own_keys(device, primitive) == {Key(None, pair) for pair in itertools.product(INTEGERS, ALL)}
+
+
+@where_registered(OPS)
 def test_every_op_is_registered(device, primitive):
-    of_other_primitives = {UnaryOp.kCast}
+    of_other_primitives = {UnaryOp.kCast} if primitive == "ElementwiseUnary" else set()
     assert {key.op for key in own_keys(device, primitive)} == set(OPS[primitive]) - of_other_primitives
 
 
-@each_primitive
+@where_registered([name for name in PRIMITIVES if name not in ("Add", "Fill", "TensorFill")])
 def test_a_key_beyond_the_table_is_none(device, primitive):
     """More than 8 dims, or data types that no such op has."""
     factory = getattr(p, f"{primitive}Factory")
@@ -99,6 +149,9 @@ def test_a_key_beyond_the_table_is_none(device, primitive):
         "Gather": (DataType.kFloat, DataType.kFloat),
         "BatchGather": (DataType.kFloat, DataType.kBool),
         "Expand": (DataType.kFloat, 9),
+        "Where": (DataType.kBool, DataType.kFloat, 9),
+        "Cast": (DataType.kComplex64, DataType.kFloat),
+        "BroadcastElementwiseUnary": (UnaryOp.kCast, DataType.kFloat, DataType.kInt8, 9),
         "ElementwiseUnary": (UnaryOp.kTanh, DataType.kInt32, DataType.kInt32),
         "BroadcastElementwiseBinary": (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat, 9),
     }[primitive]

@@ -10,12 +10,20 @@ import pytest
 from ep import BinaryOp, UnaryOp
 from ep.include import DataType
 from ep.include.primitive import (
+    AddFactory,
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
+    BroadcastElementwiseUnaryFactory,
+    CastFactory,
     ElementwiseUnaryFactory,
     ExpandFactory,
+    FillFactory,
     GatherFactory,
+    OneHotFactory,
+    TensorFillFactory,
+    WhereFactory,
 )
+from ep.testing.keys import needs_one_of
 
 NO_INTEGERS = [2.0, np.float64(2), np.float32(2), Fraction(2), Decimal(2), 2 + 0j]
 INTEGERS = [np.int64(2), np.uint8(2)]
@@ -49,6 +57,73 @@ def cases(device):
         "gather offset": (lambda n, dst: gather.Launch(s, 1, 2, 2, x, 2, rows, dst, n), "offset"),
         "batch gather": (lambda n, dst: batch_gather.Launch(s, n, 1, 2, 1, x, 1, rows, dst), "batch_dim_size"),
     }
+
+
+def map_case(device, factory, argument):
+    """The same of one argument of a primitive that maps."""
+    s, x, i = device.stream, device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
+    key = {CastFactory: ("float32",) * 2, OneHotFactory: ("int64", "float32"), WhereFactory: ("int64", "float32", 2)}
+    key[BroadcastElementwiseUnaryFactory] = UnaryOp.kAbs, "float32", "float32", 2
+    primitive = device.require(factory, *key.get(factory, ("float32",)))
+    launch = primitive.Launch
+    launches = {
+        (AddFactory, "count"): lambda n, dst: launch(s, [x, x], dst, n),
+        (CastFactory, "count"): lambda n, dst: launch(s, x, dst, n),
+        (FillFactory, "count"): lambda n, dst: launch(s, dst, 1, n),
+        (TensorFillFactory, "count"): lambda n, dst: launch(s, x, dst, n),
+        (OneHotFactory, "num_indices"): lambda n, dst: launch(s, i, dst, 1, 0, n, 0, 2),
+        (OneHotFactory, "lower_bound"): lambda n, dst: launch(s, i, dst, 1, 0, 2, n, 4),
+        (OneHotFactory, "upper_bound"): lambda n, dst: launch(s, i, dst, 1, 0, 2, 0, n),
+        (WhereFactory, "cond_dims"): lambda n, dst: launch(s, (n,), i, (2, 1), x, (1, 2), x, dst),
+        (WhereFactory, "x_dims"): lambda n, dst: launch(s, (2,), i, (n, 1), x, (1, 2), x, dst),
+        (WhereFactory, "y_dims"): lambda n, dst: launch(s, (2,), i, (2, 1), x, (1, n), x, dst),
+        (BroadcastElementwiseUnaryFactory, "src_dims"): lambda n, dst: launch(s, (n, 1), x, (2, 2), dst),
+        (BroadcastElementwiseUnaryFactory, "dst_dims"): lambda n, dst: launch(s, (2, 1), x, (2, n), dst),
+        (BroadcastElementwiseUnaryFactory, "src_strides"): lambda n, dst: launch(s, (2, 1), x, (2, 2), dst, (n, 1)),
+        (BroadcastElementwiseUnaryFactory, "dst_strides"): lambda n, dst: launch(
+            s, (2, 1), x, (2, 2), dst, (2, 1), (n, 1)
+        ),
+    }
+    return launches[factory, argument]
+
+
+MAPS = [
+    *((factory, "count") for factory in (AddFactory, CastFactory, FillFactory, TensorFillFactory)),
+    *((OneHotFactory, argument) for argument in ("num_indices", "lower_bound", "upper_bound")),
+    *((WhereFactory, argument) for argument in ("cond_dims", "x_dims", "y_dims")),
+    *(
+        (BroadcastElementwiseUnaryFactory, argument)
+        for argument in ("src_dims", "dst_dims", "src_strides", "dst_strides")
+    ),
+]
+each_map = pytest.mark.parametrize(
+    ("factory", "argument"),
+    [pytest.param(*of, marks=needs_one_of(of[0]), id=f"{of[0].primitive.__name__} {of[1]}") for of in MAPS],
+)
+
+
+@each_map
+def test_maps_refuse_what_is_no_integer_cold_and_warm(device, factory, argument):
+    launch = map_case(device, factory, argument)
+    for _ in range(3):
+        dst = device.filled(4, DataType.kFloat)
+        for wrong in NO_INTEGERS:
+            with pytest.raises(TypeError, match=rf"{argument}.* must be an integer, not"):
+                launch(wrong, dst)
+        assert set(device.array(dst).view(np.uint8)) == {0xA5}
+        launch(2, dst)
+
+
+@each_map
+def test_maps_take_integers_of_any_type_cold_and_warm(device, factory, argument):
+    launch = map_case(device, factory, argument)
+    for _ in range(2):
+        results = set()
+        for number in (*INTEGERS, 2):
+            dst = device.filled(4, DataType.kFloat)
+            launch(number, dst)
+            results.add(device.array(dst).tobytes())
+        assert len(results) == 1
 
 
 NAMES = [

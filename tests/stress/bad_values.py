@@ -10,6 +10,7 @@ NO_INTEGERS = (None, 2.0, float("nan"), float("inf"), np.float32(1), "3", b"3", 
 BAD_SIZES = (-1, np.int64(-1), -(2**31), -(2**63), -(2**70), 2**31, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, 10**30)
 BAD_OFFSETS = (2**62 + 1, -(2**62) - 1, 2**63, -(2**63), 2**70, -(10**30))
 NO_SEQUENCES = (0, 2, 1.5, "12", b"12", {1, 2}, {1: 2}, object(), np.array(3), np.int64(3), (i for i in (1, 2)), int)
+NUMBERS = ("value", "on_value", "off_value", "cond", "x", "y")
 NO_STREAMS = (None, 0, "stream", object(), [], 1.5, np.zeros(1), DeviceType)
 NO_BUFFERS = (None, "text", b"\0" * 64, object(), [1.0, 2.0], memoryview(b"\0" * 64), int, np.float64, {}, ...)
 
@@ -22,11 +23,22 @@ def bad_argument(rng, call, name, value):
         return bad_dims(rng, call, name, value)
     if is_buffer(name, call.arguments[name]):
         return bad_buffer(rng, name == call.output, value)
-    if name == "offset":
+    if name == "srcs":
+        return bad_sequence(rng, value)
+    if name in ("offset", "lower_bound", "upper_bound"):
         return pick(rng, NO_INTEGERS + BAD_OFFSETS)
-    if name.startswith("src"):  # a plain number
+    if name.startswith("src") or name in NUMBERS:  # a plain number
         return pick(rng, ("3", b"3", object(), [1], {}, None, int))
     return pick(rng, NO_INTEGERS + BAD_SIZES)
+
+
+def bad_sequence(rng, buffers):
+    """No sequence of buffers, an empty one, or one with a wrong buffer."""
+    if chance(rng, 0.4):
+        return pick(rng, (None, 3, "text", object(), [], (), {}, int, buffers[0]))
+    place = int(rng.integers(len(buffers)))
+    wrong = [*buffers[:place], bad_buffer(rng, False, buffers[place]), *buffers[place + 1 :]]
+    return wrong if chance(rng, 0.5) else tuple(wrong)
 
 
 def bad_dims(rng, call, name, value):

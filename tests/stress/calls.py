@@ -5,11 +5,11 @@ import numpy as np
 from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.registry import Entry
-from tests.stress import elementwise_calls, movement_calls
+from tests.stress import elementwise_calls, map_calls, movement_calls
 from tests.stress.call import Call
 from tests.stress.draw import pick
 
-MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS}
+MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS, **map_calls.MAKERS}
 """What draws a call of each primitive."""
 
 
@@ -37,4 +37,11 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.Expand, None, (single,), device_type),
         Entry(p.ElementwiseUnary, UnaryOp.kRelu, (single, single), device_type),
         Entry(p.BroadcastElementwiseBinary, BinaryOp.kSub, (single, single), device_type),
+        Entry(p.BroadcastElementwiseUnary, UnaryOp.kNegative, (single, single), device_type),
+        Entry(p.Cast, None, (single, index), device_type),
+        Entry(p.Where, None, (DataType.kBool, single), device_type),
+        Entry(p.Add, None, (single,), device_type),
+        Entry(p.Fill, None, (single,), device_type),
+        Entry(p.TensorFill, None, (single,), device_type),
+        Entry(p.OneHot, None, (index, single), device_type),
     ]

@@ -69,7 +69,11 @@ def overlap(rng, device, call, primitive):
 
 def is_empty(call):
     """Whether the call writes nothing, so that buffers of any size will do."""
-    sizes = [value for name, value in call.arguments.items() if not is_buffer(name, value) and "strides" not in name]
+    sizes = [
+        value
+        for name, value in call.arguments.items()
+        if not is_buffer(name, value) and name != "srcs" and "strides" not in name
+    ]
     return any(np.any(np.asarray(value) == 0) for value in sizes)
 
 
@@ -89,7 +93,19 @@ def must_refuse(what, names, function):
 def bad_request(rng, device, call):
     """What New must refuse: types, ops, numbers of dims and attributes that are none."""
     factory, key = factory_of(call.entry), list(call.key())
-    names = ["op", "params_type", "indices_type", "data_type", "src_type", "dst_type", "max_num_dims", "attr0", "attr1"]
+    names = [
+        "op",
+        "params_type",
+        "indices_type",
+        "data_type",
+        "src_type",
+        "dst_type",
+        "cond_type",
+        "out_type",
+        "max_num_dims",
+        "attr0",
+        "attr1",
+    ]
     first_type = 0 if call.entry.op is None else 1
     types = range(first_type, first_type + len(call.entry.dtypes))
     place = int(rng.integers(len(key)))

@@ -47,7 +47,8 @@ _AHEAD: Final = 4096  # bytes of dst before whose turn the operands are fetched:
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
-def _store_past_caches(builder: Any, line: Any, target: Any) -> None:
+def store_past_caches(builder: Any, line: Any, target: Any) -> None:
+    """Write a line, or several, in LLVM's code."""
     store = builder.store(line, target, align=_LINE)
     store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
 
@@ -64,7 +65,7 @@ def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
             source, target = (
                 builder.inttoptr(builder.add(address, offset), vector.as_pointer()) for address in (src, dst)
             )
-            _store_past_caches(builder, builder.load(source, align=1), target)
+            store_past_caches(builder, builder.load(source, align=1), target)
 
         most = builder.and_(size, word(-_UNROLLED))
         with cgutils.for_range_slice(builder, word(0), most, word(_UNROLLED), word) as (offset, _):
@@ -75,6 +76,28 @@ def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+@cache
+def line_filler(unit: int) -> Any:
+    """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
+
+    @intrinsic
+    def fill_lines(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
+        word, vector, bits32 = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE), ir.IntType(32)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            dst, size, src = args
+            value = builder.load(builder.inttoptr(src, ir.VectorType(ir.IntType(8), unit).as_pointer()), align=1)
+            copies = ir.Constant(ir.VectorType(bits32, _LINE), [place % unit for place in range(_LINE)])
+            line = builder.shuffle_vector(value, value, copies)
+            with cgutils.for_range_slice(builder, word(0), size, word(_LINE), word) as (offset, _):
+                store_past_caches(builder, line, builder.inttoptr(builder.add(dst, offset), vector.as_pointer()))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), generate
+
+    return fill_lines
 
 
 @intrinsic
@@ -90,7 +113,7 @@ def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, 
             for address, place in ((src, line), (dst, dst_line))
         )
         value = builder.select(valid, builder.load(source, align=1), cgutils.get_null_value(vector))
-        _store_past_caches(builder, value, target)
+        store_past_caches(builder, value, target)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 4, types.boolean), generate

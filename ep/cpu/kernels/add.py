@@ -13,12 +13,13 @@ from numba.extending import intrinsic
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word
-from ep.cpu.engine.context import CONTEXT
+from ep.cpu.compile.memory import load_word, store_word
+from ep.cpu.engine.context import CONTEXT, LATER
 from ep.cpu.engine.entry_of_many import entry_of_many
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.byte_rows import copy_row
 from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
-from ep.cpu.engine.streaming import run_writing
+from ep.cpu.engine.streaming import LINE_BYTES, run_writing, store_past_caches, stream_row
 from ep.cpu.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
@@ -41,8 +42,9 @@ _ADDED_AS: Final = {
 
 def add_entry(state: LaunchState, data_type: DataType) -> Callable[..., int]:
     """The entry (state, count, tuple of srcs, dst) of Add."""
-    state.set(task=_task(*_ADDED_AS.get(data_type, (data_type, 1))))
-    return entry_of_many("add", STATE, _launch)
+    kernel = add_kernel(data_type)
+    state.set(task=kernel, row_kernel=kernel, streaming_kernel=LATER)
+    return entry_of_many("add", MAP_STATE, _launch)
 
 
 @jit
@@ -50,15 +52,26 @@ def _launch(context, num_bytes, in_place, sizes):
     state, (count,) = load_word(context, CONTEXT.state), sizes
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)
     grain = max(GRAIN_BYTES // (num_bytes // count), 1)
+    store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, grain)
 
 
+def add_kernel(data_type: DataType, streaming: bool = False) -> int:
+    """The address of the task (context, begin, end) that adds elements.
+
+    streaming: it writes whole lines past the caches, and is called on those.
+    """
+    return _kernel(*_ADDED_AS.get(data_type, (data_type, 1)), streaming)
+
+
 @cache
-def _task(data_type: DataType, parts: int) -> int:
-    """The address of the task (context, begin, end) that adds elements, each of so many `parts` of `data_type`."""
+def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
+    """The same for elements of so many `parts` of `data_type`."""
     size = data_type.itemsize
     block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
-    add_block, add_few, add_one = (_adder(data_type, count) for count in (block, _FEW, 1))
+    few = LINE_BYTES // size if streaming else _FEW
+    copy = stream_row if streaming else copy_row
+    add_block, add_few, add_one = (_adder(data_type, count, streaming) for count in (block, few, 1))
 
     def add(context, begin, end):
         dst, srcs = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.plan)
@@ -66,23 +79,24 @@ def _task(data_type: DataType, parts: int) -> int:
         begin *= parts
         end *= parts
         if number == 1:
-            copy_row(dst + begin * size, load_word(load_word(items, 0) + DATA, 0) + begin * size, (end - begin) * size)
+            copy(dst + begin * size, load_word(load_word(items, 0) + DATA, 0) + begin * size, (end - begin) * size)
             return
         while end - begin >= block:
             add_block(dst, items, number, begin)
             begin += block
-        while end - begin >= _FEW:
+        while end - begin >= few:
             add_few(dst, items, number, begin)
-            begin += _FEW
-        while begin < end:
-            add_one(dst, items, number, begin)
-            begin += 1
+            begin += few
+        if not streaming:
+            while begin < end:
+                add_one(dst, items, number, begin)
+                begin += 1
 
-    return compile_task(f"add.{data_type.name}" + f".{parts}" * (parts > 1), add)
+    return compile_task(f"add.{data_type.name}" + f".{parts}" * (parts > 1) + ".lines" * streaming, add, light=True)
 
 
 @cache
-def _adder(data_type: DataType, count: int) -> Any:
+def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
     """A function (dst, items, number, begin): adds `count` elements of each of `number` arrays, from `begin` on."""
     is_float, is_bool = number_kind(data_type) is Kind.FLOAT, data_type is DataType.kBool
     storage = ir.IntType(8 * data_type.itemsize)
@@ -116,7 +130,11 @@ def _adder(data_type: DataType, count: int) -> Any:
                 phi.add_incoming(again, loop)
             builder.cbranch(builder.icmp_signed("<", following, number), loop, done)
             builder.position_at_end(done)
-            builder.store(narrowed(builder, more, data_type), place(dst), align=1)
+            result = narrowed(builder, more, data_type)
+            if streaming:
+                store_past_caches(builder, result, place(dst))
+            else:
+                builder.store(result, place(dst), align=1)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64, types.int64), generate

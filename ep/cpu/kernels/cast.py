@@ -46,7 +46,9 @@ def same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, D
 
 @cache
 def _cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool) -> int:
-    functions = RowFunctions((loader(src_type),), _same, storer(dst_type), attribute_reader(0, np.float64), light=True)
+    to_integer = number_kind(src_type) is Kind.FLOAT and number_kind(dst_type) in (Kind.INTEGER, Kind.BOOL)
+    light = dst_type.itemsize >= src_type.itemsize and not to_integer  # else wider vectors have less to put together
+    functions = RowFunctions((loader(src_type),), _same, storer(dst_type), attribute_reader(0, np.float64), light=light)
     return row_kernel(f"cast.{src_type.name}.{dst_type.name}", functions, streaming)
 
 

@@ -8,16 +8,19 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.move.byte_rows import row_filler
+from ep.cpu.engine.streaming import line_filler
 
 
 @cache
-def fill_kernel(size: int) -> int:
-    """The address of the task (context, begin, end) that writes the element of `size` bytes at the first source."""
-    fill_row = row_filler(size)
+def fill_kernel(size: int, streaming: bool = False) -> int:
+    """The address of the task (context, begin, end) that writes the element of `size` bytes at the first source.
+
+    streaming: it writes whole lines past the caches, and is called on those.
+    """
+    write = line_filler(size) if streaming else row_filler(size)
 
     def fill(context, begin, end):
-        fill_row(
-            load_word(context, CONTEXT.dst) + begin * size, (end - begin) * size, load_word(context, CONTEXT.sources)
-        )
+        dst, src = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.sources)
+        write(dst + begin * size, (end - begin) * size, src)
 
-    return compile_task(f"fill.{size}", fill)
+    return compile_task(f"fill.{size}" + ".lines" * streaming, fill)

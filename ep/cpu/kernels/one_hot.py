@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ep.common.primitive.class_range import MAX_CLASS
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, unit_functions
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, LATER, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.layout import layout
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.byte_rows import row_filler
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
-from ep.cpu.engine.streaming import run_writing
+from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
 from ep.include.data_type import DataType
 
 _CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
@@ -26,6 +27,7 @@ _CLASSES_WORDS: Final[int] = _CLASSES.num_words
 
 _BLOCK_BYTES: Final = 4096  # of out, which stay in the first cache until they are marked
 _ROW_COST: Final = 40  # what a mark costs, in bytes that could be written meanwhile
+_LINE_WORDS: Final = LINE_BYTES // 8
 
 _INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in range(3))
 
@@ -34,8 +36,8 @@ def one_hot_entry(
     signature: Signature, state: LaunchState, indices_type: DataType, out_type: DataType
 ) -> Callable[..., int]:
     """The entry (state, num_indices, depth, lower_bound, indices, out, on_value, off_value)."""
-    state.set(task=_task(indices_type, out_type.itemsize))
-    return entry("one_hot", signature, STATE, _launch)
+    state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
+    return entry("one_hot", signature, MAP_STATE, _launch)
 
 
 @jit
@@ -47,42 +49,81 @@ def _launch(context, num_bytes, in_place, sizes):
     classes = stack_words(_CLASSES_WORDS)
     store_words(classes, depth, lower_bound)
     store_word(context, CONTEXT.plan, classes)
+    if has_streaming_rows(load_word(context, CONTEXT.dst), depth * size):
+        store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     grain = max(GRAIN_BYTES * depth // (depth * size + _ROW_COST), 1)
-    return run_writing(
-        context, load_word(state, STATE.task), load_word(context, CONTEXT.dst_count), size, num_bytes, grain
-    )
+    task, count = load_word(state, STATE.task), load_word(context, CONTEXT.dst_count)
+    return run_writing(context, task, count, size, num_bytes, grain)
 
 
 @cache
-def _task(indices_type: DataType, size: int) -> int:
-    """The address of the task (context, begin, end) that writes elements of out."""
-    fill_row, find, unsigned = row_filler(size), row_finder(indices_type), indices_type.dtype.kind == "u"
-    copy_unit, block = unit_functions(size)[0], _BLOCK_BYTES // size
+def one_hot_kernel(indices_type: DataType, size: int, streaming: bool = False) -> int:
+    """The address of the task (context, begin, end) that writes elements of out.
+
+    streaming: it writes whole lines past the caches, and is called on those.
+    """
+    task = (_lines if streaming else _blocks)(_finder(indices_type), size)
+    return compile_task(f"one_hot.{indices_type.name}.{size}" + ".lines" * streaming, task)
+
+
+def _finder(indices_type: DataType) -> Any:
+    """A function find(context, row): the place of the row's mark, and whether it has one."""
+    find_row, unsigned = row_finder(indices_type), indices_type.dtype.kind == "u"
 
     @jit
-    def mark(context, begin, end, depth, low, num_valid, first):
-        """Write the on_value where it belongs in [begin, end)."""
-        indices, out, on = load_word(context, _INDICES), load_word(context, CONTEXT.dst), load_word(context, _ON)
-        row = begin // depth
-        place = row * depth
-        while place < end:
-            column, valid = find(indices, row, low, num_valid, first)
-            if valid and begin <= place + column < end:
-                copy_unit(out, place + column, on, 0)
-            row += 1
-            place += depth
+    def find(context, row):
+        classes = load_word(context, CONTEXT.plan)
+        depth, lower_bound = load_word(classes, _CLASSES.depth), load_word(classes, _CLASSES.lower_bound)
+        low = max(lower_bound, 0) if unsigned else lower_bound  # no index without a sign is below 0
+        first = low - lower_bound
+        column, valid = find_row(load_word(context, _INDICES), row, low, max(depth - first, 0), first)
+        return row * depth + column, valid
+
+    return find
+
+
+def _blocks(find: Any, size: int) -> Callable[..., None]:
+    """Blocks that are filled, then marked in the first cache."""
+    fill_row, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
-        classes, off = load_word(context, CONTEXT.plan), load_word(context, _OFF)
-        depth, lower_bound = load_word(classes, _CLASSES.depth), load_word(classes, _CLASSES.lower_bound)
-        # no index without a sign is below 0
-        low = max(lower_bound, 0) if unsigned else lower_bound
-        first = low - lower_bound
-        num_valid = max(depth - first, 0)
+        depth = load_word(load_word(context, CONTEXT.plan), _CLASSES.depth)
+        out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
         while begin < end:
             stop = min(begin + block, end)
-            fill_row(load_word(context, CONTEXT.dst) + begin * size, (stop - begin) * size, off)
-            mark(context, begin, stop, depth, low, num_valid, first)
+            fill_row(out + begin * size, (stop - begin) * size, off)
+            for row in range(begin // depth, (stop - 1) // depth + 1):
+                place, valid = find(context, row)
+                if valid and begin <= place < stop:
+                    copy_unit(out, place, on, 0)
             begin = stop
 
-    return compile_task(f"one_hot.{indices_type.name}.{size}", one_hot)
+    return one_hot
+
+
+def _lines(find: Any, size: int) -> Callable[..., None]:
+    """Lines that go past the caches: those with a mark are put together first."""
+    fill_lines, fill_row, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
+    per_line = LINE_BYTES // size
+
+    def one_hot(context, begin, end):
+        depth = load_word(load_word(context, CONTEXT.plan), _CLASSES.depth)
+        out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
+        line = stack_words(_LINE_WORDS)
+        done = begin
+        for row in range(begin // depth, (end - 1) // depth + 1):
+            place, valid = find(context, row)
+            if not valid or place < begin or place >= end:
+                continue
+            if place < done:  # a second mark in one line
+                copy_unit(out, place, on, 0)
+                continue
+            marked = place - (place - begin) % per_line
+            fill_lines(out + done * size, (marked - done) * size, off)
+            fill_row(line, LINE_BYTES, off)
+            copy_unit(line, place - marked, on, 0)
+            stream_row(out + marked * size, line, LINE_BYTES)
+            done = marked + per_line
+        fill_lines(out + done * size, (end - done) * size, off)
+
+    return one_hot

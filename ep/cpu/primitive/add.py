@@ -9,6 +9,7 @@ from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
 from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -19,13 +20,20 @@ from ep.include.stream import Stream
 
 
 class AddImpl(CpuPrimitive, Add):
-    signature = signatures.add(1)
+    signature, state_layout = signatures.add(1), MAP_STATE
     """All srcs are alike; the entry takes them in a tuple."""
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.kernels.add import add_entry
 
         return add_entry(self._state, self._types[0])
+
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.engine.map.entry import compile_streaming
+        from ep.cpu.kernels.add import add_kernel
+
+        compile_streaming(self._state, lambda: add_kernel(self._types[0], streaming=True))
 
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         given = tuple(srcs) if type(srcs) is list else srcs  # which another thread could change meanwhile

@@ -10,6 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
@@ -19,8 +20,11 @@ from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
+_NOTHING = object()
+
 
 class OneHotImpl(CpuPrimitive, OneHot):
+    state_layout = MAP_STATE
     # compiled code takes the numbers as arrays of one element
     signature = Signature(
         (*signatures.ONE_HOT.operands, reads("on_value", 1), reads("off_value", 1)),
@@ -31,12 +35,21 @@ class OneHotImpl(CpuPrimitive, OneHot):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.indices_type, self.out_type = request.dtypes or ()
-        self._on, self._off = Numbers(self.out_type), Numbers(self.out_type)
+        self._numbers = Numbers(self.out_type)
+        self._last: tuple[Any, ...] = _NOTHING, _NOTHING, None, None  # the numbers of the launch before, and arrays
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.kernels.one_hot import one_hot_entry
 
         return one_hot_entry(self.signature, self._state, self.indices_type, self.out_type)
+
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.engine.map.entry import compile_streaming
+        from ep.cpu.kernels.one_hot import one_hot_kernel
+
+        size = self.out_type.itemsize
+        compile_streaming(self._state, lambda: one_hot_kernel(self.indices_type, size, streaming=True))
 
     def Launch(
         self,
@@ -49,7 +62,10 @@ class OneHotImpl(CpuPrimitive, OneHot):
         lower_bound: int,
         upper_bound: int,
     ) -> None:
-        on, off = self._on.array(on_value, "on_value"), self._off.array(off_value, "off_value")
+        last_on, last_off, on, off = self._last
+        if on_value is not last_on or off_value is not last_off:
+            on, off = self._numbers.array(on_value, "on_value"), self._numbers.array(off_value, "off_value")
+            self._last = on_value, off_value, on, off
         if (
             type(stream) is not CpuStream
             or not type(lower_bound) is type(upper_bound) is int

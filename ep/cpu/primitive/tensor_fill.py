@@ -8,6 +8,7 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
+from ep.cpu.engine.context import LATER
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
@@ -27,7 +28,15 @@ class CpuFill(CpuPrimitive):
         from ep.cpu.engine.map.entry import map_entry
         from ep.cpu.kernels.fill import fill_kernel
 
+        self._state.set(streaming_kernel=LATER)
         return map_entry("tensor_fill", self.signature, self._state, fill_kernel(self._types[0].itemsize))
+
+    def _set_streaming(self) -> None:
+        super()._set_streaming()
+        from ep.cpu.engine.map.entry import compile_streaming
+        from ep.cpu.kernels.fill import fill_kernel
+
+        compile_streaming(self._state, lambda: fill_kernel(self._types[0].itemsize, streaming=True))
 
 
 class TensorFillImpl(CpuFill, TensorFill):
