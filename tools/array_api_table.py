@@ -49,6 +49,9 @@ OTHERWISE: Final = {
 """The function of `ep.ops` in the place of one of the standard (or nothing), and what is different."""
 
 NOTES: Final = {
+    "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0",
+    "full": "`fill_value` may be an array without axes, which is read on its device",
+    "where": "`condition` may be of an integer type, too",
     "divide": "integers are divided too, toward zero",
     "floor_divide": "0 for an integer divided by zero",
     "remainder": "0 for an integer divided by zero",
