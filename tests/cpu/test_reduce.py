@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
+from ep.common.functor.reduction import SUM, Reduction
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.engine.reduce.state import BLOCK, MAX_SEGMENTS, segment_length
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -18,35 +19,28 @@ T = DataType
 
 
 class RowReduction(CpuPrimitive, Primitive):
-    """dst[row] = reduction of src[row]; `reduction()` gives it, where Numba is imported."""
+    """dst[row] = reduction of src[row]."""
 
     signature = Signature((reads("src", 0, "rows", "cols"), writes("dst", 1, "rows")), sizes=("rows", "cols"))
 
-    def __init__(self, name, reduction, src_type, dst_type):
-        self._name, self._reduction = name, reduction
+    def __init__(self, reduction, src_type, dst_type):
+        self._reduction = reduction
         super().__init__(Request(RowReduction, None, (src_type, dst_type)))
 
     def _compile(self):
         from ep.cpu.engine.reduce.entry import reduce_entry
         from ep.cpu.engine.reduce.rows import reduce_kernel
 
-        return reduce_entry("sum_rows", self.signature, self._state, reduce_kernel(self._name, self._reduction()))
+        return reduce_entry("sum_rows", self.signature, self._state, reduce_kernel(self._reduction, *self._types))
 
     def Launch(self, stream, src, dst, rows, cols):
         if self._entry(self._words, rows, cols, src, dst):
             self._launch_checked(stream, (rows, cols), (), (src, dst))
 
 
-def sums(src_type, dst_type):
-    from ep.cpu.engine.reduce.rows import sum_of
-
-    return sum_of(src_type, dst_type)
-
-
 @functools.cache
 def row_sum(src_type, dst_type=None):
-    dst_type = dst_type or src_type
-    return RowReduction("sum", lambda: sums(src_type, dst_type), src_type, dst_type)
+    return RowReduction(SUM, src_type, dst_type or src_type)
 
 
 def launch(primitive, src, dst_type, threads=2):
@@ -129,14 +123,13 @@ def test_any_number_of_threads_gives_the_same_bits(rng, shape):
 def test_functors_before_and_after(rng):
     """The largest magnitude as a share of 100, of float32."""
 
-    def reduction():
-        from ep.cpu.compile.jit import jit
-        from ep.cpu.engine.reduce.rows import Reduction
-
-        functions = (lambda x: abs(x), lambda a, b: a if a > b else b, lambda value, count: value / count)
-        return Reduction(T.kFloat, T.kDouble, np.float64, *map(jit, functions))
-
-    primitive = RowReduction("largest", reduction, T.kFloat, T.kDouble)
+    magnitude, larger, share = (
+        (lambda x: abs(x)),
+        (lambda a, b: a if a > b else b),
+        (lambda value, count: value / count),
+    )
+    makers = [lambda m, function=function: function for function in (magnitude, larger, share)]
+    primitive = RowReduction(Reduction("largest", lambda m: lambda: 0.0, *makers), T.kFloat, T.kDouble)
     for shape in ((3, 5), (70, 4099), (2, 300_001)):
         src = rng.normal(size=shape).astype(np.float32)
         expected = np.abs(src).max(axis=1).astype(np.float64) / shape[1]

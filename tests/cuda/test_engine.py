@@ -25,7 +25,7 @@ from ep.cuda.kernels.numba_cuda import (
 from ep.cuda.launch_config import BLOCK_THREADS, Grid, pack_elements
 from ep.cuda.map_plan import map_plan, map_shape
 from ep.include import DataType
-from ep.include.number_kind import Kind, number_kind
+from ep.include.number_kind import Kind
 from ep.testing.device_under_test import DeviceUnderTest
 
 STORE, LOAD = memory.storer(DataType.kInt64, 1), memory.loader(DataType.kInt64, 1)
@@ -114,7 +114,7 @@ def sums(gpu, array, dst_type, offset=0):
     src = gpu.buffer(np.concatenate([np.zeros(offset, array.dtype), array.reshape(-1)]))[offset:]
     dst = gpu.filled(rows + 2, dst_type)
     variant = reduce.variant(data_type, src.address, cols)
-    kernel = loader.load(driver(), 0, reduce.row_kernel(SUM[number_kind(data_type)], data_type, dst_type, variant))
+    kernel = loader.load(driver(), 0, reduce.row_kernel(SUM, data_type, dst_type, variant))
     kernel.launch_grid(gpu.stream, reduce.grid(variant, rows, 3), src.address, dst[1:].address, rows, cols)
     result = gpu.array(dst)
     assert set(result[[0, -1]].view(np.uint8)) == {0xA5}

@@ -30,7 +30,6 @@ from ep.cuda.kernels import add, compiler, gather, move, one_hot, pad, transpose
 from ep.cuda.launch_config import pack_elements
 from ep.cuda.tile import Tile
 from ep.include import DataType
-from ep.include.number_kind import number_kind
 
 kernels = {{}}
 for op, src, dst in {unary}:
@@ -76,7 +75,7 @@ for num_axes, unit, pack_units, bits in {pad}:
 for name, aligned, row_threads in {sums}:
     data_type, variant = DataType[name], reduce.Variant(bool(aligned), row_threads)
     kernels[f"sum {{name}} {{aligned}} {{row_threads}}"] = reduce.row_kernel(
-        SUM[number_kind(data_type)], data_type, data_type, variant
+        SUM, data_type, data_type, variant
     )
 print(json.dumps({{name: compiler.ptx(kernel, {cc}) for name, kernel in kernels.items()}}))
 """

@@ -1,72 +1,133 @@
 """Reductions: how the elements of a row become one value, written once for all devices.
 
-A device makes a *state* of nothing, adds elements to it, merges the states of parts of a row, and at last turns the
-state into the result. A state is a tuple of numbers of the library's type T. The order in which a device adds and
-merges follows from the shape alone, so that a result has the same bits in every run.
+The order in which a device combines follows from the shape alone, so that a result has the same bits in every run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
-from ep.include.number_kind import Kind
 
 State = Any
 """A tuple of `num_parts` numbers."""
 
 
 class Reduction(NamedTuple):
-    """The makers of a reduction's functions.
+    """The makers of a reduction's functions, on numbers of the library's type T.
 
-    num_parts: the numbers of a state.
-    empty: () -> the state of no elements.
-    add: (state, element) -> the state with one more element.
-    merge: (state, state) -> the state of both parts of a row, the earlier one first.
-    value: (state) -> the result.
+    identity: () -> what a row without elements is.
+    before: (element) -> the value of a row of this element.
+    combine: (value, value) -> that of both parts of a row, the earlier one first; associative up to rounding.
+    after: (value, number of elements) -> the result.
+    sums: whether `combine` is an addition, whose rounding errors a device may add up beside the sum.
     """
 
     name: str
+    identity: Maker
+    before: Maker
+    combine: Maker
+    after: Maker
+    sums: bool = False
+
+
+class States(NamedTuple):
+    """The functions of a reduction that carries a state along: the value, and rounding errors where these are kept.
+
+    empty: () -> the state of no elements. add: (state, element) -> the state with one more.
+    merge: (state, state) -> the state of both parts. value: (state, number of elements) -> the result.
+    """
+
     num_parts: int
-    empty: Maker
-    add: Maker
-    merge: Maker
-    value: Maker
+    empty: Function
+    add: Function
+    merge: Function
+    value: Function
 
 
-def _zero(m: MathLibrary) -> Function:
-    zero = m.T(0)
-
-    def f() -> State:
-        return (zero,)
-
-    return f
-
-
-def _add_wrapping(m: MathLibrary) -> Function:
-    T = m.T
-
-    def f(state: State, x: Scalar) -> State:
-        return (T(state[0] + T(x)),)
-
-    return f
+def states(reduction: Reduction, m: MathLibrary) -> States:
+    """The functions of a reduction in a library. Where it sums floating-point numbers of one sign, the result is within
+    2 ulp of the exact sum, however many there are."""
+    compensated = reduction.sums and issubclass(m.T, np.floating)
+    makers = _compensated(reduction) if compensated else _plain(reduction)
+    return States(2 if compensated else 1, *map(m.use, makers))
 
 
-def _merge_wrapping(m: MathLibrary) -> Function:
-    T = m.T
+def _plain(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
+    def empty(m: MathLibrary) -> Function:
+        identity = m.use(reduction.identity)
 
-    def f(a: State, b: State) -> State:
-        return (T(a[0] + b[0]),)
+        def f() -> State:
+            return (identity(),)
 
-    return f
+        return f
+
+    def add(m: MathLibrary) -> Function:
+        T, before, combine = m.T, m.use(reduction.before), m.use(reduction.combine)
+
+        def f(state: State, x: Scalar) -> State:
+            return (combine(state[0], before(T(x))),)
+
+        return f
+
+    def merge(m: MathLibrary) -> Function:
+        combine = m.use(reduction.combine)
+
+        def f(a: State, b: State) -> State:
+            return (combine(a[0], b[0]),)
+
+        return f
+
+    def value(m: MathLibrary) -> Function:
+        after = m.use(reduction.after)
+
+        def f(state: State, count: int) -> Scalar:
+            return after(state[0], count)
+
+        return f
+
+    return empty, add, merge, value
 
 
-def _only(m: MathLibrary) -> Function:
-    def f(state: State) -> Scalar:
-        return state[0]
+def _compensated(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
+    def empty(m: MathLibrary) -> Function:
+        identity, zero = m.use(reduction.identity), m.T(0)
 
-    return f
+        def f() -> State:
+            return identity(), zero
+
+        return f
+
+    def add(m: MathLibrary) -> Function:
+        before, exact = m.use(reduction.before), m.use(_exact_sum)
+
+        def f(state: State, x: Scalar) -> State:
+            total, error = exact(state[0], before(x))
+            return total, state[1] + error
+
+        return f
+
+    def merge(m: MathLibrary) -> Function:
+        exact = m.use(_exact_sum)
+
+        def f(a: State, b: State) -> State:
+            total, error = exact(a[0], b[0])
+            return total, (a[1] + b[1]) + error
+
+        return f
+
+    def value(m: MathLibrary) -> Function:
+        after = m.use(reduction.after)
+
+        def f(state: State, count: int) -> Scalar:
+            total, error = state
+            return after(total if error != error else total + error, count)
+
+        return f
+
+    return empty, add, merge, value
 
 
 def _exact_sum(m: MathLibrary) -> Function:
@@ -80,46 +141,37 @@ def _exact_sum(m: MathLibrary) -> Function:
     return f
 
 
-def _zeros(m: MathLibrary) -> Function:
+def _zero(m: MathLibrary) -> Function:
     zero = m.T(0)
 
-    def f() -> State:
-        return zero, zero
+    def f() -> Scalar:
+        return zero
 
     return f
 
 
-def _add_compensated(m: MathLibrary) -> Function:
-    exact = m.use(_exact_sum)
-
-    def f(state: State, x: Scalar) -> State:
-        total, error = exact(state[0], x)
-        return total, state[1] + error
+def _same(m: MathLibrary) -> Function:
+    def f(x: Scalar) -> Scalar:
+        return x
 
     return f
 
 
-def _merge_compensated(m: MathLibrary) -> Function:
-    exact = m.use(_exact_sum)
+def _plus(m: MathLibrary) -> Function:
+    T = m.T
 
-    def f(a: State, b: State) -> State:
-        total, error = exact(a[0], b[0])
-        return total, (a[1] + b[1]) + error
-
-    return f
-
-
-def _compensated(m: MathLibrary) -> Function:
-    def f(state: State) -> Scalar:
-        total, error = state
-        return total if error != error else total + error
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return T(a + b)
 
     return f
 
 
-_WRAPPING_SUM: Final = Reduction("sum", 1, _zero, _add_wrapping, _merge_wrapping, _only)
-_COMPENSATED_SUM: Final = Reduction("sum", 2, _zeros, _add_compensated, _merge_compensated, _compensated)
+def _value_alone(m: MathLibrary) -> Function:
+    def f(value: Scalar, count: int) -> Scalar:
+        return value
 
-SUM: Final[Mapping[Kind, Reduction]] = {Kind.INTEGER: _WRAPPING_SUM, Kind.FLOAT: _COMPENSATED_SUM}
-"""The sum of a row. Integers wrap. The errors of floating-point sums are added up beside them: where all elements have
-one sign, the result is within 2 ulp of the exact sum, however many there are."""
+    return f
+
+
+SUM: Final = Reduction("sum", _zero, _same, _plus, _value_alone, sums=True)
+"""The sum of a row. Whole numbers wrap around."""

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.common.functor.reduction import Reduction
+from ep.common.functor.reduction import Reduction, states
 from ep.cuda.arithmetic import storage_arithmetic
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.math_library import cuda_math_library
@@ -70,12 +70,10 @@ def row_kernel(reduction: Reduction, src_type: DataType, dst_type: DataType, var
     aligned, row_threads = variant
     elements, size, rows_per_block = pack_elements(src_type), src_type.itemsize, variant.rows_per_block
     scalar_type = _state_type(src_type)
-    library = cuda_math_library(scalar_type)
-    empty, value = library.use(reduction.empty), library.use(reduction.value)
+    num_parts, empty, add_one, merge, value = states(reduction, cuda_math_library(scalar_type))
     load, load_one, store = loader(src_type, elements, aligned), loader(src_type, 1, aligned=False), storer(dst_type, 1)
-    add_one = library.use(reduction.add)
     add = _add_pack(add_one, elements)
-    merge_threads = _merger(library.use(reduction.merge), reduction.num_parts, row_threads, scalar_type)
+    merge_threads = _merger(merge, num_parts, row_threads, scalar_type)
 
     def reduce_rows(src, dst, rows, cols):
         thread, packs = thread_of_block(), cols // elements
@@ -94,7 +92,7 @@ def row_kernel(reduction: Reduction, src_type: DataType, dst_type: DataType, var
                         state = add_one(state, load_one(begin, last)[0])
             state = merge_threads(state, thread)
             if lane == 0 and row < rows:
-                store(dst, row, (value(state),))
+                store(dst, row, (value(state, cols),))
             first += blocks_of_grid()[0] * rows_per_block
 
     name = f"reduce_rows.{reduction.name}.{src_type.name}.{dst_type.name}.{aligned:d}.{row_threads}"

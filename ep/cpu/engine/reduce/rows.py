@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from ep.common.functor.math_library import MathLibrary
+from ep.common.functor.reduction import Reduction
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_float64, load_word, loader, stack_words, storer
@@ -19,32 +21,25 @@ _FEW: Final = 16  # elements that are combined one after the other
 _segment_length = jit(segment_length)
 
 
-class Reduction(NamedTuple):
-    """What a reduction is made of: compiled functions of scalars.
-
-    src_type, dst_type: of the elements of src and dst.
-    accumulator: float64 or int64, the type in which elements are combined. Whole numbers wrap around.
-    before: an element, in the type of the accumulator, gives what is combined.
-    combine: two such values give one; associative up to rounding, as is not asked in which order they come.
-    after: a row's value and its number of elements give what is stored.
-    """
-
-    src_type: DataType
-    dst_type: DataType
-    accumulator: type[np.float64] | type[np.int64]
-    before: Any
-    combine: Any
-    after: Any
+Accumulator = type[np.float64] | type[np.int64]
+"""The type in which elements are combined. Whole numbers wrap around."""
 
 
-def reduce_kernel(name: str, reduction: Reduction) -> int:
+def accumulator_of(data_type: DataType) -> Accumulator:
+    """What elements of a real type are combined in."""
+    return np.int64 if data_type.dtype.kind in "iub" else np.float64
+
+
+def reduce_kernel(reduction: Reduction, src_type: DataType, dst_type: DataType) -> int:
     """The address of the task (context by REDUCE, begin, end) that reduces.
 
     It reduces rows [begin, end) where the context has no partials, else segments [begin, end) of one row to these. An
     empty range combines the partials.
     """
-    before, combine, after = reduction.before, reduction.combine, reduction.after
-    load, store, number = loader(reduction.src_type), storer(reduction.dst_type), reduction.accumulator
+    number = accumulator_of(src_type)
+    library = MathLibrary(number, {}, jit)
+    before, combine, after = (library.use(each) for each in (reduction.before, reduction.combine, reduction.after))
+    load, store = loader(src_type), storer(dst_type)
     # Stores are marked as apart from what `load` reads, and loads of accumulators are not: they meet the stores.
     store_value = storer(DataType.kDouble if number is np.float64 else DataType.kInt64)
     load_value = load_float64 if number is np.float64 else load_word
@@ -120,26 +115,5 @@ def reduce_kernel(name: str, reduction: Reduction) -> int:
             reduce_segments(src + i * row_bytes, cols, 0, segments, own)
             store(dst, i, after(fold(own, segments), cols))
 
-    src_size = reduction.src_type.itemsize
-    return compile_task(f"reduce.{name}.{reduction.src_type.name}.{reduction.dst_type.name}", reduce_rows)
-
-
-@jit
-def _same(value):
-    return value
-
-
-@jit
-def _add(a, b):
-    return a + b
-
-
-@jit
-def _value_alone(value, count):
-    return value
-
-
-def sum_of(src_type: DataType, dst_type: DataType) -> Reduction:
-    """The sum of real numbers, floating ones in float64, whole ones modulo 2^64."""
-    accumulator = np.float64 if src_type.dtype.kind not in "iub" else np.int64
-    return Reduction(src_type, dst_type, accumulator, _same, _add, _value_alone)
+    src_size = src_type.itemsize
+    return compile_task(f"reduce.{reduction.name}.{src_type.name}.{dst_type.name}", reduce_rows)
