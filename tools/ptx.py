@@ -60,10 +60,48 @@ def _bytes(access: str) -> int:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """The loop of a kernel that writes the most: what one turn of it is for one thread, without loops inside of it.
+
+    instructions: those of PTX, some of which are two of the machine; loaded, stored: bytes of global memory.
+    """
+
+    instructions: int
+    loaded: int
+    stored: int
+
+
+def main_loop(text: str) -> Loop:
+    """The loop that most of a kernel's work is in; all of the kernel where it has none."""
+    _, _, body = text.partition(".entry")
+    lines = [line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith((".", "//"))]
+    labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}
+    loops = [(0, len(lines) - 1)]
+    for place, line in enumerate(lines):
+        if (branch := re.search(r"\bbra(?:\.uni)?\s+([$\w]+);", line)) and labels[branch[1]] <= place:
+            loops.append((labels[branch[1]], place))
+    return max((_turn(lines, loop, loops) for loop in loops[1:] or loops), key=lambda loop: loop.stored)
+
+
+def _turn(lines: list[str], loop: tuple[int, int], loops: list[tuple[int, int]]) -> Loop:
+    first, last = loop
+    inside = [other for other in loops if other != loop and first <= other[0] and other[1] <= last]
+    places = (place for place in range(first, last + 1) if not any(a <= place <= b for a, b in inside))
+    own = [line for line in (lines[place] for place in places) if line.endswith(";")]
+    accesses = instructions(".entry\n" + "\n".join(own)).accesses
+    loaded, stored = (
+        sum(count * _bytes(access) for access, count in accesses.items() if access.startswith(kind))
+        for kind in ("ld", "st")
+    )
+    return Loop(len(own), loaded, stored)
+
+
+@dataclass(frozen=True)
 class Resources:
     """What ptxas reports of one kernel, in registers and bytes."""
 
     registers: int
+    shared: int
     stack: int
     spill_stores: int
     spill_loads: int
@@ -96,6 +134,7 @@ def resources(ptxas: str, text: str, cc: tuple[int, int]) -> Resources:
 
     return Resources(
         number(r"Used (\d+) registers"),
+        number(r"(\d+) bytes smem"),
         number(r"(\d+) bytes stack frame"),
         number(r"(\d+) bytes spill stores"),
         number(r"(\d+) bytes spill loads"),

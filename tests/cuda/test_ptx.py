@@ -13,7 +13,7 @@ from ep.cuda.arithmetic import unit_of
 from ep.cuda.tile import Tile
 from ep.include import DataType
 from tests.subprocesses import run
-from tools.ptx import find_ptxas, instructions, resources
+from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
 # Not in this process: Numba's simulator may run here, and cannot compile.
 COMPILE = """
@@ -249,6 +249,16 @@ def test_tiles_go_through_shared_memory_by_constant_offsets(texts, name):
     assert len(re.findall(r"\bst\.shared", text)) == len(re.findall(r"\bld\.shared", text)) == numbers
     assert text.count("prmt.b32") == {1: 0, 2: 2, 4: 8}[side] * tile.cells_per_thread
     assert text.count("bar.sync") == 2
+
+
+def test_the_main_loop_is_the_one_that_writes_most(texts):
+    loop = main_loop(texts[0]["move 2 4 4 32"])
+    assert (loop.loaded, loop.stored) == (16, 16)
+    assert 20 < loop.instructions < 100
+    loop = main_loop(texts[0]["transpose 2 2 32 32 2 32"])
+    assert (loop.loaded, loop.stored) == (32, 32)
+    nested = ".entry\n$A:\nst.global.u32 [%r], %r;\n$B:\nst.global.u64 [%r], %r;\n@%p bra $B;\n@%p bra $A;\nret;"
+    assert main_loop(nested) == Loop(2, 0, 8)
 
 
 def test_what_the_assertions_look_for_would_be_found(texts):

@@ -1,0 +1,87 @@
+"""What the kernels that wait for memory are on paper, beside nine tenths of the bandwidth of a copy; needs no GPU.
+
+`python -m tools.on_paper [--match TEXT]`, for an H100 SXM. A row for each kernel: its registers and shared memory, the
+blocks that a multiprocessor holds, the PTX instructions for each 16 bytes written, the share of the issue slots that
+these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of those
+that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a loop
+does in rare cases counts too: that of `pad` has code for packs that lie in two rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Final
+
+from ep.cuda.kernels import compiler, move, pad, transpose
+from ep.cuda.launch_config import BLOCK_THREADS, PACK_BYTES
+from ep.cuda.tile import every_tile
+from tools.ptx import Loop, Resources, find_ptxas, main_loop, resources
+
+_CC: Final = (9, 0)
+_MULTIPROCESSORS, _HERTZ, _ISSUED_AT_ONCE = 132, 1.755e9, 4 * 32
+_BYTES_PER_SECOND: Final = 0.9 * 3.0e12
+"""Nine tenths of what a copy reads and writes."""
+_LATENCY: Final = 800e-9
+"""Seconds from a load to its data on a busy device."""
+_REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: what a block costs besides
+
+
+def kernels() -> Iterator[compiler.Kernel]:
+    """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes."""
+    for unit in (16, 8, 4, 2, 1):
+        yield move.kernel(2, unit, PACK_BYTES // unit, 32)
+        yield move.kernel(2, unit, 0, 32)
+        yield pad.kernel(2, unit, PACK_BYTES // unit, 32)
+    for tile in every_tile():
+        yield transpose.kernel(tile, 3, 32)
+
+
+def row(kernel: compiler.Kernel, ptxas: str) -> str:
+    """One line of the table."""
+    text = compiler.ptx(kernel, _CC)
+    used, loop = resources(ptxas, text, _CC), main_loop(text)
+    blocks = resident_blocks(used)
+    slots = issue_share(loop)
+    under_way = blocks * BLOCK_THREADS * loop.loaded / needed_bytes()
+    return (
+        f"{used.registers:9} {used.shared:6} {blocks:6} {16 * loop.instructions / loop.stored:12.0f} {slots:6.0%} "
+        f"{under_way:9.0%}  {kernel.name}"
+    )
+
+
+def resident_blocks(used: Resources) -> int:
+    """The blocks that a multiprocessor holds; registers are given to warps in eighths of a kilobyte each."""
+    by_registers = _REGISTERS // (-(-used.registers // 8) * 8 * BLOCK_THREADS)
+    return min(by_registers, _SHARED // (used.shared + _BLOCK_SHARED), _THREADS // BLOCK_THREADS)
+
+
+def issue_share(loop: Loop) -> float:
+    """The share of all instructions that the device can issue while it moves memory at the bandwidth that is wanted."""
+    written = _BYTES_PER_SECOND / 2
+    return loop.instructions / loop.stored * written / (_MULTIPROCESSORS * _HERTZ * _ISSUED_AT_ONCE)
+
+
+def needed_bytes() -> float:
+    """The bytes that a multiprocessor must have under way: what arrives within the latency."""
+    return _BYTES_PER_SECOND / 2 * _LATENCY / _MULTIPROCESSORS
+
+
+def main() -> int:
+    """Print the table; return the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--match", default="", help="only kernels whose name contains this")
+    match = parser.parse_args().match
+    ptxas = find_ptxas()
+    if ptxas is None:
+        print("ptxas is not installed: python -m pip install nvidia-cuda-nvcc")
+        return 1
+    print("registers shared blocks instructions issued under way  kernel")
+    for kernel in kernels():
+        if match in kernel.name:
+            print(row(kernel, ptxas), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
