@@ -31,7 +31,7 @@ def as_byte(value: Any, argument: str) -> int:
     """Return the value of a byte as int; TypeError for what is no integer, ValueError outside 0 to 255."""
     byte = as_integer(value, argument)
     if not 0 <= byte <= 255:
-        raise ValueError(f"{argument} is {byte}; it must be from 0 to 255")
+        raise ValueError(f"{argument} is {byte}; a byte is from 0 to 255")
     return byte
 
 
