@@ -31,7 +31,8 @@ def streamed_from(num_processors: int) -> int:
 def scattered_from() -> int:
     """How many bytes a launch writes through the caches at most that goes over dst in another order than its own.
 
-    A part of what the last caches hold: such writes wait for each line that they fetch.
+    A part of what the last caches hold: such writes wait for each line that they fetch. On a Zen 4, matrices of 9 to
+    72 MB were transposed at 22 to 28 GB/s past the caches, 15 to 18 through them; below 4 MB through is better.
     """
     return last_caches(1) // _SCATTERED
 
