@@ -13,7 +13,7 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 
-from ep.cli import kernel_caches, output, text
+from ep.cli import kernel_caches, output, present, text
 from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import Failures, warm
@@ -112,6 +112,11 @@ def _warm(arguments: Namespace) -> int:
     for tag, kernels in kernel_caches.on_disk(types).items():
         new = text.plural(kernels.files - before[tag].files, "new kernel")
         print(f"{tag}: {new}, {text.megabytes(kernels.size)} in {kernels.folder}")
+    for device_type in types:
+        for index in range(DeviceManagerRegistry.GetDeviceCount(device_type)):
+            device = DeviceManagerRegistry.GetDevice(device_type, index)
+            if said := device.calibrate():
+                print(f"{present.label(device)}: {said}")
     return 1 if failures else 0
 
 

@@ -1,30 +1,17 @@
-"""What the processor's caches hold, and from where on launches write past them."""
+"""What the processor's caches hold."""
 
 from __future__ import annotations
 
 import os
-import platform
 from functools import cache
 from pathlib import Path
 from typing import Final
-
-from ep.cpu.processor import information
 
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNKNOWN: Final = 2**25  # bytes of a last cache of which nothing is known
 _SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, at most
 _SCATTERED: Final = 4
-_NEVER: Final = 2**62
 
-
-def streamed_from(num_processors: int) -> int:
-    """How many bytes a launch reads and writes through the caches at most, on so many processors.
-
-    Three times what the last caches hold: of what a larger launch writes first, nothing is left in them for who reads
-    it. On Intel's alone: two of them (Emerald Rapids) wrote 32 to 40 GB/s past the caches and 15 to 20 through them;
-    two of AMD's (Zen 5) took longer, and AArch64's do it of their own accord.
-    """
-    return 3 * last_caches(num_processors) if _is_intel() else _NEVER
 
 
 @cache
@@ -60,7 +47,3 @@ def _cache(index: Path) -> tuple[int, int, int]:
 
 def _sysconf(name: str) -> int:
     return max(os.sysconf(name), 0) if name in getattr(os, "sysconf_names", ()) else 0
-
-
-def _is_intel() -> bool:
-    return "GenuineIntel" in (information("vendor_id") or platform.processor())

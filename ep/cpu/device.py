@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.common.processors import available_threads
 from ep.cpu import report
-from ep.cpu.caches import streamed_from
+from ep.cpu.calibration import Calibration, everywhere, least_size
 from ep.cpu.engine.state import SETTINGS
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
@@ -36,7 +36,9 @@ class CpuDevice(Device):
         # compiled entries read these words at every launch
         self._settings = np.zeros(SETTINGS.num_words, np.int64)
         self.settings_address: int = self._settings.ctypes.data
-        self.set_streamed_from(streamed_from(available_threads()))
+        self._calibrations: dict[int, Calibration] = {}
+        self._forced: Calibration | None = None
+        self._stream = 0
         self._start_threads: Callable[[int], None] | None = None
         self.SetNumThreads(CPU_NUM_THREADS.value() or min(available_threads(), MAX_THREADS))
 
@@ -48,6 +50,7 @@ class CpuDevice(Device):
         if self._start_threads is not None:
             self._start_threads(number)
         self._settings[SETTINGS.num_threads] = number
+        self._settle()
 
     def GetNumThreads(self) -> int:
         """The most threads that a launch uses."""
@@ -59,13 +62,37 @@ class CpuDevice(Device):
         self._start_threads = start_threads
         start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
 
-    def set_streamed_from(self, num_bytes: int) -> None:
-        """Let launches that read and write more bytes write past the caches."""
-        self._settings[SETTINGS.streamed_from] = num_bytes
+    def calibration(self) -> Calibration | None:
+        """The calibration for the number of threads; None where launches have yet to make it."""
+        return self._forced or self._calibrations.get(self.GetNumThreads())
+
+    def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
+        """Let launches on so many threads write past the caches as `calibration` says."""
+        self._calibrations[num_threads] = calibration
+        self._settle()
+
+    def force_calibration(self, calibration: Calibration | None) -> None:
+        """Let all launches write past the caches as `calibration` says, until this is called with None."""
+        self._forced = calibration
+        self._settle()
 
     def set_stream(self, address: int) -> None:
-        """Let such launches write by the task at `address`."""
-        self._settings[SETTINGS.stream] = address
+        """Let those launches write by the task at `address`."""
+        self._stream = address
+        self._settle()
+
+    def _settle(self) -> None:
+        """Write the calibration to the settings. Without one, a launch that is large enough finds no task, and asks."""
+        found = self.calibration()
+        lines, tiles, ahead = found or everywhere(least_size(self.GetNumThreads()))
+        self._settings[SETTINGS.lines_from : SETTINGS.lines_from + len(lines)] = lines
+        self._settings[SETTINGS.tiles_from : SETTINGS.tiles_from + len(tiles)] = tiles
+        self._settings[SETTINGS.ahead] = ahead
+        self._settings[SETTINGS.stream] = 0 if found is None else self._stream
+
+    def settings(self) -> np.ndarray[Any, Any]:
+        """A copy of the settings."""
+        return self._settings.copy()
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)
@@ -128,7 +155,10 @@ class CpuDevice(Device):
         return {"threads": self.GetNumThreads()}
 
     def findings(self) -> Iterable[Finding]:
-        return (report.threads(self),)
+        return report.threads(self), report.large_launches(self)
+
+    def calibrate(self) -> str:
+        return report.calibration(self)
 
     def __repr__(self) -> str:
         return f"<CpuDevice: {self.GetNumThreads()} threads>"

@@ -1,4 +1,4 @@
-"""What `ep doctor` says of the CPU: the processor, and the threads."""
+"""What `ep doctor` says of the CPU: the processor, the threads, and what large launches do."""
 
 from __future__ import annotations
 
@@ -25,6 +25,24 @@ def threads(device: CpuDevice) -> Finding:
     """The threads that share the work of launches, once they are started."""
     compiling("what all launches share", "cpu", lambda: _start_threads(device))
     return Finding("threads", "pass", f"{device.GetNumThreads()}: {why_threads()}")
+
+
+def calibration(device: CpuDevice) -> str:
+    """From where on launches write past the caches, which is measured where it has not been."""
+    compiling("where launches write past the caches", "cpu", lambda: _calibrate(device))
+    found = device.calibration()
+    return found.in_words() if found else "unknown"
+
+
+def large_launches(device: CpuDevice) -> Finding:
+    """That, for so many threads as launches have."""
+    return Finding("large launches", "pass", calibration(device))
+
+
+def _calibrate(device: CpuDevice) -> None:
+    from ep.cpu.threads import runtime
+
+    runtime.start_streaming(device)
 
 
 def _start_threads(device: CpuDevice) -> None:

@@ -117,6 +117,10 @@ class Device(ABC):
         """What `ep devices` is to say of the device: names, and values that JSON has."""
         return {}
 
+    def calibrate(self) -> str | None:
+        """Measure what launches depend on, where that is not known yet; one line on it, None where it is nothing."""
+        return None
+
     def findings(self) -> Iterable[Finding]:
         """What `ep doctor` is to say of the device; an exception becomes a finding that fails."""
         return ()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.common.processors import available_threads
-from ep.cpu import caches
+from ep.cpu.calibration import NEVER, everywhere
 from ep.include.number_kind import FLOATS
 from ep.include.primitive import (
     BroadcastElementwiseBinary,
@@ -44,7 +43,7 @@ def cpu():
     threads = device.GetNumThreads()
     device.SetNumThreads(3)
     yield device
-    device.set_streamed_from(caches.streamed_from(available_threads()))
+    device.force_calibration(None)
     device.SetNumThreads(threads)
 
 
@@ -71,13 +70,13 @@ def bits(values):
 
 def check(cpu, primitive, launch):
     """launch(part): the elements of a part, computed by themselves."""
-    cpu.set_streamed_from(2**62)
+    cpu.force_calibration(everywhere(NEVER))
     whole = bits(launch(slice(None)))
     for start, length in [*PARTS, *((place, 1) for place in ALONE)]:
         assert (bits(launch(slice(start, start + length))) == whole[start : start + length]).all(), (start, length)
     primitive._state.set(grain=GRAIN)
     assert (bits(launch(slice(None))) == whole).all(), "shared by threads"
-    cpu.set_streamed_from(0)
+    cpu.force_calibration(everywhere(0))
     assert (bits(launch(slice(None))) == whole).all(), "streamed"
     return whole
 

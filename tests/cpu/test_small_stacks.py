@@ -8,6 +8,7 @@ PRELUDE = """
 import sys, threading
 import numpy as np
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu.calibration import everywhere
 from ep.include.primitive import *
 
 K = DeviceType.kCPU
@@ -82,7 +83,7 @@ def test_all_primitives(num_threads):
 
 def test_launches_past_the_caches():
     """With the tiles that are streamed, on top of all others."""
-    run(PRELUDE + "device.set_streamed_from(1 << 12)\nin_a_small_thread(work)\nin_a_small_thread(work)")
+    run(PRELUDE + "device.force_calibration(everywhere(1 << 12))\nin_a_small_thread(work)\nin_a_small_thread(work)")
 
 
 def test_a_kernel_that_is_compiled(tmp_path):
@@ -113,7 +114,7 @@ def add():
     sum_of_all.Launch(stream, ((300, 1),) * 15 + ((70,),), (src,) * 15 + (row,), dst)
     assert (dst == 15 * src[:, None] + row).all()
 in_a_small_thread(add)
-device.set_streamed_from(1 << 12)
+device.force_calibration(everywhere(1 << 12))
 in_a_small_thread(add)
 """,
         EP_CPU_NUM_THREADS="1",

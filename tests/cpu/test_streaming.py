@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.common.processors import available_threads
 from ep.cpu import caches
+from ep.cpu.calibration import NEVER, everywhere
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
@@ -28,9 +28,9 @@ def stream(request):
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
     device.SetNumThreads(request.param)
-    device.set_streamed_from(0)
+    device.force_calibration(everywhere(0))
     yield device.CreateStream()
-    device.set_streamed_from(caches.streamed_from(available_threads()))
+    device.force_calibration(None)
     device.SetNumThreads(threads)
 
 
@@ -152,9 +152,9 @@ def test_what_is_moved_in_lines_has_the_same_bits(stream, rng, op, src_type, dst
     for dims0, dims1 in (((37, 1501), (37, 1501)), ((37, 1501), (1501,)), ((37, 1), (37, 1501))):
         x, y = a[:, : dims0[-1]].reshape(-1).copy(), b[: 37 ** (len(dims1) - 1)].reshape(-1).copy()
         expected = np.empty(37 * 1501, dst_type)
-        device.set_streamed_from(2**62)
+        device.force_calibration(everywhere(NEVER))
         primitive.Launch(stream, dims0, x, dims1, y, expected)
-        device.set_streamed_from(0)
+        device.force_calibration(everywhere(0))
         check(lambda out, x=x, y=y, d=(dims0, dims1): primitive.Launch(stream, d[0], x, d[1], y, out), expected, shifts)
 
 

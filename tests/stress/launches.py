@@ -3,6 +3,7 @@
 import threading
 
 from ep import DeviceType
+from ep.cpu.calibration import NEVER, everywhere
 from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick
@@ -14,8 +15,8 @@ def trial(rng, tag):
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     if hasattr(device.device, "SetNumThreads"):
         device.device.SetNumThreads(int(rng.integers(1, 6)))
-    if hasattr(device.device, "set_streamed_from"):  # past the caches, where that is possible
-        device.device.set_streamed_from(pick(rng, (2**62, 2**12, 0)))
+    if hasattr(device.device, "force_calibration"):  # past the caches, where that is possible
+        device.device.force_calibration(everywhere(pick(rng, (NEVER, 2**12, 0))))
     call = random_call(rng, device)
     primitive = call.make(device)
     if chance(rng, 0.3):

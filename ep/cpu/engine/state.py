@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.cpu.calibration import KINDS
 from ep.cpu.engine.layout import layout
 from ep.include.data_type import DataType
 
@@ -14,8 +15,11 @@ SETTINGS: Final = layout(
     "Settings",
     num_threads=1,
     pool=1,  # the address of the threads' pool
-    streamed_from=1,  # how many bytes a launch reads and writes through the caches at most
-    stream=1,  # the address of the task that writes past them, 0 until one is needed
+    # how many bytes a launch reads and writes through the caches at most, for each kind of work (`cpu/calibration.py`)
+    lines_from=KINDS,  # of what writes past them in lines
+    tiles_from=KINDS,  # and by tiles
+    ahead=1,  # how many bytes of dst before their turn the operands of tiles are fetched
+    stream=1,  # the address of the task that writes past the caches, 0 until there is a calibration
 )
 """The settings of the device, which the states of all primitives lead to."""
 

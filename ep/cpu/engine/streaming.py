@@ -1,8 +1,8 @@
 """Writes past the caches: whole cache lines that go to memory without being fetched first.
 
 An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
-what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`cpu/caches.py` says
-from where on.)
+what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`engine/probe.py`
+measures from where on.)
 
 There are two ways. What is mostly moved is written *in lines*, by kernels whose stores go past the caches: each has an
 ordinary twin, for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
@@ -28,7 +28,7 @@ from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch_second
 from ep.cpu.engine.state import SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
 
-_STREAM: Final = layout(
+STREAM: Final = layout(
     "Stream",
     task=1,  # the one that writes
     context=1,
@@ -36,14 +36,13 @@ _STREAM: Final = layout(
     size=1,  # bytes of an element
 )
 """The context of the task that streams."""
-_STREAM_WORDS: Final[int] = _STREAM.num_words
+_STREAM_WORDS: Final[int] = STREAM.num_words
 
 LINE_BYTES: Final = 64
 _LINE: Final = LINE_BYTES
 _UNROLLED: Final = 4 * _LINE
 _LEAST_ROW: Final = 1024  # bytes of rows that are written in lines where each may begin anywhere in one
 _TILE: Final = 2048  # bytes that are written to the first cache, then streamed
-_AHEAD: Final = 4096  # bytes of dst before whose turn the operands are fetched: the processor stops at ends of pages
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
@@ -171,14 +170,15 @@ def _by_tiles(task, own, begin, end, size, count):
     tile = stack_words(_TILE_WORDS)
     tile += -tile & (_LINE - 1)
     store_word(own, CONTEXT.streaming, NONE)
-    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, _AHEAD // size
+    settings = load_word(load_word(own, CONTEXT.state), STATE.settings)
+    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, load_word(settings, SETTINGS.ahead) // size
     # tiles end where lines do, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
         for source in range(load_word(own, CONTEXT.num_sources)):
             place = CONTEXT.sources + SOURCE_WORDS * source
-            if load_word(own, place + 1) == count:  # it is read in the order of dst
+            if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
                 read_size = load_word(own, place + 2)
                 fetched = load_word(own, place) + (begin + ahead) * read_size
                 for offset in range(0, (stop - begin) * read_size, _LINE):
@@ -191,12 +191,12 @@ def _by_tiles(task, own, begin, end, size, count):
 
 
 def _stream(context, begin, end):
-    task, size, own = load_word(context, _STREAM.task), load_word(context, _STREAM.size), stack_words(CONTEXT_WORDS)
-    copy_bytes(own, load_word(context, _STREAM.context), 8 * CONTEXT_WORDS)
+    task, size, own = load_word(context, STREAM.task), load_word(context, STREAM.size), stack_words(CONTEXT_WORDS)
+    copy_bytes(own, load_word(context, STREAM.context), 8 * CONTEXT_WORDS)
     if load_word(own, CONTEXT.streaming) != NONE and load_word(own, CONTEXT.dst) & (size - 1) == 0:
         _in_lines(task, own, begin, end, size)
     else:
-        _by_tiles(task, own, begin, end, size, load_word(context, _STREAM.count))
+        _by_tiles(task, own, begin, end, size, load_word(context, STREAM.count))
     finish_streams()
 
 
@@ -204,6 +204,12 @@ def _stream(context, begin, end):
 def stream() -> int:
     """The task (context, begin, end) that has another one write elements past the caches."""
     return compile_task("stream", _stream)
+
+
+@jit
+def kind_of_work(num_bytes, written):
+    """Which of a calibration's kinds a launch is that reads and writes so many bytes in all: 0, 1 or 2."""
+    return min((2 * num_bytes - written) // (2 * written), 2)
 
 
 @jit
@@ -218,7 +224,8 @@ def run_writing(context, task, count, size, num_bytes, grain):
     """
     state = load_word(context, CONTEXT.state)
     settings, streamed = load_word(state, STATE.settings), stack_words(_STREAM_WORDS)
-    if size != 0 and num_bytes > load_word(settings, SETTINGS.streamed_from):
+    way = SETTINGS.tiles_from if load_word(context, CONTEXT.streaming) == NONE else SETTINGS.lines_from
+    if size != 0 and num_bytes > load_word(settings, way + kind_of_work(num_bytes, count * size)):
         store_words(streamed, task, context, count, size)
         task = load_word(settings, SETTINGS.stream)
         if task == 0 or load_word(context, CONTEXT.streaming) == LATER:

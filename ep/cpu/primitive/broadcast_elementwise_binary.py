@@ -44,8 +44,8 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
         super()._compile_variants()
         self._compile_writers(row_writers(self.src_type.itemsize, self.src_type.itemsize))
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _compile_streaming(self) -> None:
+        super()._compile_streaming()
         from ep.cpu.kernels.elementwise import set_streaming
 
         set_streaming(self.request, self._state)

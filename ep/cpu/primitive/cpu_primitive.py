@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
@@ -18,6 +18,8 @@ from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
+
+_ATTEMPTS: Final = 4  # another thread may set another number of threads meanwhile, which needs another calibration
 
 
 def _not_compiled(*args: Any) -> int:
@@ -49,7 +51,7 @@ class CpuPrimitive(Primitive):
 
     def _compile_variants(self) -> None:
         """Compile what only some launches need, and otherwise compile themselves."""
-        self._set_streaming()
+        self._compile_streaming()
 
     def Prepare(self) -> None:
         def prepare() -> None:
@@ -67,10 +69,17 @@ class CpuPrimitive(Primitive):
             self._state.set(settings=device.settings_address, share=runtime.start(device))
             self._entry = self._compile()
 
-    def _set_streaming(self) -> None:
+    def _compile_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
         from ep.cpu.threads import runtime
 
+        runtime.compile_streaming()
+
+    def _set_streaming(self) -> None:
+        """Compile that, and find out from where on launches write past the caches."""
+        from ep.cpu.threads import runtime
+
+        self._compile_streaming()
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         runtime.start_streaming(device)
 
@@ -96,9 +105,10 @@ class CpuPrimitive(Primitive):
         if self._entry is _not_compiled:
             self._compiling(self._set_entry)
         if self._entry(self._words, *args):
-            self._compiling(self._set_streaming)
-            if self._entry(self._words, *args) == 0:
-                return
+            for _ in range(_ATTEMPTS):
+                self._compiling(self._set_streaming)
+                if self._entry(self._words, *args) == 0:
+                    return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
 
 

@@ -28,8 +28,8 @@ class CpuUnary(CpuPrimitive):
 
         return unary_entry(self.request, self.signature, self._state)
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _compile_streaming(self) -> None:
+        super()._compile_streaming()
         from ep.cpu.kernels.elementwise import set_streaming
 
         set_streaming(self.request, self._state)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ep.cpu.engine import streaming
+from ep.cpu import calibration
+from ep.cpu.engine import probe, streaming
+from ep.cpu.kernel_cache import CACHE
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
 
@@ -25,6 +27,21 @@ def start(device: CpuDevice) -> int:
     return thread_pool.share()
 
 
+def compile_streaming() -> None:
+    """Compile what launches need that write past the caches, and what measures from where on they do."""
+    streaming.stream()
+    probe.tasks()
+
+
 def start_streaming(device: CpuDevice) -> None:
-    """Compile what launches need that write past the caches."""
+    """Let launches of `device` write past the caches from where on that is better, as was measured, or is now."""
+    num_threads = device.GetNumThreads()
+    if device.calibration() is None:
+        file_name = CACHE.file_name(calibration.name(num_threads), calibration.VERSION, probe.measure)
+        found = calibration.unpacked(CACHE.read(file_name) or b"")
+        if found is None:
+            start(device)
+            found = probe.measure(device.settings(), thread_pool.share(), num_threads)
+            CACHE.write(file_name, calibration.packed(found))
+        device.set_calibration(found, num_threads)
     device.set_stream(streaming.stream())

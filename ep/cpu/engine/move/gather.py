@@ -49,7 +49,7 @@ def launch(context, num_bytes, in_place, sizes):
     else:
         pieces = row_cost // GRAIN_BYTES
     params_bytes, out_bytes = load_word(context, _PARAMS + 1) * size, load_word(context, CONTEXT.dst_count) * size
-    most = load_word(load_word(state, STATE.settings), SETTINGS.streamed_from)
+    most = load_word(load_word(state, STATE.settings), SETTINGS.lines_from + 1)  # as a copy
     walk, streamed = stack_words(GATHER_WORDS), np.int64(out_bytes + min(params_bytes, out_bytes) > most)
     # in the order of the walk's words
     store_words(

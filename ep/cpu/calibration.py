@@ -1,0 +1,81 @@
+"""What was measured of the processor at hand: from where on its launches write past the caches, and how.
+
+A calibration is made once for a machine and a number of threads, by the first launch that is large enough for its
+outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels. Only the time of a launch depends on it,
+never a bit of a result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NamedTuple
+
+from ep.cpu.caches import last_caches
+from ep.cpu.processor import information
+
+KINDS: Final = 3
+"""Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
+NEVER: Final = 2**62
+VERSION: Final = "1"
+"""Of the form in which it is kept."""
+_MOST_AHEAD: Final = 2**16
+
+
+class Calibration(NamedTuple):
+    """From where on launches write past the caches: for each kind of work, how many bytes they read and write at most
+    through them.
+
+    lines: of what writes whole lines past the caches itself; tiles: of what has its tiles copied there.
+    ahead: how many bytes of dst before their turn the operands of tiles are fetched, 0 where that is left to the
+        processor.
+    """
+
+    lines: tuple[int, ...]
+    tiles: tuple[int, ...]
+    ahead: int
+
+    def in_words(self) -> str:
+        """One line for people."""
+        ways = (f"by {way} from {_in_mib(sizes)}" for way, sizes in zip(("lines", "tiles"), self[:2], strict=True))
+        return f"past the caches (writing, copying, reading more) {', '.join(ways)}; {self.ahead} bytes fetched ahead"
+
+
+def everywhere(num_bytes: int) -> Calibration:
+    """The calibration by which every launch that reads and writes more bytes writes past the caches."""
+    return Calibration((num_bytes,) * KINDS, (num_bytes,) * KINDS, 0)
+
+
+def least_size(num_threads: int) -> int:
+    """The bytes that a launch reads and writes through the caches at most before there is a calibration."""
+    return last_caches(num_threads) // 2
+
+
+def name(num_threads: int) -> str:
+    """What a calibration is for: the processor, its caches, and the number of threads. Fit for a file name."""
+    numbers = "-".join(information(field) for field in ("cpu family", "model", "stepping"))
+    parts = (information("model name"), numbers, f"{last_caches(num_threads) >> 10}-KiB", f"{num_threads}-threads")
+    return ".".join(
+        ["calibration", *(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-")[:80] or "unknown" for part in parts)]
+    )
+
+
+def packed(calibration: Calibration) -> bytes:
+    """The contents of the file of a calibration."""
+    return json.dumps(calibration._asdict()).encode()
+
+
+def unpacked(contents: bytes) -> Calibration | None:
+    """The calibration that `contents` are of; None where they are of none."""
+    try:
+        found = json.loads(contents)
+        lines, tiles, ahead = found["lines"], found["tiles"], found["ahead"]
+        numbers = [*lines, *tiles, ahead]
+    except (ValueError, KeyError, TypeError):
+        return None
+    fits = len(lines) == len(tiles) == KINDS and all(type(number) is int and 0 <= number <= NEVER for number in numbers)
+    return Calibration(tuple(lines), tuple(tiles), ahead) if fits and ahead <= _MOST_AHEAD else None
+
+
+def _in_mib(sizes: tuple[int, ...]) -> str:
+    return "/".join("never" if size >= NEVER else f"{size / 2**20:.3g}" for size in sizes) + " MiB on"

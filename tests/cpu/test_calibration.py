@@ -1,0 +1,193 @@
+"""From where on launches write past the caches: measured, kept on disk, and never seen in a result."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu import calibration
+from ep.cpu.calibration import NEVER, Calibration, everywhere
+from ep.include.primitive import (
+    BroadcastElementwiseBinaryFactory,
+    ElementwiseUnaryFactory,
+    ExpandFactory,
+    GatherFactory,
+)
+from tests.subprocesses import run
+
+MADE_UP = [everywhere(0), everywhere(NEVER), everywhere(2**20), Calibration((NEVER, 0, 2**20), (0, 2**20, NEVER), 4096)]
+COUNTS = [2**16 - 1, 2**17, 2**17 + 3, 2**18]  # on both sides of 1 MiB, read and written
+
+
+@pytest.fixture
+def cpu():
+    """The device with two threads; its settings are put back."""
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    threads = device.GetNumThreads()
+    device.SetNumThreads(2)
+    yield device
+    device.force_calibration(None)
+    device.SetNumThreads(threads)
+
+
+def launches(stream, rng):
+    """Bytes that launches of every engine write: by lines, by tiles, and by rows that are gathered."""
+    relu, exp = (
+        RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, np.float32, np.float32)
+        for op in (UnaryOp.kRelu, UnaryOp.kExp)
+    )
+    add = RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCPU, BinaryOp.kAdd, np.int8, np.int8, 2)
+    expand = RequirePrimitive(ExpandFactory, DeviceType.kCPU, np.int16, 2)
+    gather = RequirePrimitive(GatherFactory, DeviceType.kCPU, np.float32, np.int32)
+    for count in COUNTS:
+        x, out = rng.normal(size=count).astype(np.float32), np.empty(count, np.float32)
+        for primitive in (relu, exp):
+            primitive.Launch(stream, x, out, count)
+            yield out.tobytes()
+        rows, column, row = (
+            count // 64,
+            rng.integers(-99, 99, count // 64, np.int8),
+            rng.integers(-99, 99, 1024, np.int8),
+        )
+        sums = np.empty((rows, 1024), np.int8)
+        add.Launch(stream, (rows, 1), column, (1024,), row, sums.reshape(-1))
+        assert (sums == column[:, None] + row).all()
+        yield sums.tobytes()
+        repeated = np.empty((count // 7, 21), np.int16)
+        expand.Launch(stream, (1, 21), np.arange(21, dtype=np.int16), repeated.shape, repeated.reshape(-1))
+        yield repeated.tobytes()
+        found = np.empty((count // 32, 32), np.float32)
+        gather.Launch(
+            stream, 1, count // 32, 32, x, count // 32, np.arange(count // 32, dtype=np.int32)[::-1].copy(), found
+        )
+        yield found.tobytes()
+
+
+def test_results_have_the_same_bits(cpu):
+    """The calibrations of processors that nobody has seen, one after the other."""
+    expected = None
+    for made_up in MADE_UP:
+        cpu.force_calibration(made_up)
+        found = list(launches(cpu.CreateStream(), np.random.default_rng(5)))
+        expected = expected or found
+        assert found == expected
+
+
+@pytest.mark.parametrize("made_up", MADE_UP)
+def test_what_is_kept_is_read_again(made_up):
+    assert calibration.unpacked(calibration.packed(made_up)) == made_up
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lines": [1, 2]},
+        {"lines": [1, 2, 3, 4]},
+        {"lines": None},
+        {"tiles": [1, 2, -1]},
+        {"tiles": [1, 2, True]},
+        {"tiles": [1, 2.0, 3]},
+        {"tiles": [1, 2, 2**63]},
+        {"tiles": "123"},
+        {"ahead": 2**40},
+        {"ahead": [0]},
+    ],
+)
+def test_what_makes_no_sense_is_ignored(changes):
+    fields = everywhere(2**20)._asdict() | changes
+    assert calibration.unpacked(json.dumps(fields).encode()) is None
+
+
+@pytest.mark.parametrize("contents", [b"", b"{", b"[]", b"{}", b"\xff", b"1"])
+def test_what_is_no_calibration_is_ignored(contents):
+    assert calibration.unpacked(contents) is None
+
+
+def test_the_name_has_the_processor_and_the_threads():
+    one, two = calibration.name(1), calibration.name(2)
+    assert one != two
+    assert one.startswith("calibration.")
+    assert not set(one + two) & set("/\\: ")
+
+
+LAUNCH = """
+import sys
+import numpy as np
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cpu import calibration
+from ep.cpu.calibration import everywhere
+from ep.include.primitive import ElementwiseUnaryFactory
+
+device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
+device.SetNumThreads(2)
+stream = device.CreateStream()
+relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, "int8", "int8")
+def launch(count):
+    x = np.arange(count, dtype=np.int8)
+    y = np.empty_like(x)
+    relu.Launch(stream, x, y, count)
+    assert (y == np.maximum(x, 0)).all()
+def file_name():
+    from ep.cpu.engine import probe
+    from ep.cpu.kernel_cache import CACHE
+    return CACHE, CACHE.file_name(calibration.name(2), calibration.VERSION, probe.measure)
+large = calibration.least_size(2) // 2 + 1000
+"""
+
+
+def test_only_a_large_launch_measures(tmp_path):
+    """It is kept for the next process, each number of threads has its own, and `Prepare` only compiles."""
+    code = """
+relu.Prepare()
+launch(10**5)
+assert device.calibration() is None
+launch(large)
+found = device.calibration()
+assert found is not None
+device.SetNumThreads(1)
+assert device.calibration() is None
+device.SetNumThreads(2)
+assert device.calibration() == found
+print(*calibration.packed(found).decode().split())
+"""
+    first = run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+    code = """
+cache, name = file_name()
+assert calibration.unpacked(cache.read(name)) is not None
+print(*cache.read(name).decode().split())
+"""
+    assert run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path)) == first
+
+
+@pytest.mark.parametrize("made_up", MADE_UP[:3])
+def test_what_was_kept_decides(made_up, tmp_path):
+    code = f"""
+cache, name = file_name()
+cache.write(name, calibration.packed(everywhere({made_up.ahead or made_up.lines[0]})))
+launch(large)
+assert device.calibration() == everywhere({made_up.lines[0]})
+"""
+    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["cache.write(name, b'{}')", "(cache.folder() / name).write_bytes(b'ep-kernel-1')"])
+def test_what_is_damaged_is_measured_again(damage, tmp_path):
+    code = f"""
+cache, name = file_name()
+cache.write(name, calibration.packed(everywhere(3)))
+{damage}
+launch(large)
+assert device.calibration() is not None
+assert device.calibration() == calibration.unpacked(cache.read(name))
+"""
+    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+
+
+def test_what_stays_in_the_caches_is_not_measured():
+    """A size between two that were measured; a processor where it is always, and never better."""
+    from ep.cpu.engine.probe import _first
+
+    assert _first([False, True, True], 2**20, 7) == int(2**20 * 0.5**0.5)
+    assert _first([True, True, True], 2**20, 7) == 7
+    assert _first([True, True, False], 2**20, 7) == NEVER
