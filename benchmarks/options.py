@@ -11,6 +11,8 @@ SETS: Final = (
     *("unary", "binary", "gather", "batch_gather", "transformer", "expand"),
     *("cast", "where", "add", "fill", "one_hot", "startup"),
 )
+MEMORY: Final = "memory"
+"""The group of what waits for memory alone, from the caches to beyond them: cases of other sets, when asked for."""
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _QUICK_DTYPES: Final = ("float32",)
@@ -27,7 +29,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         description="Time the primitives on the CPU against the libraries a user might pick instead.",
     )
     comma = "comma-separated"
-    parser.add_argument("--only", type=names(SETS), default=SETS, metavar="SETS", help=f"{comma}: {', '.join(SETS)}")
+    parser.add_argument("--only", type=names((*SETS, MEMORY)), default=SETS, metavar="SETS", help=_help_on_sets(comma))
     parser.add_argument("--cases", default="", metavar="REGEX", help="only cases whose name contains a match")
     parser.add_argument("--sizes", type=sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 1000,2^20")
     parser.add_argument("--dtypes", type=names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
@@ -47,6 +49,10 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     if arguments.seconds is None:
         arguments.seconds = 0.25 if arguments.quick else 0.5
     return arguments
+
+
+def _help_on_sets(comma: str) -> str:
+    return f"{comma}: {', '.join(SETS)} (default: all of these), {MEMORY} (what waits for memory alone)"
 
 
 def set_threads(threads: int) -> None:

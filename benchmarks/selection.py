@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.options import MEMORY
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
+MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)
+_MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
+    "unary": ("identity", "relu"),
+    "binary": (
+        *("add, same shape", "add, scalar", "add, row", "add, column", "add, channel bias", "add, outer product"),
+        "mul, same shape",
+    ),
+    "expand": ("leading axis", "last axis"),
+}
+"""What waits for memory alone: the cases of each set."""
 QUICK_SIZES: Final = (1, 2**12, 2**16, 2**20, 2**22)
 _SIZES_OF_ALL: Final = (2**20, 2**24)
 """Where no sizes are asked for, the cases that are no core ones have these."""
@@ -32,11 +43,17 @@ class Selection:
         """Each case with the names of its set and its size."""
         wanted = re.compile(self.pattern)
         for name in self.sets:
+            sizes = MEMORY_SIZES if name == MEMORY else QUICK_SIZES if self.quick else SIZES
             for dtype in self.dtypes:
-                for size in self.sizes or (QUICK_SIZES if self.quick else SIZES):
-                    for case in SETS[name](size, dtype):
-                        if wanted.search(case.name) and self._has(case, size):
+                for size in self.sizes or sizes:
+                    for case in _memory_cases(size, dtype) if name == MEMORY else SETS[name](size, dtype):
+                        if wanted.search(case.name) and (name == MEMORY or self._has(case, size)):
                             yield name, size, case
 
     def _has(self, case: Case, size: int) -> bool:
         return case.core or (not self.quick and (self.sizes is not None or size in _SIZES_OF_ALL))
+
+
+def _memory_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    for name, cases in _MEMORY_CASES.items():
+        yield from (case for case in SETS[name](size, dtype) if case.name in cases)

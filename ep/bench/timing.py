@@ -17,6 +17,7 @@ _ROUNDS_OF_SLOW: Final = 3
 _FIRST_CALLS: Final = 9
 _FIRST_SECONDS: Final = 0.1
 _LONG: Final = 0.05  # waking up threads does not show in a call of so many seconds
+_SETTLING: Final = 0.01  # seconds of calls before a turn: the caches hold again what the call before left there
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def interleaved(
                 if settle is not None:
                     settle()
                     if first[name] < _LONG:
-                        _sample(calls[name], repeats[name])
+                        _sample(calls[name], max(repeats[name], int(_SETTLING / first[name])))
                 samples[name].append(_sample(calls[name], repeats[name]))
     finally:
         if collecting:

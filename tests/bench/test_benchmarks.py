@@ -13,7 +13,7 @@ import pytest
 from benchmarks import options, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
-from benchmarks.selection import Selection
+from benchmarks.selection import MEMORY_SIZES, Selection
 from ep import DeviceManagerRegistry, DeviceType
 from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
@@ -74,6 +74,18 @@ def test_selection():
     assert 0 < count(quick=True) < count()
     assert count(2**20) == len(list(SETS["unary"](2**20, DTYPES[0])))
     assert count(64, 65, pattern="^exp$") == 2
+
+
+def test_the_group_of_what_waits_for_memory():
+    """Cases of three sets, of every data type, from the caches to beyond them."""
+    assert options.parse(["--only", "memory"]).only == ("memory",)
+    assert "memory" not in options.parse([]).only
+    found = list(Selection(["memory"], DTYPES, None, False, ""))
+    assert {name for name, *_ in found} == {"memory"}
+    assert {size for _, size, _ in found} == set(MEMORY_SIZES)
+    names = {case.name for *_, case in found}
+    assert {"identity", "add, outer product", "leading axis"} <= names
+    assert len(found) == len(DTYPES) * len(MEMORY_SIZES) * len(names)
 
 
 def test_options():

@@ -188,6 +188,6 @@ def test_what_stays_in_the_caches_is_not_measured():
     """A size between two that were measured; a processor where it is always, and never better."""
     from ep.cpu.engine.probe import _first
 
-    assert _first([False, True, True], 2**20, 7) == int(2**20 * 0.5**0.5)
-    assert _first([True, True, True], 2**20, 7) == 7
-    assert _first([True, True, False], 2**20, 7) == NEVER
+    assert _first([True, False, False, True], 2**20, 7) == int(2**20 * 2**0.5)
+    assert _first([True, True, True, True], 2**20, 7) == 7
+    assert _first([True, True, True, False], 2**20, 7) == NEVER

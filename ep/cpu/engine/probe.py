@@ -31,8 +31,8 @@ _AHEAD: Final = 4096  # bytes of dst, of tiles: some processors fetch nothing ah
 _SECONDS: Final = 0.15  # after which no further round begins
 _ROUNDS: Final = 4  # at most: what is fastest is undisturbed
 _MOST_BYTES: Final = 2**28  # that are measured
-_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last caches
-_WORTH: Final = 1.1  # how much longer it may take past the caches, which are left to other data
+_SIZES: Final = (0.5, 0.75, 1.0, 2.0)  # of what a launch reads and writes, in last caches
+_WORTH: Final = 1.2  # how much longer it may take past the caches: not all that is written is read at once
 _THROUGH, _LINES, _TILES = range(3)
 
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
