@@ -13,7 +13,6 @@ _SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, 
 _SCATTERED: Final = 4
 
 
-
 @cache
 def scattered_from() -> int:
     """How many bytes a launch writes through the caches at most that goes over dst in another order than its own.

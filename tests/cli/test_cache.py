@@ -126,11 +126,12 @@ def test_warm_in_processes(folder):
     for compiles in (True, False):  # the second time all is there, which is as good
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
-        *first, outcome, kernels = done.stdout.splitlines()
+        *first, outcome, kernels, measured = done.stdout.splitlines()
         assert first[0] == "preparing 2 keys with 2 processes"
         assert outcome.startswith("2 ready, 0 failed, in ")
         assert kernels.endswith(f" in {CACHE.folder()}")
         assert kernels.startswith("cpu: 0 new kernels, ") != compiles
+        assert measured.startswith("cpu:0: past the caches ")
     names = {name.split("-")[0] for name in os.listdir(CACHE.folder())}
     assert names >= {f"elementwise_unary.{op}.kFloat.kFloat" for op in ("kRelu", "kSquare")}
 
