@@ -11,7 +11,18 @@ import cupyx
 import cupyx.scipy.special
 
 from benchmarks.gpu.peers import Operand
-from ep.bench.case import BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.case import (
+    AddWork,
+    BinaryWork,
+    Case,
+    CastWork,
+    ExpandWork,
+    FillWork,
+    GatherWork,
+    OneHotWork,
+    UnaryWork,
+    WhereWork,
+)
 from ep.include.primitive import BinaryOp, UnaryOp
 
 _SPECIAL: Final[Any] = cupyx.scipy.special
@@ -89,7 +100,36 @@ class Adapter:
                 call = partial(cupy.take, arrays[0], arrays[1], axis=1, out=result)
             case ExpandWork():
                 call = partial(cupy.copyto, result, cupy.broadcast_to(arrays[0], out.dims))
+            case CastWork(transposed=transposed):
+                call = partial(cupy.copyto, result, arrays[0].T if transposed else arrays[0], casting="unsafe")
+            case WhereWork():
+                call = partial(_where, *arrays, result)
+            case AddWork():
+                call = partial(_add, arrays, result)
+            case FillWork(value=None):
+                call = partial(cupy.copyto, result, cupy.broadcast_to(arrays[0], out.dims))
+            case FillWork(value=value):
+                call = partial(result.fill, value)
+            case OneHotWork():
+                call = partial(_one_hot, cupy.arange(out.dims[0]), arrays[0], result)
         return {} if call is None else {"cupy": call}  # take_along_axis allocates its result and its indices
+
+
+def _where(chosen: Any, x: Any, y: Any, out: Any) -> None:
+    """In two steps: `cupy.where` allocates its result."""
+    cupy.copyto(out, y)
+    cupy.copyto(out, x, where=chosen)
+
+
+def _add(srcs: Sequence[Any], out: Any) -> None:
+    cupy.add(srcs[0], srcs[1], out=out)
+    for src in srcs[2:]:
+        cupy.add(out, src, out=out)
+
+
+def _one_hot(rows: Any, indices: Any, out: Any) -> None:
+    out.fill(0)
+    out[rows, indices] = 1
 
 
 class _Protocol:

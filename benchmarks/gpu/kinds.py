@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.bench.case import BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.case import (
+    AddWork,
+    BatchGatherWork,
+    BinaryWork,
+    Case,
+    CastWork,
+    ExpandWork,
+    FillWork,
+    GatherWork,
+    OneHotWork,
+    UnaryWork,
+    WhereWork,
+)
 
 _WIDE: Final = 512
 """Bytes of a row from which on a gather is to reach the speed of a copy."""
@@ -16,12 +28,17 @@ AT_COPY_SPEED: Final = (
     "binary, row",
     "expand",
     f"gather, rows from {_WIDE} B",
+    "cast",
+    "where, one shape",
+    "add",
+    "fill",
+    "one-hot",
 )
 """The kinds that are to reach nine tenths of the bandwidth of a copy."""
 
 
 def kind_of(case: Case) -> str:
-    """The kind of a case."""
+    """The kind of a case. Raises TypeError for work that has none."""
     match case.work:
         case UnaryWork():
             return f"unary, {case.group}"
@@ -33,8 +50,23 @@ def kind_of(case: Case) -> str:
         case ExpandWork():
             return "expand"
         case GatherWork(inner=inner):
-            name = "gather"
+            return f"gather, {_rows(case, inner)}"
         case BatchGatherWork(inner=inner):
-            name = "batch gather"
-    wide = inner * case.out_type.itemsize >= _WIDE
-    return f"{name}, {'rows from' if wide else 'rows below'} {_WIDE} B"
+            return f"batch gather, {_rows(case, inner)}"
+        case CastWork(transposed=transposed):
+            return "cast, transposed" if transposed else "cast"
+        case WhereWork():
+            return case.name if case.name == "where, one shape" else "where, broadcasts"
+        case AddWork():
+            return "add"
+        case FillWork():
+            return "fill"
+        case OneHotWork():
+            return "one-hot"
+        case _:
+            raise TypeError(f"{type(case.work).__name__} has no kind (case {case.name!r})")
+
+
+def _rows(case: Case, inner: int) -> str:
+    """Whether the rows of `inner` elements are wide."""
+    return f"{'rows from' if inner * case.out_type.itemsize >= _WIDE else 'rows below'} {_WIDE} B"

@@ -1,5 +1,6 @@
 """The benchmark on a GPU: its options, budget, plan, medians, report and file, on made-up measurements."""
 
+import dataclasses
 import json
 import math
 import os
@@ -103,6 +104,16 @@ def test_kinds():
     binary = {case.name: kind_of(case) for case in SETS["binary"](2**16, np.dtype(np.float16))}
     assert (binary["add, row"], binary["pow, row"]) == ("binary, row", "binary, transcendental")
     assert binary["add, channel bias"] == "binary, other broadcasts"
+    casts = {case.name: kind_of(case) for case in SETS["cast"](2**16, np.dtype(np.float16))}
+    assert (casts["cast to int8"], casts["cast a transpose to float32"]) == ("cast", "cast, transposed")
+    choices = {case.name: kind_of(case) for case in SETS["where"](2**16, np.dtype(np.float16))}
+    assert (choices["where, one shape"], choices["where of rows"]) == ("where, one shape", "where, broadcasts")
+
+
+def test_work_without_a_kind_is_refused():
+    case = dataclasses.replace(next(iter(SETS["fill"](2**10, np.dtype(np.int8)))), work=object())
+    with pytest.raises(TypeError, match=r"^object has no kind \(case 'fill'\)$"):
+        kind_of(case)
 
 
 @pytest.mark.parametrize("count", [1, 2**22, 2**22 + 1, 2**28, 10**8 + 7])

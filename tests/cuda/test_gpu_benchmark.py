@@ -56,8 +56,15 @@ def bench(stream, *peers):
     return Bench(stream, EventClock(stream, SIMULATOR), peers, 1e-3)
 
 
-def first_case(name, size=64):
-    return next(iter(SETS[name](size, FLOAT32)))
+def first_case(name, primitive=None, size=64):
+    return next(case for case in SETS[name](size, FLOAT32) if primitive in (None, case.primitive))
+
+
+def primitives():
+    """Every set and each primitive in it."""
+    sets = [name for name in SETS if name != "transformer"]
+    found = [(name, case.primitive) for name in sets for case in SETS[name](64, FLOAT32)]
+    return [pytest.param(*pair, id="-".join((pair[0], pair[1].__name__))) for pair in dict.fromkeys(found)]
 
 
 def test_everything(cuda, tmp_path, capsys):
@@ -77,10 +84,10 @@ def test_everything(cuda, tmp_path, capsys):
         assert len(document["results"]) == 3
 
 
-@pytest.mark.parametrize("name", [name for name in SETS if name != "transformer"])
-def test_a_case_with_peers(stream, name):
+@pytest.mark.parametrize(("name", "primitive"), primitives())
+def test_a_case_with_peers(stream, name, primitive):
     wrong = NumPy(stream, "wrong", lambda result: result.fill(1))
-    found = bench(stream, NumPy(stream), wrong, Broken()).measure(first_case(name), 64)
+    found = bench(stream, NumPy(stream), wrong, Broken()).measure(first_case(name, primitive), 64)
     assert set(found["seconds"]) == {"ep", "numpy"}
     assert found["ratio"] == found["seconds"]["numpy"] / found["seconds"]["ep"]
     assert found["share_of_copy"] > 0
@@ -92,7 +99,7 @@ def test_a_case_with_peers(stream, name):
 
 
 def test_a_small_case_is_not_compared_with_the_copy(stream):
-    found = bench(stream).measure(first_case("unary", 16), 16)
+    found = bench(stream).measure(first_case("unary", size=16), 16)
     assert (found["cache"], found["sets"], found["share_of_copy"], found["ratio"]) == ("warm", 1, None, None)
 
 
@@ -242,4 +249,5 @@ def test_cupy_adapter(simulator, stream, rng, monkeypatch):
     assert used == [0, (0, stream.handle)]
     dtypes = [dtype for dtype in DTYPES if dtype.name in ("float32", "float64", "int8", "int64")]
     taken = check_adapter(adapter, simulator, rng, dtypes)
-    assert {name for _, name in taken} == {"unary", "binary", "gather", "expand"}
+    mapped = {"cast", "where", "add", "fill", "one_hot"}
+    assert {name for _, name in taken} == {"unary", "binary", "gather", "expand"} | mapped
