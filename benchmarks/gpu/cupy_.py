@@ -11,6 +11,7 @@ import cupyx
 import cupyx.scipy.special
 
 from benchmarks.gpu.peers import Operand
+from ep.bench import numpy_ways
 from ep.bench.case import (
     AddWork,
     BinaryWork,
@@ -19,7 +20,12 @@ from ep.bench.case import (
     ExpandWork,
     FillWork,
     GatherWork,
+    JoinWork,
     OneHotWork,
+    PadWork,
+    PermuteWork,
+    SetBytesWork,
+    SliceWork,
     UnaryWork,
     WhereWork,
 )
@@ -112,6 +118,16 @@ class Adapter:
                 call = partial(result.fill, value)
             case OneHotWork():
                 call = partial(_one_hot, cupy.arange(out.dims[0]), arrays[0], result)
+            case PermuteWork(permutation):
+                call = partial(cupy.copyto, result, arrays[0].transpose(permutation))
+            case PadWork(before, _, value):
+                call = partial(_pad, result, value, *numpy_ways.inside_border(arrays[0], before, result))
+            case SliceWork(begin):
+                call = partial(cupy.copyto, result, arrays[0][numpy_ways.box(begin, out.dims)])
+            case JoinWork(axis):
+                call = partial(cupy.concatenate, arrays, axis, out=result)
+            case SetBytesWork(value):
+                call = partial(result.view(cupy.uint8).fill, value)
         return {} if call is None else {"cupy": call}  # take_along_axis allocates its result and its indices
 
 
@@ -125,6 +141,11 @@ def _add(srcs: Sequence[Any], out: Any) -> None:
     cupy.add(srcs[0], srcs[1], out=out)
     for src in srcs[2:]:
         cupy.add(out, src, out=out)
+
+
+def _pad(out: Any, value: int, inside: Any, src: Any) -> None:
+    out.fill(value)
+    cupy.copyto(inside, src)
 
 
 def _one_hot(rows: Any, indices: Any, out: Any) -> None:

@@ -13,10 +13,16 @@ from ep.bench.case import (
     ExpandWork,
     FillWork,
     GatherWork,
+    JoinWork,
     OneHotWork,
+    PadWork,
+    PermuteWork,
+    SetBytesWork,
+    SliceWork,
     UnaryWork,
     WhereWork,
 )
+from ep.include.primitive import Memcpy
 
 _WIDE: Final = 512
 """Bytes of a row from which on a gather is to reach the speed of a copy."""
@@ -33,6 +39,12 @@ AT_COPY_SPEED: Final = (
     "add",
     "fill",
     "one-hot",
+    "permute",
+    "pad",
+    "slice",
+    "join",
+    "memcpy",
+    "memset",
 )
 """The kinds that are to reach nine tenths of the bandwidth of a copy."""
 
@@ -40,6 +52,8 @@ AT_COPY_SPEED: Final = (
 def kind_of(case: Case) -> str:
     """The kind of a case. Raises TypeError for work that has none."""
     match case.work:
+        case UnaryWork() if case.primitive is Memcpy:
+            return "memcpy"
         case UnaryWork():
             return f"unary, {case.group}"
         case BinaryWork():
@@ -63,6 +77,16 @@ def kind_of(case: Case) -> str:
             return "fill"
         case OneHotWork():
             return "one-hot"
+        case PermuteWork():
+            return "permute"
+        case PadWork():
+            return "pad"
+        case SliceWork():
+            return "slice"
+        case JoinWork():
+            return "join"
+        case SetBytesWork():
+            return "memset"
         case _:
             raise TypeError(f"{type(case.work).__name__} has no kind (case {case.name!r})")
 

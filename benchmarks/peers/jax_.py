@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.peers import Contender
+from ep.bench import numpy_ways
 from ep.bench.case import (
     AddWork,
     Array,
@@ -21,7 +22,11 @@ from ep.bench.case import (
     ExpandWork,
     FillWork,
     GatherWork,
+    JoinWork,
     OneHotWork,
+    PadWork,
+    PermuteWork,
+    SliceWork,
     UnaryWork,
     WhereWork,
 )
@@ -111,4 +116,13 @@ def _function(case: Case) -> Any:
             return lambda *src: jnp.full(case.out_dims, src[0][0] if value is None else value, case.out_type)
         case OneHotWork():
             return lambda indices: jax.nn.one_hot(indices, case.out_dims[-1], dtype=case.out_type)
+        case PermuteWork(permutation):
+            return lambda src: jnp.transpose(src, permutation)
+        case PadWork(before, after, value):
+            config = [(front, behind, 0) for front, behind in zip(before, after, strict=True)]
+            return lambda src: jax.lax.pad(src, src.dtype.type(value), config)
+        case SliceWork(begin):
+            return lambda src: src[numpy_ways.box(begin, case.out_dims)]
+        case JoinWork(axis):
+            return lambda *srcs: jnp.concatenate(srcs, axis)
     return None

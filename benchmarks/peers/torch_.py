@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks.peers import Contender
+from ep.bench import numpy_ways
 from ep.bench.case import (
     AddWork,
     Array,
@@ -22,7 +23,12 @@ from ep.bench.case import (
     ExpandWork,
     FillWork,
     GatherWork,
+    JoinWork,
     OneHotWork,
+    PadWork,
+    PermuteWork,
+    SetBytesWork,
+    SliceWork,
     UnaryWork,
     WhereWork,
 )
@@ -99,6 +105,16 @@ class Adapter:
                 return partial(out.fill_, inputs[0][0] if value is None else value)
             case OneHotWork():
                 return partial(_one_hot, inputs[0].to(torch.int64)[:, None], out)
+            case PermuteWork(permutation):
+                return partial(out.copy_, inputs[0].permute(permutation))
+            case PadWork(before, _, value):
+                return partial(_pad, out, value, *numpy_ways.inside_border(inputs[0], before, out))
+            case SliceWork(begin):
+                return partial(out.copy_, inputs[0][numpy_ways.box(begin, out.shape)])
+            case JoinWork(axis):
+                return partial(torch.cat, inputs, axis, out=out)
+            case SetBytesWork(value):
+                return partial(out.view(torch.uint8).fill_, value)
         return None
 
 
@@ -110,6 +126,11 @@ def _add(srcs: list[torch.Tensor], out: torch.Tensor) -> None:
 
 def _one_hot(indices: torch.Tensor, out: torch.Tensor) -> None:
     out.zero_().scatter_(1, indices, 1)
+
+
+def _pad(out: torch.Tensor, value: int, inside: torch.Tensor, src: torch.Tensor) -> None:
+    out.fill_(value)  # as torch.nn.functional.pad does, which has no out=
+    inside.copy_(src)
 
 
 def _tensor(array: Array) -> torch.Tensor:

@@ -84,6 +84,43 @@ class OneHotWork:
     """1 at the index of each row, else 0."""
 
 
+@dataclass(frozen=True)
+class PermuteWork:
+    """An array with its axes in another order: axis i of the result is `permutation[i]` of the operand."""
+
+    permutation: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PadWork:
+    """An array with so many elements of one value in front and behind on each axis; negative ones cut off."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    value: int
+
+
+@dataclass(frozen=True)
+class SliceWork:
+    """The box of the operand that begins there; the result's dims are its size."""
+
+    begin: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class JoinWork:
+    """All operands in a row along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class SetBytesWork:
+    """One value in every byte."""
+
+    value: int
+
+
 Work: TypeAlias = (
     UnaryWork
     | BinaryWork
@@ -95,6 +132,11 @@ Work: TypeAlias = (
     | AddWork
     | FillWork
     | OneHotWork
+    | PermuteWork
+    | PadWork
+    | SliceWork
+    | JoinWork
+    | SetBytesWork
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ep.bench import numpy_ways
 from ep.bench.builders import batch_gather, binary, expand, gather, unary
 from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
+from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu
@@ -22,12 +23,18 @@ __all__ = (
     "binary",
     "cast",
     "copy",
+    "copy_bytes",
+    "cut",
     "expand",
     "fill",
     "gather",
+    "join",
     "numpy_fast_gelu",
     "numpy_relu",
     "one_hot",
+    "pad",
+    "permute",
+    "set_bytes",
     "tensor_fill",
     "transpose",
     "unary",
@@ -66,5 +73,12 @@ def bench_cases(count: int) -> list[Case]:
         fill("fill", dims),
         tensor_fill("fill with an element", dims),
         one_hot("one-hot of 1,000", max(count // 1000, 1), 1000),
+        permute("transpose", dims, (1, 0)),
+        permute("heads before positions", (4, side, side // 64, 16), (0, 2, 1, 3)),
+        pad("border of 1", dims, (1, 1), (1, 1)),
+        cut("columns of wider rows", (side, side + 3), (0, 1), dims),
+        join("2 matrices side by side", (side, side // 2), 1),
+        copy_bytes("copy bytes", dims),
+        set_bytes("set bytes", dims),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

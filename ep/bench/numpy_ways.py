@@ -6,7 +6,7 @@ A way is called with the operands and the result's array. Functions that NumPy l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -105,6 +105,20 @@ def add(srcs: Arrays, out: Array) -> None:
     np.add(first, second, out=out)
     for other in others:
         np.add(out, other, out=out)
+
+
+def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
+    """What indexes an array for the box of `dims` that begins there."""
+    return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))
+
+
+def inside_border(src: Any, before: Sequence[int], out: Any) -> tuple[Any, Any]:
+    """The part of `out` inside the border, and what of `src` goes there: `np.pad` has no `out`."""
+    begin = [max(size, 0) for size in before]
+    end = [min(size + there, room) for size, there, room in zip(before, src.shape, out.shape, strict=True)]
+    inside = [stop - start for start, stop in zip(begin, end, strict=True)]
+    from_src = [start - size for start, size in zip(begin, before, strict=True)]
+    return out[box(begin, inside)], src[box(from_src, inside)]
 
 
 def one_hot(indices: Array, out: Array) -> Call:

@@ -1,6 +1,7 @@
 """Every case of the benchmark computes what NumPy computes, for every dtype that its set claims."""
 
 import math
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES, FLOATS, shape
 from ep.bench.trial import set_up
 from ep.cli.names import factory_of
-from ep.include.primitive import registered
+from ep.include.primitive import CopyNd, Permute, registered
 from ep.testing.keys import needs_one_of
 
 SIZE = 2**10 + 3
@@ -51,8 +52,10 @@ def test_inputs(name, size, dtype):
         assert dtype in (inputs[0].dtype if inputs else None, case.out_type)
         assert size / 4 <= math.prod(case.out_dims) <= 2 * size
         assert all(array.flags.c_contiguous for array in inputs)
-        op, dtypes = (case.key[0], case.key[1:3]) if not isinstance(case.key[0], np.dtype) else (None, case.key[:2])
-        dtypes = tuple(part for part in dtypes if isinstance(part, np.dtype))
+        op = next((part for part in case.key if isinstance(part, Enum)), None)
+        dtypes = tuple(part for part in case.key if isinstance(part, np.dtype))
+        if case.primitive in (Permute, CopyNd):  # Launch takes the data type
+            dtypes = (dtype,)
         assert (case.primitive, op, dtypes) in keys
 
 
