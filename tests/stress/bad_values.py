@@ -3,14 +3,15 @@
 import numpy as np
 
 from ep import DeviceType
-from tests.stress.call import is_buffer
+from tests.stress.call import is_buffer, is_sequence
 from tests.stress.draw import chance, pick
 
 NO_INTEGERS = (None, 2.0, float("nan"), float("inf"), np.float32(1), "3", b"3", 1j, [1], (), {}, object(), int, ...)
 BAD_SIZES = (-1, np.int64(-1), -(2**31), -(2**63), -(2**70), 2**31, 2**62, 2**63 - 1, 2**63, 2**64, 2**70, 10**30)
 BAD_OFFSETS = (2**62 + 1, -(2**62) - 1, 2**63, -(2**63), 2**70, -(10**30))
 NO_SEQUENCES = (0, 2, 1.5, "12", b"12", {1, 2}, {1: 2}, object(), np.array(3), np.int64(3), (i for i in (1, 2)), int)
-NUMBERS = ("value", "on_value", "off_value", "cond", "x", "y")
+NUMBERS = ("value", "on_value", "off_value", "pad_val", "cond", "x", "y")
+NO_TYPES = (None, "float33", "", 3, object(), [], 1.5, DeviceType.kCPU, "O", "M8[s]")
 NO_STREAMS = (None, 0, "stream", object(), [], 1.5, np.zeros(1), DeviceType)
 NO_BUFFERS = (None, "text", b"\0" * 64, object(), [1.0, 2.0], memoryview(b"\0" * 64), int, np.float64, {}, ...)
 
@@ -19,10 +20,12 @@ def bad_argument(rng, call, name, value):
     """What must be refused in the place of the right `value`."""
     if name == "stream":
         return pick(rng, NO_STREAMS)
-    if name.endswith(("_dims", "_strides")):
+    if name == "data_type":
+        return pick(rng, NO_TYPES)
+    if is_sequence(name):
         return bad_dims(rng, call, name, value)
     if is_buffer(name, call.arguments[name]):
-        return bad_buffer(rng, name == call.output, value)
+        return bad_buffer(rng, name == call.output, value, call.typed_buffers)
     if name == "srcs":
         return bad_sequence(rng, value)
     if name in ("offset", "lower_bound", "upper_bound"):
@@ -50,17 +53,21 @@ def bad_dims(rng, call, name, value):
         wrong = tuple(sizes + [1] * 9)
     else:
         place = int(rng.integers(len(sizes)))
-        wrong_sizes = (-1, -(2**63), 2**63, 2**64, float(sizes[place]), None, float("nan"), "1", 1.5, [1], 1j)
+        wrong_sizes = (-(2**63), 2**63, 2**64, float(sizes[place]), None, float("nan"), "1", 1.5, [1], 1j)
+        if not name.startswith("padding_"):  # which crops where it is negative
+            wrong_sizes += (-1,)
         wrong = (*sizes[:place], pick(rng, wrong_sizes), *sizes[place + 1 :])
     return wrong if chance(rng, 0.7) else list(wrong)
 
 
-def bad_buffer(rng, written, buffer):
+def bad_buffer(rng, written, buffer, typed=True):
     """Not a buffer, of another data type, too small; on the host also not contiguous, read-only, of another order."""
     on_host = isinstance(buffer, np.ndarray)
-    kind = pick(rng, ("none", "type", "size", "gaps", "frozen", "order") if on_host else ("none", "type", "size"))
-    if kind == "none":
-        return pick(rng, NO_BUFFERS if on_host else (*NO_BUFFERS, np.zeros(buffer.size, buffer.dtype)))
+    kinds = ("none", "size", *(("type",) if typed else ()), *(("gaps", "frozen", "order") if on_host else ()))
+    kind = pick(rng, kinds)
+    if kind == "none":  # what takes buffers of any type may take those of the host, too
+        of_host = () if on_host or not typed else (np.zeros(buffer.size, buffer.dtype),)
+        return pick(rng, (*NO_BUFFERS, *of_host))
     if kind == "gaps" and buffer.size > 1:
         return pick(rng, (np.repeat(buffer, 2)[::2], buffer[::-1]))
     if kind == "frozen" and written:

@@ -2,7 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,12 @@ class Call:
 
     output: the argument that is written; its array holds what is there before, which stays where nothing is written.
     shared: the operand whose memory the output is, None where it has its own.
+    overlap_is_refused: whether the output may not overlap an operand in any other way.
+    typed_buffers: whether buffers have to be of the data types of the key.
     """
+
+    overlap_is_refused: ClassVar[bool] = True
+    typed_buffers: ClassVar[bool] = True
 
     entry: Entry
     options: tuple[Any, ...]
@@ -36,7 +41,20 @@ class Call:
     def key(self) -> tuple[Any, ...]:
         """What New takes."""
         op = () if self.entry.op is None else (self.entry.op,)
-        return (*op, *self.entry.dtypes, *self.options)
+        return (*op, *self.types(), *self.options)
+
+    def types(self) -> tuple[DataType, ...]:
+        """The data types that New takes."""
+        return self.entry.dtypes
+
+    def is_empty(self) -> bool:
+        """Whether the call writes nothing, so that buffers of any size will do."""
+        sizes = [
+            value
+            for name, value in self.arguments.items()
+            if name.endswith(("_dims", "_size", "_bound")) or name in ("count", "extent", "num_indices")
+        ]
+        return any(np.any(np.asarray(value) == 0) for value in sizes)
 
     def expected(self, device, primitive) -> np.ndarray:
         """What the output must hold: from a reference, or from other launches of `primitive`, see `agrees`."""
@@ -89,7 +107,14 @@ def factory_of(entry: Entry) -> type:
 
 def is_buffer(name: str, value: Any) -> bool:
     """Whether an argument is a buffer, not dims in an array or a plain number."""
-    return isinstance(value, np.ndarray) and not name.endswith(("_dims", "_strides"))
+    return isinstance(value, np.ndarray) and not is_sequence(name)
+
+
+def is_sequence(name: str) -> bool:
+    """Whether an argument is a sequence of integers."""
+    return (
+        name.endswith(("_dims", "_strides", "_pos")) or name.startswith("padding_") or name in ("extent", "permutation")
+    )
 
 
 def background(count: int, data_type: DataType) -> np.ndarray:

@@ -5,11 +5,11 @@ import numpy as np
 from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.registry import Entry
-from tests.stress import elementwise_calls, map_calls, movement_calls
+from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls
 from tests.stress.call import Call
 from tests.stress.draw import pick
 
-MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS, **map_calls.MAKERS}
+MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS, **map_calls.MAKERS, **box_calls.MAKERS}
 """What draws a call of each primitive."""
 
 
@@ -44,4 +44,9 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.Fill, None, (single,), device_type),
         Entry(p.TensorFill, None, (single,), device_type),
         Entry(p.OneHot, None, (index, single), device_type),
+        Entry(p.Permute, None, (single,), device_type),
+        Entry(p.CopyNd, None, (single,), device_type),
+        Entry(p.ConstantPad, None, (single,), device_type),
+        Entry(p.Memcpy, p.MemcpyKind.kAuto, (), device_type),
+        Entry(p.Memset, None, (), device_type),
     ]

@@ -21,7 +21,7 @@ ERRORS = (TypeError, ValueError, IndexError, MemoryError, OverflowError)
 def trial(rng, tag):
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     call = random_call(rng, device, most=2000)
-    while is_empty(call):
+    while call.is_empty():
         call = random_call(rng, device, most=2000)
     if chance(rng, 0.2):
         return bad_request(rng, device, call)
@@ -51,6 +51,8 @@ def bad_arguments(rng, device, call, primitive):
 
 def overlap(rng, device, call, primitive):
     """The output a few bytes before or behind the begin of an operand."""
+    if not call.overlap_is_refused:
+        return
     _, placed = call.place(device, rng)
     operand = pick(rng, [name for name, value in call.arguments.items() if is_buffer(name, value)])
     first, second = (operand, call.output) if chance(rng, 0.5) else (call.output, operand)
@@ -65,16 +67,6 @@ def overlap(rng, device, call, primitive):
     what = f"{call}\nwith {second} {shift} bytes behind the begin of {first}"
     must_refuse(what, [call.output], lambda: primitive.Launch(device.stream, **placed))
     memory.check(f"memory after the refusal of {what}")
-
-
-def is_empty(call):
-    """Whether the call writes nothing, so that buffers of any size will do."""
-    sizes = [
-        value
-        for name, value in call.arguments.items()
-        if not is_buffer(name, value) and name != "srcs" and "strides" not in name
-    ]
-    return any(np.any(np.asarray(value) == 0) for value in sizes)
 
 
 def must_refuse(what, names, function):
@@ -93,8 +85,12 @@ def must_refuse(what, names, function):
 def bad_request(rng, device, call):
     """What New must refuse: types, ops, numbers of dims and attributes that are none."""
     factory, key = factory_of(call.entry), list(call.key())
+    if not key:
+        must_refuse(f"{factory.__name__}(1)", ["positional"], lambda: NewPrimitive(factory, device.type, 1))
+        return
     names = [
         "op",
+        "kind",
         "params_type",
         "indices_type",
         "data_type",
@@ -107,7 +103,7 @@ def bad_request(rng, device, call):
         "attr1",
     ]
     first_type = 0 if call.entry.op is None else 1
-    types = range(first_type, first_type + len(call.entry.dtypes))
+    types = range(first_type, first_type + len(call.types()))
     place = int(rng.integers(len(key)))
     if place < first_type:
         key[place] = pick(rng, (None, "kRelu", 3, object(), DeviceType.kCPU, [], 1.5))
