@@ -9,12 +9,16 @@ import pytest
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu import caches
 from ep.cpu.calibration import NEVER, everywhere
+from ep.cpu.engine.move import plan
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
+    ConstantPadFactory,
+    CopyNdFactory,
     ElementwiseUnaryFactory,
     ExpandFactory,
     GatherFactory,
+    PermuteFactory,
 )
 from tests.subprocesses import run
 
@@ -65,6 +69,48 @@ def test_expand(stream, rng, dims, dtype):
             np.broadcast_to(src, dims),
             SHIFTS if kept < 3 else (0, 3),
         )
+
+
+@pytest.mark.parametrize("scattered_from", [0, 2**62])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize(
+    ("dims", "permutation"),
+    [
+        ((2, 8191), (1, 0)),
+        ((4097, 3), (1, 0)),
+        ((5, 4, 1031), (0, 2, 1)),
+        ((301, 2, 13), (0, 2, 1)),
+        ((261, 517), (1, 0)),
+        ((7, 300, 11, 5), (2, 0, 3, 1)),
+        ((37, 41, 64), (1, 0, 2)),
+    ],
+)
+def test_permute(stream, rng, monkeypatch, dims, permutation, dtype, scattered_from):
+    monkeypatch.setattr(plan, "scattered_from", lambda: scattered_from)
+    primitive = RequirePrimitive(PermuteFactory, DeviceType.kCPU, 4)
+    src = numbers(rng, dims, dtype)
+    check(lambda dst: primitive.Launch(stream, dtype, dims, src, permutation, dst), src.transpose(permutation))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128])
+@pytest.mark.parametrize("before", [(0, 0, 0), (1, 2, 3), (0, -5, 1)])
+def test_constant_pad(stream, rng, before, dtype):
+    primitive = RequirePrimitive(ConstantPadFactory, DeviceType.kCPU, dtype)
+    src, after = numbers(rng, (3, 70, 301), dtype), (1, 0, -2)
+    padded = np.pad(src, [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)], constant_values=3)
+    crop = tuple(slice(max(-b, 0), min(a, 0) or None) for b, a in zip(before, after, strict=True))
+    check(lambda dst: primitive.Launch(stream, src.shape, src, before, after, 3, dst), padded[crop])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128])
+@pytest.mark.parametrize("extent", [(3, 70, 301), (5, 99, 2), (1, 1, 299)])
+def test_copy_nd(stream, rng, extent, dtype):
+    primitive = RequirePrimitive(CopyNdFactory, DeviceType.kCPU, 3)
+    src, box = numbers(rng, (6, 100, 302), dtype), tuple(slice(1, 1 + size) for size in extent)
+    check(
+        lambda dst: primitive.Launch(stream, dtype, dst, extent, (0, 0, 0), src, src.shape, (1, 1, 1), extent),
+        src[box],
+    )
 
 
 def test_expand_to_strides_leaves_gaps(stream):

@@ -154,6 +154,7 @@ class PlannedPrimitive(CpuPrimitive):
         key = (dims, types) if types else dims
         plan, counts, made = self._plans.get(key), self.signature.counts(sizes), None
         if plan is None and any(counts[operand] for operand in self.signature.written):
+            self._checked(stream, buffers, counts, types=types)  # first, so that what a plan is made of fits in memory
             plan = made = make()
         buffers = self._checked(stream, buffers, counts, plan is None or plan.in_place, types)
         if made is not None:  # nothing is compiled for a launch that is refused

@@ -76,7 +76,8 @@ class MovePlan(Plan):
         count = math.prod(walk.dims)
         blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
         walk, self.writer = blocks or (walk, row_writer(walk, unit))
-        in_order = walk.dst_strides == contiguous_strides(walk.dims)
+        # what moves whole rows alone would write beyond the tiles that are streamed
+        in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
         self.set(num_axes=len(walk.dims), count=count, streamed=unit * in_order, dims=walk.dims)
         self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1), whole_rows=blocks is not None)
         for side, strides in enumerate(walk[1:]):
