@@ -21,7 +21,13 @@ OPS = {
     "BroadcastElementwiseUnary": UnaryOp,
     "BroadcastElementwiseBinary": BinaryOp,
 }
-PRIMITIVES = ("Gather", "BatchGather", "Expand", "Add", "Cast", "Fill", "TensorFill", "Where", *OPS)
+TYPED = (
+    *("Gather", "BatchGather", "Expand", "Add", "Cast", "Fill", "TensorFill", "Where"),
+    *("Permute", "CopyNd", "ConstantPad", *OPS),
+)
+"""What has data types."""
+OPS_OR_KINDS = OPS | {"Memcpy": p.MemcpyKind}
+PRIMITIVES = (*TYPED, "Memcpy", "Memset")
 
 
 def where_registered(primitives):
@@ -32,13 +38,14 @@ def where_registered(primitives):
 
 
 each_primitive = where_registered(PRIMITIVES)
+each_typed = where_registered(TYPED)
 
 
 def upstream_keys(primitive):
     """The keys that upstream registers on any device."""
-    groups = UPSTREAM[primitive] if primitive in OPS else {None: UPSTREAM[primitive]}
+    groups = UPSTREAM[primitive] if primitive in OPS_OR_KINDS else {None: UPSTREAM[primitive]}
     return {
-        Key(op and OPS[primitive][op], tuple(DataType[name] for name in dtypes.split()))
+        Key(op and OPS_OR_KINDS[primitive][op], tuple(DataType[name] for name in dtypes.split()))
         for op, keys in groups.items()
         for dtypes in keys
     }
@@ -75,9 +82,14 @@ def test_the_list_of_upstreams_keys_is_whole():
         15,
         14,
         45,
+        16,
+        16,
+        14,
         343,
         213,
         485,
+        4,
+        1,
     ]
 
 
@@ -86,7 +98,7 @@ def test_upstreams_keys(device, primitive):
     assert not missing(device, primitive, upstream_keys(primitive))
 
 
-@each_primitive
+@each_typed
 def test_16_bit_floats_wherever_float_is(device, primitive):
     keys = upstream_keys(primitive) | own_keys(device, primitive)
     keys = like(keys, DataType.kFloat, (DataType.kFloat16, DataType.kBFloat16))
@@ -94,7 +106,7 @@ def test_16_bit_floats_wherever_float_is(device, primitive):
     assert not missing(device, primitive, keys)
 
 
-@each_primitive
+@each_typed
 def test_every_integer_type_wherever_int32_is(device, primitive):
     keys = like(upstream_keys(primitive) | own_keys(device, primitive), DataType.kInt32, INTEGERS)
     assert keys
@@ -107,7 +119,7 @@ def test_gathers_take_every_data_type_by_every_integer_type(device, primitive):
     assert not missing(device, primitive, {Key(None, pair) for pair in itertools.product(ALL, INTEGERS)})
 
 
-@where_registered(["Expand", "Add", "Fill", "TensorFill"])
+@where_registered(["Expand", "Add", "Fill", "TensorFill", "Permute", "CopyNd", "ConstantPad"])
 def test_every_data_type(device, primitive):
     assert not missing(device, primitive, {Key(None, (data_type,)) for data_type in ALL})
 
@@ -141,7 +153,17 @@ def test_every_op_is_registered(device, primitive):
     assert {key.op for key in own_keys(device, primitive)} == set(OPS[primitive]) - of_other_primitives
 
 
-@where_registered([name for name in PRIMITIVES if name not in ("Add", "Fill", "TensorFill")])
+@where_registered(["Memcpy"])
+def test_memcpy_goes_every_way(device, primitive):
+    assert own_keys(device, primitive) == {Key(kind, ()) for kind in p.MemcpyKind}
+
+
+@where_registered(["Memset"])
+def test_memset_has_one_key(device, primitive):
+    assert own_keys(device, primitive) == {Key(None, ())}
+
+
+@where_registered([name for name in TYPED if name not in ("Add", "Fill", "TensorFill", "ConstantPad")])
 def test_a_key_beyond_the_table_is_none(device, primitive):
     """More than 8 dims, or data types that no such op has."""
     factory = getattr(p, f"{primitive}Factory")
@@ -150,6 +172,8 @@ def test_a_key_beyond_the_table_is_none(device, primitive):
         "BatchGather": (DataType.kFloat, DataType.kBool),
         "Expand": (DataType.kFloat, 9),
         "Where": (DataType.kBool, DataType.kFloat, 9),
+        "Permute": (9,),
+        "CopyNd": (9,),
         "Cast": (DataType.kComplex64, DataType.kFloat),
         "BroadcastElementwiseUnary": (UnaryOp.kCast, DataType.kFloat, DataType.kInt8, 9),
         "ElementwiseUnary": (UnaryOp.kTanh, DataType.kInt32, DataType.kInt32),
