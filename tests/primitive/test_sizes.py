@@ -15,11 +15,17 @@ from ep.include.primitive import (
     BroadcastElementwiseBinaryFactory,
     BroadcastElementwiseUnaryFactory,
     CastFactory,
+    ConstantPadFactory,
+    CopyNdFactory,
     ElementwiseUnaryFactory,
     ExpandFactory,
     FillFactory,
     GatherFactory,
+    MemcpyFactory,
+    MemcpyKind,
+    MemsetFactory,
     OneHotFactory,
+    PermuteFactory,
     TensorFillFactory,
     WhereFactory,
 )
@@ -59,6 +65,29 @@ def cases(device):
     }
 
 
+def move_case(device, factory, argument):
+    """The same of one argument of a primitive that moves."""
+    s, t, x = device.stream, "float32", device.buffer(np.arange(4, dtype=np.float32))
+    key = {PermuteFactory: (3,), CopyNdFactory: (2,), ConstantPadFactory: (t,), MemcpyFactory: (MemcpyKind.kDtoD,)}
+    launch = device.require(factory, *key.get(factory, ())).Launch
+    launches = {
+        (PermuteFactory, "src_dims"): lambda n, dst: launch(s, t, (n, 2), x, (1, 0), dst),
+        (PermuteFactory, "permutation"): lambda n, dst: launch(s, t, (1, 2, 2), x, (1, n, 0), dst),
+        (CopyNdFactory, "dst_dims"): lambda n, dst: launch(s, t, dst, (2, n), (0, 0), x, (2, 2), (0, 0), (1, 2)),
+        (CopyNdFactory, "dst_pos"): lambda n, dst: launch(s, t, dst, (1, 4), (0, n), x, (2, 2), (0, 0), (1, 2)),
+        (CopyNdFactory, "src_dims"): lambda n, dst: launch(s, t, dst, (2, 2), (0, 0), x, (n, 2), (0, 0), (1, 2)),
+        (CopyNdFactory, "src_pos"): lambda n, dst: launch(s, t, dst, (2, 2), (0, 0), x, (1, 4), (0, n), (1, 2)),
+        (CopyNdFactory, "extent"): lambda n, dst: launch(s, t, dst, (2, 2), (0, 0), x, (2, 2), (0, 0), (1, n)),
+        (ConstantPadFactory, "src_dims"): lambda n, dst: launch(s, (n,), x, (1,), (1,), 5, dst),
+        (ConstantPadFactory, "padding_before"): lambda n, dst: launch(s, (1,), x, (n,), (1,), 5, dst),
+        (ConstantPadFactory, "padding_after"): lambda n, dst: launch(s, (1,), x, (1,), (n,), 5, dst),
+        (MemcpyFactory, "count"): lambda n, dst: launch(s, dst, x, n),
+        (MemsetFactory, "count"): lambda n, dst: launch(s, dst, 7, n),
+        (MemsetFactory, "value"): lambda n, dst: launch(s, dst, n, 16),
+    }
+    return launches[factory, argument]
+
+
 def map_case(device, factory, argument):
     """The same of one argument of a primitive that maps."""
     s, x, i = device.stream, device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
@@ -96,15 +125,26 @@ MAPS = [
         for argument in ("src_dims", "dst_dims", "src_strides", "dst_strides")
     ),
 ]
-each_map = pytest.mark.parametrize(
-    ("factory", "argument"),
-    [pytest.param(*of, marks=needs_one_of(of[0]), id=f"{of[0].primitive.__name__} {of[1]}") for of in MAPS],
+MOVES = [
+    *((PermuteFactory, argument) for argument in ("src_dims", "permutation")),
+    *((CopyNdFactory, argument) for argument in ("dst_dims", "dst_pos", "src_dims", "src_pos", "extent")),
+    *((ConstantPadFactory, argument) for argument in ("src_dims", "padding_before", "padding_after")),
+    *((factory, "count") for factory in (MemcpyFactory, MemsetFactory)),
+    (MemsetFactory, "value"),
+]
+each_argument = pytest.mark.parametrize(
+    ("make", "factory", "argument"),
+    [
+        pytest.param(make, *of, marks=needs_one_of(of[0]), id=f"{of[0].primitive.__name__} {of[1]}")
+        for make, cases_of in ((map_case, MAPS), (move_case, MOVES))
+        for of in cases_of
+    ],
 )
 
 
-@each_map
-def test_maps_refuse_what_is_no_integer_cold_and_warm(device, factory, argument):
-    launch = map_case(device, factory, argument)
+@each_argument
+def test_maps_and_moves_refuse_what_is_no_integer_cold_and_warm(device, make, factory, argument):
+    launch = make(device, factory, argument)
     for _ in range(3):
         dst = device.filled(4, DataType.kFloat)
         for wrong in NO_INTEGERS:
@@ -114,9 +154,9 @@ def test_maps_refuse_what_is_no_integer_cold_and_warm(device, factory, argument)
         launch(2, dst)
 
 
-@each_map
-def test_maps_take_integers_of_any_type_cold_and_warm(device, factory, argument):
-    launch = map_case(device, factory, argument)
+@each_argument
+def test_maps_and_moves_take_integers_of_any_type_cold_and_warm(device, make, factory, argument):
+    launch = make(device, factory, argument)
     for _ in range(2):
         results = set()
         for number in (*INTEGERS, 2):
