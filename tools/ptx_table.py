@@ -9,45 +9,73 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import product
+from typing import Final
 
-from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY, ELEMENTWISE_UNARY
+from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAST_ELEMENTWISE_UNARY, ONE_HOT, WHERE
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import COMPUTE_BOUND
+from ep.cuda.arithmetic import COMPUTE_BOUND, storage_type, unit_of
 from ep.cuda.engine.functor import functor_of
 from ep.cuda.engine.map import kernel
-from ep.cuda.kernels import compiler, gather, indices, move, pad, transpose
+from ep.cuda.kernels import add, compiler, gather, indices, move, one_hot, pad, transpose, where
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.many import FEW
 from ep.cuda.tile import every_tile
 from ep.include import DataType
-from ep.include.number_kind import INTEGERS
-from ep.include.primitive import BinaryOp
+from ep.include.number_kind import FLOATS, INTEGERS
+from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive.primitive import Key
 from tools.ptx import find_ptxas, instructions, resources
 
-_UNITS = (1, 2, 4, 8, 16)
-_BINARY_SAMPLES = (
+_UNITS: Final = (1, 2, 4, 8, 16)
+_BINARY_SAMPLES: Final = (
     (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat),
     (BinaryOp.kSub, DataType.kBFloat16, DataType.kBFloat16),
     (BinaryOp.kLessThan, DataType.kInt8, DataType.kBool),
     (BinaryOp.kMul, DataType.kComplex128, DataType.kComplex128),
 )
 """The binary keys that are compiled for every way to read the operands; all others for operands alike."""
+_STRIDED_SAMPLES: Final = (
+    (UnaryOp.kNegative, DataType.kFloat, DataType.kFloat),
+    (UnaryOp.kCast, DataType.kFloat, DataType.kBFloat16),
+    (UnaryOp.kIdentity, DataType.kInt8, DataType.kInt8),
+    (UnaryOp.kSqrt, DataType.kComplex128, DataType.kComplex128),
+)
+"""The unary keys that are compiled for every way to read src and to write dst."""
+_CHOICE_SAMPLES: Final = ((DataType.kBool, DataType.kFloat), (DataType.kInt64, DataType.kInt8))
+"""The types of cond and of the rest that Where is compiled for with every way to read the operands."""
+_CONSTANT: Final = (Access.SAME, Access.NUMBER, Access.SINGLE)
+_BY_PACKS: Final = (Access.PACK, Access.SPREAD)
+_WALKS: Final = tuple(product((2, 3, 8), (32, 64)))
+"""Axes, and bits of the positions on them."""
 
 
 def kernels() -> Iterator[compiler.Kernel]:
-    """Every kernel that launches can ask for; of binary keys, every variant of a few and the usual one of all."""
-    for key in sorted(ELEMENTWISE_UNARY, key=str):
+    """What launches can ask for: of keys with operands that may be broadcast, every variant of a few and the usual one
+    of all."""
+    for key in sorted(BROADCAST_ELEMENTWISE_UNARY, key=str):
+        if key.op is UnaryOp.kCast and len(set(key.dtypes)) == 1:
+            continue  # launches take kIdentity
         elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
         yield kernel(functor_of(key.op, *key.dtypes), Variant(elements, (Access.SAME,)))  # type: ignore[arg-type]
     for key in sorted(BROADCAST_ELEMENTWISE_BINARY, key=str):
         elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
         usual = Variant(elements, (Access.SAME, Access.SAME))
         yield kernel(functor_of(key.op, *key.dtypes), usual)  # type: ignore[arg-type]
-    for op, src_type, dst_type in _BINARY_SAMPLES:
-        for variant in _variants(pack_elements(src_type, dst_type)):
+    for op, src_type, dst_type in _STRIDED_SAMPLES:
+        for variant in _strided(pack_elements(src_type, dst_type)):
             yield kernel(functor_of(op, src_type, dst_type), variant)
+    for op, src_type, dst_type in _BINARY_SAMPLES:
+        for variant in _variants(pack_elements(src_type, dst_type), 2, _WALKS):
+            yield kernel(functor_of(op, src_type, dst_type), variant)
+    yield from _choices()
+    yield from _sums()
+    yield from _one_hots()
+    for unit_type, access in product(_unit_types(), (Access.NUMBER, Access.SINGLE)):
+        for elements in {1, pack_elements(unit_type)}:
+            yield kernel(functor_of(UnaryOp.kIdentity, unit_type, unit_type), Variant(elements, (access,)))
     for indices_type, unit, bits, one_unit, one_group in product(
         INTEGERS, _UNITS, (32, 64), (True, False), (True, False)
     ):
@@ -62,21 +90,68 @@ def kernels() -> Iterator[compiler.Kernel]:
     yield from indices.kernels()
 
 
-def _variants(elements: int) -> Iterator[Variant]:
-    constant = (Access.SAME, Access.NUMBER, Access.SINGLE)
-    for pair in product(constant, repeat=2):
-        yield Variant(elements, pair)
-    walked = (Access.PACK, Access.SPREAD)
-    for num_axes, bits in product((2, 3, 8), (32, 64)):
-        for pair in (*product(walked, repeat=2), *product(walked, constant), *product(constant, walked)):
-            yield Variant(elements, pair, num_axes, bits)
-        for pair in (
-            (Access.EACH, Access.EACH),
-            *product((Access.EACH,), constant),
-            *product(constant, (Access.EACH,)),
-        ):
-            for size in {1, elements}:
-                yield Variant(size, pair, num_axes, bits)
+def _unit_types() -> list[DataType]:
+    """What elements are moved as: a type for each size."""
+    return sorted({unit_of(data_type) for data_type in _types(ADD)}, key=lambda each: each.itemsize)
+
+
+def _types(keys: Iterable[Key], side: int = 0) -> list[DataType]:
+    """The data types that keys have at a place."""
+    return sorted({key.dtypes[side] for key in keys}, key=str)
+
+
+def _choices() -> Iterator[compiler.Kernel]:
+    """Where."""
+    conds = sorted({unit_of(cond) for cond in _types(WHERE)}, key=str)
+    for cond, unit_type in product(conds, _unit_types()):
+        usual = Variant(pack_elements(cond, unit_type), (Access.SAME,) * 3)
+        yield kernel(where.functor(cond, unit_type), usual)
+    for cond_type, data_type in _CHOICE_SAMPLES:
+        cond, unit_type = unit_of(cond_type), unit_of(data_type)
+        for variant in _variants(pack_elements(cond, unit_type), 3, _WALKS[:1]):
+            yield kernel(where.functor(cond, unit_type), variant)
+
+
+def _sums() -> Iterator[compiler.Kernel]:
+    """Add: of few operands, of many, and of more, which are summed up in memory."""
+    for data_type in sorted({storage_type(BinaryOp.kAdd, each) for each in _types(ADD)}, key=str):
+        elements = pack_elements(data_type)
+        for number in range(2, FEW + 1):
+            yield kernel(add.functor(data_type, number), Variant(elements, (Access.SAME,) * number))
+        is_narrow = data_type in FLOATS and data_type.itemsize == 2
+        for first, last in product({data_type, DataType.kFloat if is_narrow else data_type}, repeat=2):
+            for size in {1, pack_elements(first, data_type, last)}:
+                yield add.many_kernel(first, data_type, last, size)
+
+
+def _one_hots() -> Iterator[compiler.Kernel]:
+    for indices_type, unit_type, bits in product(_types(ONE_HOT), _unit_types(), (32, 64)):
+        for elements, in_rows in {(1, True), (pack_elements(unit_type), True), (pack_elements(unit_type), False)}:
+            yield one_hot.kernel(indices_type, unit_type, elements, in_rows or elements == 1, bits)
+
+
+def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]) -> Iterator[Variant]:
+    """Every way to read operands, where dst is written in order."""
+    for ways in product(_CONSTANT, repeat=num_operands):
+        yield Variant(elements, ways)
+    for num_axes, bits in walks:
+        for ways in product((*_BY_PACKS, *_CONSTANT), repeat=num_operands):
+            if not set(_BY_PACKS).isdisjoint(ways):
+                yield Variant(elements, ways, num_axes, bits)
+        for ways in product((Access.EACH, *_CONSTANT), repeat=num_operands):
+            if Access.EACH in ways:
+                for size in {1, elements}:
+                    yield Variant(size, ways, num_axes, bits)
+
+
+def _strided(elements: int) -> Iterator[Variant]:
+    """Every way to read an operand, and to write dst with gaps too."""
+    yield from _variants(elements, 1, _WALKS)
+    for num_axes, bits in _WALKS:
+        for way in (*_BY_PACKS, *_CONSTANT):
+            yield Variant(elements, (way,), num_axes, bits, Access.PACK)
+        for way in (Access.EACH, *_CONSTANT):
+            yield Variant(1, (way,), num_axes, bits, Access.EACH)
 
 
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:
