@@ -64,9 +64,9 @@ def kernels() -> Iterator[compiler.Kernel]:
         elements = 1 if key.op in COMPUTE_BOUND else pack_elements(*key.dtypes)
         usual = Variant(elements, (Access.SAME, Access.SAME))
         yield kernel(functor_of(key.op, *key.dtypes), usual)  # type: ignore[arg-type]
-    for op, src_type, dst_type in _STRIDED_SAMPLES:
+    for unary_op, src_type, dst_type in _STRIDED_SAMPLES:
         for variant in _strided(pack_elements(src_type, dst_type)):
-            yield kernel(functor_of(op, src_type, dst_type), variant)
+            yield kernel(functor_of(unary_op, src_type, dst_type), variant)
     for op, src_type, dst_type in _BINARY_SAMPLES:
         for variant in _variants(pack_elements(src_type, dst_type), 2, _WALKS):
             yield kernel(functor_of(op, src_type, dst_type), variant)
