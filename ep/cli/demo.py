@@ -12,6 +12,7 @@ from ep.bench.cases import (
     Case,
     add,
     batch_gather,
+    bench_cases,
     binary,
     cast,
     copy_bytes,
@@ -35,9 +36,12 @@ from ep.bench.trial import Trial
 from ep.cli import names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
+from ep.include.device import Device
 from ep.include.primitive import BinaryOp, UnaryOp
 
 _SECONDS: Final = 0.3
+_SIMULATED: Final = 2**10
+"""Elements of a result on a simulated device."""
 _COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
 
 _TOKENS, _HIDDEN = 16_384, 768
@@ -80,7 +84,7 @@ def run(arguments: Namespace) -> int:
     """Run the demo; 1 where a result is wrong, or nothing was run."""
     output.paragraph("Each primitive runs on data as large as real work has; every result is compared with NumPy's.")
     output.paragraph("The first run compiles what it needs and keeps it on disk, so that later runs start at once.")
-    coverages = [Coverage(device, demo_cases()) for device in present.devices(arguments.device)]
+    coverages = [Coverage(device, _cases(device)) for device in present.devices(arguments.device)]
     verdicts = [_run(coverage) for coverage in coverages]
     if why := why_nothing_ran(coverages):
         raise CommandError(why)
@@ -93,6 +97,14 @@ def run(arguments: Namespace) -> int:
         "computes on your own .npy files."
     )
     return 0
+
+
+def _cases(device: Device) -> list[Case]:
+    """The demo, or for a simulated device small cases: it would take hours for the demo."""
+    if not getattr(device, "simulated", False):
+        return demo_cases()
+    output.note(f"{present.label(device)} is simulated: its results have about {_SIMULATED:,} elements")
+    return bench_cases(_SIMULATED)
 
 
 def _run(coverage: Coverage) -> bool:

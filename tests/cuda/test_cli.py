@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ep import DeviceType
-from ep.cli import doctor, present
+from ep.bench.cases import bench_cases
+from ep.cli import demo, doctor, present
 from ep.cli.main import main
 from ep.cuda import report
 
@@ -44,6 +45,17 @@ def test_doctor_goes_on_where_a_gpu_cannot_be_used(cuda, monkeypatch):
 def test_a_simulated_device_is_used_by_name_only(cuda):
     assert present.devices([DeviceType.kCUDA])[0] is cuda
     assert (cuda in present.devices()) != cuda.simulated
+
+
+def test_the_demo_is_small_on_a_simulated_device(cuda, monkeypatch, capsys):
+    if not cuda.simulated:
+        pytest.skip("the demo is as large as real work on this device")
+    monkeypatch.setattr(demo, "_SECONDS", 0.0)
+    monkeypatch.setattr(demo, "demo_cases", lambda: pytest.fail("these take hours"))
+    assert main(["demo", "--device", "cuda"]) == 0
+    said = capsys.readouterr()
+    assert said.err == "ep: note: cuda:0 is simulated: its results have about 1,024 elements\n"
+    assert sum(line.endswith("  ok") for line in said.out.splitlines()) == len(bench_cases(2**10))
 
 
 @pytest.mark.parametrize("installed", [True, False])
