@@ -122,7 +122,7 @@ def test_clear_that_fails(ep, folder, monkeypatch):
 def test_warm_in_processes(folder):
     # in a process of its own, as a user has it: spawned processes import what that process ran
     command = [sys.executable, "-W", "error", "-m", "ep", "cache", "warm", "--jobs", "2", "--dtype", "float32"]
-    command += ["--op", "square", "--op", "relu"]
+    command += ["--primitive", "ElementwiseUnary", "--op", "square", "--op", "relu"]
     for compiles in (True, False):  # the second time all is there, which is as good
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
