@@ -50,6 +50,51 @@ def power(data_type):
     x, y, out = np.full((900, 3), 2, data_type), np.full(900, 3, data_type), np.empty((900, 3), data_type)
     primitive.Launch(stream, (900, 3), x, (900, 1), y, out)
     assert (out == 8).all()
+def permute(data_type, rows):
+    primitive = RequirePrimitive(PermuteFactory, K, 3)
+    for dims, permutation in (
+        ((rows // 131, 131), (1, 0)), ((rows, 3), (1, 0)), ((2, rows), (1, 0)), ((rows // 35, 5, 7), (0, 2, 1)),
+        ((2100, 2100), (1, 0)),  # past the caches
+    ):
+        x = np.arange(np.prod(dims)).astype(data_type).reshape(dims)
+        out = np.empty(x.size, data_type)
+        primitive.Launch(stream, data_type, dims, x, permutation, out)
+        assert (out == x.transpose(permutation).reshape(-1)).all()
+def boxes(rows):
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+    pad, out = RequirePrimitive(ConstantPadFactory, K, "float32"), np.empty((rows + 2, 5), np.float32)
+    pad.Launch(stream, x.shape, x, (1, 1), (1, 1), 7, out)
+    assert (out == np.pad(x, 1, constant_values=7)).all()
+    copy, part = RequirePrimitive(CopyNdFactory, K, 2), np.empty((rows - 1, 2), np.float32)
+    copy.Launch(stream, "float32", part, part.shape, (0, 0), x, x.shape, (1, 1), part.shape)
+    assert (part == x[1:, 1:]).all()
+    again = np.empty_like(x)
+    RequirePrimitive(MemcpyFactory, K, MemcpyKind.kAuto).Launch(stream, again, x, x.nbytes)
+    assert (again == x).all()
+    RequirePrimitive(MemsetFactory, K).Launch(stream, again, 0, x.nbytes)
+    assert not again.any()
+def maps(size):
+    x, out = np.arange(-9, size - 9, dtype=np.float32), np.empty(size, np.float32)
+    whole = np.empty(size, np.int16)
+    RequirePrimitive(CastFactory, K, "float32", "int16").Launch(stream, x % 1000, whole, size)
+    assert (whole == (x % 1000).astype(np.int16)).all()
+    RequirePrimitive(AddFactory, K, "float32").Launch(stream, [x] * 11, out, size)
+    assert np.allclose(out, 11 * x)
+    RequirePrimitive(FillFactory, K, "float32").Launch(stream, out, 3, size)
+    assert (out == 3).all()
+    rows = size // 3
+    where = RequirePrimitive(WhereFactory, K, "bool", "float32", 2)
+    where.Launch(stream, (rows, 1), x[:rows] > 50, (rows, 3), x[: 3 * rows], (3,), x[:3], out)
+    x3 = x[: 3 * rows].reshape(rows, 3)
+    assert (out[: 3 * rows].reshape(rows, 3) == np.where(x[:rows, None] > 50, x3, x[:3])).all()
+    hot, labels = np.empty((rows, 3), np.int8), np.arange(rows) % 4
+    RequirePrimitive(OneHotFactory, K, "int64", "int8").Launch(stream, labels, hot, 1, 0, rows, 0, 3)
+    assert (hot == (labels[:, None] == np.arange(3))).all()
+    unary = RequirePrimitive(BroadcastElementwiseUnaryFactory, K, UnaryOp.kNegative, "float32", "float32", 2)
+    unary.Launch(stream, (3, rows), x, (3, rows), out, (1, 3), (1, 3))
+    assert (out[: 3 * rows] == -x[: 3 * rows]).all()
+    unary.Launch(stream, (3, rows), x, (3, rows), out, (1, 3))
+    assert (out[: 3 * rows].reshape(3, rows) == -x3.T).all()
 def work():
     size = 40_000
     for data_type in ("float32", "float64"):
@@ -60,6 +105,9 @@ def work():
         short_rows(data_type, size // 3)
     [gather(width) for width in (1, 3, 16, 100)]
     expand(size // 3)
+    [permute(data_type, size) for data_type in ("int8", "int16", "float32", "float64", "complex128")]
+    boxes(size // 3)
+    maps(size)
 def in_a_small_thread(target):
     errors = []
     def guarded():
