@@ -11,9 +11,10 @@ from ep.include import DataType, DeviceManagerRegistry
 from ep.include.primitive import (
     ElementwiseUnary,
     ElementwiseUnaryFactory,
+    Factory,
     Key,
-    Memset,
-    MemsetFactory,
+    Primitive,
+    Request,
     UnaryOp,
     register_primitive_factory,
 )
@@ -44,19 +45,27 @@ def device_type(toy, monkeypatch):
     return toy
 
 
-def add_memset(device_type):
-    """What no case computes."""
+class Reverse(Primitive):
+    """A contract of the device's own, which no case computes."""
 
-    class ToyMemset(Memset):
-        def Launch(self, stream, dst, value, count):
-            raise AssertionError("never launched")
+    def Launch(self, stream, src, dst, count):
+        raise AssertionError("never launched")
 
-    @register_primitive_factory(device_type, MemsetFactory)
-    class ToyMemsetFactory(MemsetFactory):
+
+class ReverseFactory(Factory[Reverse]):
+    primitive = Reverse
+
+    def New(self):
+        return self.Select(Request(Reverse, None, ()))
+
+
+def add_reverse(device_type):
+    @register_primitive_factory(device_type, ReverseFactory)
+    class ToyReverseFactory(ReverseFactory):
         keys = (Key(None, ()),)
 
         def Make(self, request):
-            return ToyMemset(request)
+            return Reverse(request)
 
 
 def add_relu(device_type, launch):
@@ -86,14 +95,14 @@ COMMANDS = (["demo"], ["bench", "--size", "small"])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_without_any_case(ep, device_type, command):
     """On its own it is a failure; beside another device it is named."""
-    add_memset(device_type)
+    add_reverse(device_type)
     done = ep(*command, "--device", "toy")
     assert done.code == 1
-    assert done.err == f"ep {command[0]}: error: nothing was run: toy:0 has Memset; no case here covers it\n"
+    assert done.err == f"ep {command[0]}: error: nothing was run: toy:0 has Reverse; no case here covers it\n"
     assert "agree." not in done.out
     done = ep(*command)
     assert done.code == 0
-    assert "toy:0 has Memset; no case here covers it" in done.out + done.err
+    assert "toy:0 has Reverse; no case here covers it" in done.out + done.err
     assert done.out.count("  ok\n") >= 8
 
 
@@ -106,7 +115,7 @@ def test_a_device_without_primitives(ep, device_type, command):
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_device_with_some_cases(ep, device_type, command):
     add_relu(device_type, relu)
-    add_memset(device_type)
+    add_reverse(device_type)
     done = ep(*command, "--device", "toy")
     assert done.code == 0
     rows = [line for line in done.out.splitlines() if line.endswith("  ok")]
@@ -115,7 +124,7 @@ def test_a_device_with_some_cases(ep, device_type, command):
     said = " ".join((done.out + done.err).split())
     assert "toy:0 has no primitives for Gather (rows of 64, rows of 1,024, single elements), BatchGather" in said
     assert "ElementwiseUnary (exp, fast_gelu)" in said
-    assert "; and Memset, which no case here covers" in said
+    assert "; and Reverse, which no case here covers" in said
 
 
 def test_bench_without_a_copy(ep, device_type):
@@ -155,10 +164,10 @@ def test_a_device_that_cannot_be_made(ep, toy, device_type, monkeypatch, command
 
 
 def test_doctor(ep, device_type):
-    add_memset(device_type)
+    add_reverse(device_type)
     done = ep("doctor")
     assert done.code == 0
-    row = "toy:0 computes toy:0 has Memset; no case here covers it"
+    row = "toy:0 computes toy:0 has Reverse; no case here covers it"
     assert row in [" ".join(line.split()) for line in done.out.splitlines()]
     add_relu(device_type, relu)
     done = ep("doctor")
