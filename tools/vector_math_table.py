@@ -35,7 +35,11 @@ def _place(function: Any) -> str:
     if function is None:
         return ""
     modules = sorted(name for name in sys.modules if name.startswith(_PACKAGE))
-    found = next(n for n in (function.__module__, *modules) if function in vars(sys.modules[n]).values())
+    found = next(
+        name
+        for name in (function.__module__, *modules)
+        if any(value is function for value in vars(sys.modules[name]).values())
+    )
     return found.removeprefix(_PACKAGE).replace(".", "/")
 
 

@@ -71,6 +71,7 @@ def _environment() -> Iterator[Finding]:
 
 
 def _devices() -> Iterator[Finding]:
+    num_found = num_failed = 0
     for device_type in present.device_types():
         try:
             manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
@@ -85,12 +86,16 @@ def _devices() -> Iterator[Finding]:
             continue
         except Exception as error:  # whatever is broken here is a finding, not the end of the report
             yield Finding(device_type.tag, "fail", present.one_line(error))
+            num_failed += 1
             continue
         if kernels := manager.compiled_kernels():
             yield from _kernels(f"{device_type.tag} kernels", kernels)
+        num_found += len(found)
         for device in found:
             yield from _of_itself(device)
             yield from _computes(device)
+    if not num_found and not num_failed:
+        yield Finding("devices", "fail", "none is available: nothing can be launched")
 
 
 def _of_itself(device: Device) -> list[Finding]:

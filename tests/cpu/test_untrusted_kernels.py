@@ -36,8 +36,9 @@ print(statistics.compiled, statistics.loaded)
 NUM_KERNELS = 9
 
 DOCTOR = """
-from ep.cli.doctor import _cache
-for finding in _cache():
+from ep import DeviceManagerRegistry, DeviceType
+from ep.cli.doctor import _kernels
+for finding in _kernels("cpu kernels", DeviceManagerRegistry.GetDeviceManager(DeviceType.kCPU).compiled_kernels()):
     print(*finding)
 """
 
@@ -182,4 +183,4 @@ def test_doctor_fails_what_others_can_have_written(copy):
     folder, files = copy
     os.chown(files[0], 12345, 12345)
     found = run(DOCTOR, EP_CACHE_DIR=str(folder))
-    assert found.startswith(f"cache fail {files[0]} belongs to user 12345")
+    assert found.startswith(f"cpu kernels fail {files[0]} belongs to user 12345")

@@ -5,7 +5,7 @@ import pytest
 
 from ep.include import DataType
 from ep.include.primitive import MemsetFactory
-from ep.testing.keys import needs_one_of
+from ep.testing.keys import every_key, needs_one_of
 from ep.testing.samples import sized
 
 LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 129, 4095, 4097, 100_003, 1 << 20]
@@ -25,10 +25,10 @@ def test_every_length(device, count):
         assert set(np.concatenate([result[:3], result[3 + count :]])) == {0xA5}, "bytes around dst were written"
 
 
-@needs_one_of(MemsetFactory)
-def test_every_value(device):
+@every_key(MemsetFactory)
+def test_every_value(device, key):
     memory = device.empty(17, DataType.kUInt8)
-    primitive = device.require(MemsetFactory)
+    primitive = device.require(MemsetFactory, *key)
     for value in [*range(256), np.uint8(7), True]:
         primitive.Launch(device.stream, memory, value, 17)
         assert device.array(memory).tolist() == [int(value)] * 17
