@@ -13,6 +13,7 @@ import ep.ops
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType
 from ep.common.arrays import dlpack
 from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
+from ep.cuda.driver import driver
 from ep.include import DataType
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -176,7 +177,7 @@ class TestOperands:
         assert np.array_equal(host(buffer[:6]), np.maximum(X, 0)[0])
 
     def test_numba(self, cuda):
-        if cuda.driver.loads_ptx:
+        if driver().loads_ptx:
             pytest.skip("Numba allocates by a driver, or in its simulator")
         from numba import cuda as numba_cuda
 
