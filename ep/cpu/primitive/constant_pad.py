@@ -52,9 +52,7 @@ class ConstantPadImpl(PlannedPrimitive, ConstantPad):
         last_dims, plan = self._last
         try:
             if dims != last_dims:
-                plan = self._plans.get(dims)
-                if plan is not None:
-                    self._last = dims, plan
+                plan = self._find_plan(dims)
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if (

@@ -121,6 +121,13 @@ class PlannedPrimitive(CpuPrimitive):
         self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
         self._last_typed: tuple[Any, Any, Plan | None] = None, None, None  # the same with what names a data type
 
+    def _find_plan(self, dims: tuple[Any, ...]) -> Plan | None:
+        """The plan of these dims, which the next launch finds without hashing; None where there is none yet."""
+        plan: Plan | None = self._plans.get(dims)
+        if plan is not None:
+            self._last = dims, plan
+        return plan
+
     def _plan_of(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
         """The plan of a launch that names the data type of all its operands; None where there is none yet."""
         last_dims, last_type, plan = self._last_typed

@@ -44,9 +44,7 @@ class StridedPrimitive(PlannedPrimitive):
         last_dims, plan = self._last
         try:
             if dims != last_dims:
-                plan = self._plans.get(dims)
-                if plan is not None:
-                    self._last = dims, plan
+                plan = self._find_plan(dims)
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
