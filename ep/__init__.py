@@ -17,7 +17,15 @@ from ep.include import (
     EnvironmentVariableError,
     UnsupportedPrimitiveError,
 )
-from ep.include.primitive import BinaryOp, BlasTransposeType, MemcpyKind, NewPrimitive, RequirePrimitive, UnaryOp
+from ep.include.primitive import (
+    BinaryOp,
+    BlasTransposeType,
+    MemcpyKind,
+    NewPrimitive,
+    ReduceOp,
+    RequirePrimitive,
+    UnaryOp,
+)
 from ep.version import __version__
 
 __all__ = [
@@ -33,6 +41,7 @@ __all__ = [
     "EnvironmentVariableError",
     "MemcpyKind",
     "NewPrimitive",
+    "ReduceOp",
     "RequirePrimitive",
     "UnaryOp",
     "UnsupportedPrimitiveError",

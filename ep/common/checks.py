@@ -78,6 +78,11 @@ def as_integers(values: Any, argument: str, dims: tuple[int, ...]) -> tuple[int,
     return _one_for_each(_each(values, argument, as_integer), argument, "numbers", dims)
 
 
+def as_integer_list(values: Any, argument: str) -> tuple[int, ...]:
+    """Return integers of any sign and number; TypeError for no sequence and for what is no integer."""
+    return _each(values, argument, as_integer)
+
+
 def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     if len(values) != len(dims):
         raise ValueError(f"{argument} has {len(values)} {what} for {len(dims)} dims")

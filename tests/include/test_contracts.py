@@ -1,4 +1,4 @@
-"""The 24 contracts: names, signatures, ops, and the checks that New makes before any look-up."""
+"""The 27 contracts: names, signatures, ops, and the checks that New makes before any look-up."""
 
 import inspect
 
@@ -21,6 +21,8 @@ from ep.include.primitive import (
     MemsetFactory,
     NewPrimitive,
     PermuteFactory,
+    ReduceFactory,
+    ReduceOp,
     UnaryOp,
     WhereFactory,
 )
@@ -75,12 +77,23 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
         "data_type, transpose_a, transpose_b, max_num_dims",
         "stream, alpha, a_dims, a, b_dims, b, beta, c_dims, c",
     ),
+    "Reduce": ("op, data_type, max_num_dims", "stream, src_dims, src, axes, dst"),
+    "UnsortedSegmentSum": (
+        "data_type, segment_ids_type",
+        "stream, outer_dim_size, num_segments, inner_dim_size, data, num_ids, segment_ids, out, offset=0",
+    ),
+    "BatchUnsortedSegmentSum": (
+        "data_type, segment_ids_type",
+        "stream, batch_dim_size, outer_dim_size, num_segments, inner_dim_size, data, num_ids, segment_ids, out, "
+        "offset=0",
+    ),
 }
 
 VALID = {  # what New takes in the tests below, by parameter
     "params_type": "float32", "indices_type": "int32", "data_type": "float32", "src_type": "float32",
     "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T,
     "kind": MemcpyKind.kAuto, "max_num_dims": 4, "attr0": None, "attr1": None,
+    "segment_ids_type": "int64",
 }  # fmt: skip
 
 
@@ -90,7 +103,7 @@ def factory(name):
 
 def arguments(name):
     parameters = [part.split("=")[0] for part in SIGNATURES[name][0].split(", ") if part]
-    op = BinaryOp.kAdd if name == "BroadcastElementwiseBinary" else UnaryOp.kRelu
+    op = {"BroadcastElementwiseBinary": BinaryOp.kAdd, "Reduce": ReduceOp.kSum}.get(name, UnaryOp.kRelu)
     return {parameter: op if parameter == "op" else VALID[parameter] for parameter in parameters}
 
 
@@ -100,8 +113,8 @@ def spelled(function):
     return ", ".join(str(parameter.replace(annotation=parameter.empty)) for parameter in parameters)
 
 
-def test_there_are_24_interfaces():
-    assert len(SIGNATURES) == 24
+def test_there_are_27_interfaces():
+    assert len(SIGNATURES) == 27
     for name in SIGNATURES:
         assert factory(name).primitive is getattr(primitives, name)
         assert issubclass(factory(name).primitive, primitives.Primitive)
@@ -140,6 +153,7 @@ def test_ops_are_upstreams():
 
 def test_other_enums_are_upstreams():
     assert {kind.name: kind.value for kind in MemcpyKind} == {"kAuto": 0, "kHtoD": 1, "kDtoH": 2, "kDtoD": 3}
+    assert [op.name for op in ReduceOp] == ["kSum", "kProd", "kMin", "kMax", "kMean", "kAny", "kAll"]
     assert {transpose.name: transpose.value for transpose in BlasTransposeType} == {"N": 0, "T": 1}
 
 
@@ -199,6 +213,8 @@ def test_requests():
     for contract in (CopyNdFactory, PermuteFactory):
         asked = request(contract, 8)
         assert (asked.dtypes, asked.max_num_dims) == (None, 8)
+    asked = request(ReduceFactory, ReduceOp.kMean, "float32", 2)
+    assert (asked.op, asked.dtypes, asked.max_num_dims) == (ReduceOp.kMean, (F,), 2)
     asked = request(MemcpyFactory, MemcpyKind.kDtoH)
     assert (asked.op, asked.dtypes) == (MemcpyKind.kDtoH, ())
     assert request(MemsetFactory).dtypes == ()

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
+from ep.include.number_kind import Kind
+from ep.include.primitive.reduce_op import ReduceOp
 
 State = Any
 """A tuple of `num_parts` numbers."""
@@ -173,5 +175,125 @@ def _value_alone(m: MathLibrary) -> Function:
     return f
 
 
+def _one(m: MathLibrary) -> Function:
+    one = m.T(1)
+
+    def f() -> Scalar:
+        return one
+
+    return f
+
+
+def _times(m: MathLibrary) -> Function:
+    T = m.T
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return T(a * b)
+
+    return f
+
+
+def _share(m: MathLibrary) -> Function:
+    T = m.T
+
+    def f(value: Scalar, count: int) -> Scalar:
+        return value / T(count)
+
+    return f
+
+
+def _greatest(m: MathLibrary) -> Function:
+    greatest = m.T(np.inf) if issubclass(m.T, np.inexact) else m.T(np.iinfo(m.T).max)
+
+    def f() -> Scalar:
+        return greatest
+
+    return f
+
+
+def _least(m: MathLibrary) -> Function:
+    least = m.T(-np.inf) if issubclass(m.T, np.inexact) else m.T(np.iinfo(m.T).min)
+
+    def f() -> Scalar:
+        return least
+
+    return f
+
+
+def _lesser(m: MathLibrary) -> Function:
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return a if a < b or a != a else b
+
+    return f
+
+
+def _greater(m: MathLibrary) -> Function:
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return a if a > b or a != a else b
+
+    return f
+
+
+def _truth(m: MathLibrary) -> Function:
+    zero, one = m.T(0), m.T(1)
+
+    def f(x: Scalar) -> Scalar:
+        return one if x != zero else zero
+
+    return f
+
+
+def _either(m: MathLibrary) -> Function:
+    zero = m.T(0)
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return a if a != zero else b
+
+    return f
+
+
+def _both(m: MathLibrary) -> Function:
+    zero = m.T(0)
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return b if a != zero else a
+
+    return f
+
+
+def _is_true(m: MathLibrary) -> Function:
+    zero = m.T(0)
+
+    def f(value: Scalar, count: int) -> Scalar:
+        return value != zero
+
+    return f
+
+
 SUM: Final = Reduction("sum", _zero, _same, _plus, _value_alone, sums=True)
 """The sum of a row. Whole numbers wrap around."""
+_PROD: Final = Reduction("prod", _one, _same, _times, _value_alone)
+_MIN: Final = Reduction("min", _greatest, _same, _lesser, _value_alone)
+_MAX: Final = Reduction("max", _least, _same, _greater, _value_alone)
+_MEAN: Final = Reduction("mean", _zero, _same, _plus, _share, sums=True)
+_ANY: Final = Reduction("any", _zero, _truth, _either, _is_true)
+_ALL: Final = Reduction("all", _one, _truth, _both, _is_true)
+
+_OF_OPS: Final = {
+    ReduceOp.kSum: SUM,
+    ReduceOp.kProd: _PROD,
+    ReduceOp.kMin: _MIN,
+    ReduceOp.kMax: _MAX,
+    ReduceOp.kMean: _MEAN,
+    ReduceOp.kAny: _ANY,
+    ReduceOp.kAll: _ALL,
+}
+_OF_BOOLS: Final = {ReduceOp.kSum: _ANY, ReduceOp.kProd: _ALL, ReduceOp.kMin: _ALL, ReduceOp.kMax: _ANY}
+
+
+def reduction_of(op: ReduceOp, kind: Kind) -> Reduction:
+    """The reduction that `op` is on numbers of a kind: of bools, sums are "or" and products "and".
+
+    The mean is the sum over the number of elements: a device has to keep the sum from overflowing where the mean fits.
+    """
+    return _OF_BOOLS.get(op, _OF_OPS[op]) if kind is Kind.BOOL else _OF_OPS[op]

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
-from ep.include.number_kind import ALL, BOOL, CHAR, INTEGERS
+from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.memcpy import MemcpyKind
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, REDUCTIONS
 from ep.include.primitive.primitive import Key
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -26,6 +26,13 @@ ADD: Final = _OF_ALL
 FILL: Final = _OF_ALL
 TENSOR_FILL: Final = _OF_ALL
 ONE_HOT: Final = frozenset(Key(None, pair) for pair in product(INTEGERS, ALL))
+SOFTMAX: Final = frozenset(Key(None, (data_type,)) for data_type in FLOATS)
+LOG_SOFTMAX: Final = SOFTMAX
+SOFTMAX_BACKWARD: Final = SOFTMAX
+LOG_SOFTMAX_BACKWARD: Final = SOFTMAX
+REDUCE: Final = frozenset(Key(row.op, (data_type,)) for row in REDUCTIONS.values() for data_type in row.takes)
+UNSORTED_SEGMENT_SUM: Final = frozenset(Key(None, pair) for pair in product(INTEGERS + FLOATS + COMPLEXES, INTEGERS))
+BATCH_UNSORTED_SEGMENT_SUM: Final = UNSORTED_SEGMENT_SUM
 WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEGERS, ALL))
 
 

@@ -77,6 +77,35 @@ ONE_HOT: Final = Signature(
     others=("lower_bound",),
 )
 """depth: upper_bound - lower_bound. Besides, Launch takes two numbers."""
+SOFTMAX: Final = Signature(
+    (reads("x", 0, "rows", "cols"), writes("y", 0, "rows", "cols", in_place=True)),
+    sizes=("rows", "cols"),
+)
+"""LogSoftmax has the same."""
+SOFTMAX_BACKWARD: Final = Signature(
+    (
+        reads("y", 0, "rows", "cols"),
+        reads("dy", 0, "rows", "cols"),
+        writes("dx", 0, "rows", "cols", in_place=True),
+    ),
+    sizes=("rows", "cols"),
+)
+"""LogSoftmaxBackward has the same."""
+REDUCE: Final = Signature(
+    (reads("src", 0, "src_count"), writes("dst", 1, "dst_count")),
+    sizes=("src_count", "dst_count"),
+)
+"""The data types are that of New and what the op makes of it: `OpRow.result_type`."""
+BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
+    (
+        reads("data", 0, "batch", "outer", "num_ids", "inner"),
+        reads("segment_ids", 1, "batch", "num_ids"),
+        writes("out", 0, "batch", "outer", "num_segments", "inner"),
+    ),
+    sizes=("batch", "outer", "num_segments", "inner", "num_ids"),
+    others=("offset",),
+)
+"""UnsortedSegmentSum is a BatchUnsortedSegmentSum of one batch."""
 
 
 @cache

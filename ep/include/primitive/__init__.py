@@ -3,6 +3,7 @@
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
+from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -28,6 +29,8 @@ from ep.include.primitive.memset import Memset, MemsetFactory
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.permute import Permute, PermuteFactory
 from ep.include.primitive.primitive import Factory, Key, Primitive, Request, kMaxNumDims
+from ep.include.primitive.reduce import Reduce, ReduceFactory
+from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.registry import (
     Entry,
     NewPrimitive,
@@ -40,6 +43,7 @@ from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
 from ep.include.primitive.where import Where, WhereFactory
 
 __all__ = [
@@ -49,6 +53,8 @@ __all__ = [
     "BatchGatherFactory",
     "BatchMatmul",
     "BatchMatmulFactory",
+    "BatchUnsortedSegmentSum",
+    "BatchUnsortedSegmentSumFactory",
     "BinaryOp",
     "BlasTransposeType",
     "BroadcastBinary",
@@ -93,6 +99,9 @@ __all__ = [
     "Permute",
     "PermuteFactory",
     "Primitive",
+    "Reduce",
+    "ReduceFactory",
+    "ReduceOp",
     "Request",
     "RequirePrimitive",
     "Softmax",
@@ -102,6 +111,8 @@ __all__ = [
     "TensorFill",
     "TensorFillFactory",
     "UnaryOp",
+    "UnsortedSegmentSum",
+    "UnsortedSegmentSumFactory",
     "Where",
     "WhereFactory",
     "implemented",

@@ -9,6 +9,7 @@ from typing import Final
 from ep.include.data_type import DataType
 from ep.include.number_kind import ALL, COMPLEXES, FLOATS
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.unary_op import UnaryOp
 
 
@@ -67,7 +68,7 @@ class OpRow:
         different operands; none where the gradient is 0 or is a composition of several ops.
     """
 
-    op: UnaryOp | BinaryOp
+    op: UnaryOp | BinaryOp | ReduceOp
     takes: tuple[DataType, ...]
     gives: Gives
     cost: Cost

@@ -1,4 +1,4 @@
-"""The table of ops: what is known of each UnaryOp and BinaryOp, whatever the device.
+"""The table of ops: what is known of each UnaryOp, BinaryOp and ReduceOp, whatever the device.
 
 Keys, result types, the functions of `ep.ops` and their documentation are made from it. The meaning of an op is its
 functor in `ep.common.functor`; a device adds only its own choices, such as the type that it computes in.
@@ -13,6 +13,7 @@ from typing import Final
 from ep.include.number_kind import ALL, BOOL, COMPLEXES, FLOATS, INTEGERS, REAL
 from ep.include.primitive.binary_op import BinaryOp as B
 from ep.include.primitive.op_row import Attribute, Cost, Gives, OpRow
+from ep.include.primitive.reduce_op import ReduceOp as R
 from ep.include.primitive.unary_op import UnaryOp as U
 
 NUMBERS: Final = INTEGERS + FLOATS
@@ -205,6 +206,17 @@ _BINARY: Final = (
     (B.kQuickGeluBackwardWithDyX,         FLOATS,  SAME,    FUNCTION,  DY_X,    ()),
     (B.kSquareReLUBackwardWithDyX,        FLOATS,  SAME,    LIGHT,     DY_X,    ()),
 )
+
+_REDUCE: Final = (
+    # op      takes    gives
+    (R.kSum,  ALL,     SAME),
+    (R.kProd, ALL,     SAME),
+    (R.kMin,  REAL,    SAME),
+    (R.kMax,  REAL,    SAME),
+    (R.kMean, INEXACT, SAME),
+    (R.kAny,  ALL,     BOOLEAN),
+    (R.kAll,  ALL,     BOOLEAN),
+)
 # fmt: on
 
 OPS: Final[Mapping[U | B, OpRow]] = {
@@ -217,7 +229,10 @@ OPS: Final[Mapping[U | B, OpRow]] = {
         for op, takes, gives, cost, operands, attributes in _BINARY
     },
 }
-"""The row of each op."""
+"""The row of each elementwise op."""
+
+REDUCTIONS: Final[Mapping[R, OpRow]] = {op: OpRow(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE}
+"""The row of each way to reduce."""
 
 
 def attributes_of(op: Enum | None) -> tuple[Attribute, ...]:

@@ -24,7 +24,7 @@ kMaxNumDims: Final = 8
 class Key(NamedTuple):
     """What one entry of a factory's table is for.
 
-    op: the UnaryOp, BinaryOp or MemcpyKind, None for a primitive without one.
+    op: the UnaryOp, BinaryOp, ReduceOp or MemcpyKind, None for a primitive without one.
     dtypes: the data types, in the order of New (or of Launch, where the data type is an argument there).
     """
 

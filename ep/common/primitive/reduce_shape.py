@@ -1,0 +1,71 @@
+"""The dims and axes of a Reduce, checked: the same on every device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from ep.common.checks import as_dims, as_integer_list
+from ep.common.primitive.broadcast import Dims
+from ep.include.primitive.reduce_op import ReduceOp
+
+
+class Axis(NamedTuple):
+    """An axis of a simplified src: its size, and whether it goes."""
+
+    size: int
+    reduced: bool
+
+
+class ReduceShape(NamedTuple):
+    """The dims of src, and the axes that go, as `Launch` takes them, in tuples."""
+
+    src_dims: Dims
+    axes: tuple[int, ...]
+
+    def dst_dims(self) -> Dims:
+        """The dims of dst: those of the axes that stay."""
+        gone = self._gone()
+        return tuple(size for axis, size in enumerate(self.src_dims) if axis not in gone)
+
+    def counts(self) -> tuple[int, int]:
+        """How many elements src and dst have."""
+        return math.prod(self.src_dims), math.prod(self.dst_dims())
+
+    def simplified(self) -> tuple[Axis, ...]:
+        """The axes of src, which has elements, in as few as it takes: those that stay and those that go in turns.
+
+        Axes of size 1 go, and neighbours of one kind are one: `(2, 1, 3, 5, 7)` along `(2, 3)` is 2, 15 that goes, 7.
+        Without any axis there is one of size 1 that stays.
+        """
+        gone, kept = self._gone(), list[Axis]()
+        for axis, size in enumerate(self.src_dims):
+            reduced = axis in gone
+            if size == 1:
+                continue
+            if kept and kept[-1].reduced is reduced:
+                kept[-1] = Axis(kept[-1].size * size, reduced)
+            else:
+                kept.append(Axis(size, reduced))
+        return tuple(kept) or (Axis(1, False),)
+
+    def _gone(self) -> set[int]:
+        return {axis % len(self.src_dims) for axis in self.axes}
+
+
+def as_reduce_shape(src_dims: Any, axes: Any, max_num_dims: int | None) -> ReduceShape:
+    """Check what `Launch` was given; raises what the contract says, naming the argument."""
+    dims, taken = as_dims(src_dims, "src_dims", max_num_dims or 0), as_integer_list(axes, "axes")
+    for position, axis in enumerate(taken):
+        if not -len(dims) <= axis < len(dims):
+            raise ValueError(f"axes[{position}] is {axis}; src_dims {dims} has {len(dims)} axes")
+    if len({axis % len(dims) for axis in taken}) < len(taken):
+        raise ValueError(f"axes {taken} name an axis of src_dims {dims} twice")
+    return ReduceShape(dims, taken)
+
+
+def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
+    """Raise ValueError where dst has elements that are the least or largest of nothing."""
+    num_src, num_dst = shape.counts()
+    if num_dst and not num_src and op in (ReduceOp.kMin, ReduceOp.kMax):
+        raise ValueError(f"src_dims {shape.src_dims} has no elements along axes {shape.axes}; {op.name} needs one")

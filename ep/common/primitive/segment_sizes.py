@@ -1,0 +1,34 @@
+"""The sizes of an UnsortedSegmentSum, checked: the same on every device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ep.common.checks import as_integer, as_size
+from ep.common.primitive.gather_view import MAX_OFFSET
+
+
+class SegmentSizes(NamedTuple):
+    """The sizes of a launch of UnsortedSegmentSum (whose batch is 1) or BatchUnsortedSegmentSum, checked."""
+
+    batch: int
+    outer: int
+    num_segments: int
+    inner: int
+    num_ids: int
+    offset: int
+
+
+def as_segment_sizes(batch: Any, outer: Any, num_segments: Any, inner: Any, num_ids: Any, offset: Any) -> SegmentSizes:
+    """Check what `Launch` was given; TypeError and ValueError name the argument."""
+    sizes = SegmentSizes(
+        as_size(batch, "batch_dim_size"),
+        as_size(outer, "outer_dim_size"),
+        as_size(num_segments, "num_segments"),
+        as_size(inner, "inner_dim_size"),
+        as_size(num_ids, "num_ids"),
+        as_integer(offset, "offset"),
+    )
+    if abs(sizes.offset) > MAX_OFFSET:
+        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
+    return sizes

@@ -1,0 +1,60 @@
+"""BatchUnsortedSegmentSum: UnsortedSegmentSum within each batch, by the batch's own ids."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types
+from ep.include.stream import Stream
+
+
+class BatchUnsortedSegmentSum(Primitive):
+    """`out[b, o, s, n] = sum of data[b, o, i, n] over all i with segment_ids[b, i] - offset == s`.
+
+    Upstream has it as a kernel of its own (`user/kernels/unsorted_batch_segment_sum_kernel`).
+    """
+
+    @abstractmethod
+    def Launch(
+        self,
+        stream: Stream,
+        batch_dim_size: int,
+        outer_dim_size: int,
+        num_segments: int,
+        inner_dim_size: int,
+        data: Any,
+        num_ids: int,
+        segment_ids: Any,
+        out: Any,
+        offset: int = 0,
+    ) -> None:
+        """Add up on `stream`.
+
+        data: buffer of `[batch_dim_size, outer_dim_size, num_ids, inner_dim_size]` elements of data_type.
+        num_ids: the number of ids of one batch.
+        segment_ids: buffer of `[batch_dim_size, num_ids]` elements of segment_ids_type, in any order.
+        out: buffer of `[batch_dim_size, outer_dim_size, num_segments, inner_dim_size]` elements of data_type,
+            overlapping neither. All of it is written; a segment without rows is 0.
+        offset: the id of segment 0, at most 2^62 in magnitude. An id which, less `offset`, is outside
+            `[0, num_segments)` belongs to no segment; it is neither wrapped nor reported.
+
+        Rows of one segment are added in the order of i, so the result has the same bits in every run. Integers wrap
+        around; 16-bit floating types are added in float32 and rounded once.
+
+        Sizes are in elements, >= 0; nothing happens where `out` has none. Raises TypeError or ValueError, naming the
+        argument, before anything is written.
+        """
+
+
+class BatchUnsortedSegmentSumFactory(Factory[BatchUnsortedSegmentSum]):
+    """Makes BatchUnsortedSegmentSum for a type of data and a type of ids."""
+
+    primitive = BatchUnsortedSegmentSum
+
+    def New(self, data_type: DTypeLike, segment_ids_type: DTypeLike) -> BatchUnsortedSegmentSum | None:
+        """Return a BatchUnsortedSegmentSum of `data_type` by `segment_ids_type`, None where the device has none; see
+        `NewPrimitive`."""
+        types = data_types(data_type=data_type, segment_ids_type=segment_ids_type)
+        return self.Select(Request(BatchUnsortedSegmentSum, None, types))

@@ -1,0 +1,52 @@
+"""Reduce: one value of all elements along some axes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from ep.include.data_type import DTypeLike
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, enumerator, num_dims
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.stream import Stream
+
+
+class Reduce(Primitive):
+    """`dst = op of src along axes`; upstream has kernels of its own for it (`ndarray/ndarray_reduce`).
+
+    The order in which elements are combined follows from src_dims and axes alone, so that the result has the same bits
+    in every run. 16-bit floating types are computed in float32 or wider and rounded once.
+    """
+
+    @abstractmethod
+    def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
+        """Reduce on `stream`.
+
+        src_dims: at most max_num_dims sizes >= 0, row-major.
+        src: buffer of data_type with as many elements as src_dims has.
+        axes: the axes that go, in any order, each once; negative ones count from the last. With none, each element is
+            reduced by itself.
+        dst: buffer with an element for each position along the other axes, which keep their order; not overlapping src.
+            Of data_type, of kAny and kAll of bool.
+
+        kSum and kProd of integers wrap around, of bool they are "or" and "and". A NaN spreads to kMin and kMax, and is
+        true. Where nothing is reduced, that is where an axis that goes has no elements, kSum and kAny give 0, kProd and
+        kAll 1, kMean NaN; kMin and kMax are a ValueError.
+
+        Raises TypeError or ValueError, naming the argument, before anything is written.
+        """
+
+
+class ReduceFactory(Factory[Reduce]):
+    """Makes Reduce for an op, a type and a number of dims."""
+
+    primitive = Reduce
+
+    def New(self, op: ReduceOp, data_type: DTypeLike, max_num_dims: int) -> Reduce | None:
+        """Return a Reduce by `op` of `data_type`, None where the device has none; see `NewPrimitive`.
+
+        max_num_dims: the most dims of src, at most 8 (None past that).
+        """
+        enumerator(op, ReduceOp, "op")
+        return self.Select(Request(Reduce, op, data_types(data_type=data_type), num_dims(max_num_dims)))
