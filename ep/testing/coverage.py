@@ -28,6 +28,13 @@ TESTED: Final = (
     contracts.ConstantPadFactory,
     contracts.MemcpyFactory,
     contracts.MemsetFactory,
+    contracts.SoftmaxFactory,
+    contracts.LogSoftmaxFactory,
+    contracts.SoftmaxBackwardFactory,
+    contracts.LogSoftmaxBackwardFactory,
+    contracts.ReduceFactory,
+    contracts.UnsortedSegmentSumFactory,
+    contracts.BatchUnsortedSegmentSumFactory,
 )
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 

@@ -150,3 +150,13 @@ EXACT_BINARY = frozenset(
     )
 )
 """Plain arithmetic, which agrees to the bit; a NaN is a NaN, and zeros are not told apart by sign."""
+
+
+def rows_ulps(promised: float, library: Library) -> float:
+    """Return the bound for a softmax in float32 or float64 where VECTOR_MATH has `promised`."""
+    return promised if library is Library.VECTOR_MATH else 4 * promised
+
+
+def sum_ulps(library: Library) -> float:
+    """Return the bound for sums and means in float32 or float64, in ulps of the sum of the magnitudes."""
+    return 4 if library is Library.VECTOR_MATH else 8

@@ -1,0 +1,343 @@
+"""Reduce: every key, every kind of axes, sizes across blocks and threads, nothing to reduce, and what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.number_kind import FLOATS, Kind, number_kind
+from ep.include.primitive import ReduceFactory, ReduceOp
+from ep.include.primitive.op_table import REDUCTIONS
+from ep.testing.keys import every_key, needs, registered_keys, some_key, those_keys
+from ep.testing.references.reduce import exact, magnitude
+from ep.testing.samples import finite, other_types, samples, sized
+from ep.testing.tolerances import launch_ulps, sum_ulps
+from ep.testing.ulps import errors_in_ulps
+
+SUM, MAX = (ReduceOp.kSum, DataType.kFloat), (ReduceOp.kMax, DataType.kFloat)
+SOME = [
+    SUM,
+    MAX,
+    (ReduceOp.kSum, DataType.kDouble),
+    (ReduceOp.kSum, DataType.kBFloat16),
+    (ReduceOp.kMin, DataType.kInt8),
+    (ReduceOp.kAny, DataType.kInt32),
+]
+
+
+def launch(device, op, data_type, src, axes, primitive=None):
+    result_type = REDUCTIONS[op].result_type(data_type)
+    count = math.prod(size for axis, size in enumerate(src.shape) if axis not in {a % src.ndim for a in axes})
+    dst = device.filled(count + 3, result_type)
+    primitive = primitive or device.require(ReduceFactory, op, data_type, 8)
+    primitive.Launch(device.stream, src.shape, device.buffer(src), axes, dst)
+    result = device.array(dst)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
+    return result[:-3]
+
+
+def draw(rng, op, data_type, dims):
+    """Values of which the op has a result that can be told from others: products stay near 1."""
+    count = math.prod(dims)
+    if number_kind(data_type) is Kind.BOOL:
+        return (rng.random(count) < rng.choice([0.02, 0.5, 0.98])).reshape(dims)
+    if op in (ReduceOp.kAny, ReduceOp.kAll):
+        src = samples(rng, data_type, count)
+        if op is ReduceOp.kAny:
+            src[rng.random(count) < 0.95] = 0
+        else:
+            src[src == 0] = 1
+            src[rng.random(count) < 0.02] = 0
+        return src.reshape(dims)
+    if op is ReduceOp.kProd and data_type in FLOATS:
+        return np.exp(rng.normal(0, 0.5 / math.sqrt(count + 1), count)).astype(data_type.dtype).reshape(dims)
+    if op is ReduceOp.kProd and number_kind(data_type) is Kind.COMPLEX:
+        return np.exp(1j * rng.normal(0, 1, count)).astype(data_type.dtype).reshape(dims)
+    if op in (ReduceOp.kSum, ReduceOp.kMean) and data_type in FLOATS:
+        return finite(rng, data_type, count).reshape(dims)
+    return samples(rng, data_type, count).reshape(dims)
+
+
+def check_close(device, op, data_type, got, src, axes):
+    want = exact(op, src, axes, data_type)
+    if got.dtype.kind in "biu":
+        np.testing.assert_array_equal(got, want)
+        return
+    if op in (ReduceOp.kMin, ReduceOp.kMax):
+        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+        return
+    count = src.size // max(got.size, 1)
+    bound = launch_ulps(sum_ulps(device.library) if op is not ReduceOp.kProd else count + 1, data_type, got.dtype)
+    if got.dtype.kind == "c":
+        term = magnitude(op, src, axes) if op is not ReduceOp.kProd else np.abs(want)
+        parts = [(got.real, want.real, term), (got.imag, want.imag, term)]
+    else:
+        parts = [(got, want, magnitude(op, src, axes) if op is not ReduceOp.kProd else 0)]
+    for got_part, want_part, term in parts:
+        errors = errors_in_ulps(got_part, want_part, term)
+        worst = int(np.argmax(errors)) if errors.size else 0
+        assert not errors.size or errors[worst] <= bound, (
+            f"{op.name} of {data_type.name} {src.shape} along {axes}, element {worst}: {got_part[worst]!r}, exactly "
+            f"{want_part[worst]!r}: {errors[worst]:.3g} ulp of {bound:.3g}"
+        )
+
+
+def check(device, rng, key, dims, axes):
+    op, data_type = key
+    src = draw(rng, op, data_type, dims)
+    check_close(device, op, data_type, launch(device, op, data_type, src, axes), src, axes)
+
+
+@every_key(ReduceFactory)
+def test_every_key(device, rng, key):
+    for dims, axes in (
+        ((67, 5), (1,)),
+        ((37, 19), (0,)),
+        ((3, 5, 7), (1,)),
+        ((3, 131), (0, 1)),
+        ((2, 3, 5, 3), (0, 2)),
+    ):
+        check(device, rng, key, dims, axes)
+
+
+SHAPES = [
+    ((), ()),
+    ((1,), (0,)),
+    ((7,), ()),
+    ((7,), (0,)),
+    ((1, 1, 1), (1,)),
+    ((5, 1, 3), (1,)),
+    ((2, 3, 5), (0, 2)),
+    ((2, 3, 5), (-2,)),
+    ((2, 3, 5), (2, 0, 1)),
+    ((3, 2, 5, 3), (1, 3)),
+    ((3, 2, 5, 3, 2), (0, 2, 4)),
+    ((3, 2, 5, 3, 2), (1, 3)),
+    ((2, 3, 2, 3, 2, 1, 3, 2), (7, 0, 2, 5)),
+    ((2, 3, 2, 3, 2, 2, 3, 2), (1, 3, 5, 7)),
+    ((2, 3, 2, 3, 2, 2, 3, 2), (0, 2, 4, 6)),
+]
+
+
+@pytest.mark.parametrize(("dims", "axes"), SHAPES, ids=str)
+@some_key(ReduceFactory, *SOME)
+def test_every_kind_of_axes(device, rng, key, dims, axes):
+    check(device, rng, key, dims, axes)
+
+
+@pytest.mark.parametrize(
+    ("dims", "axes"),
+    [
+        ((5, 200_003), (1,)),
+        ((20_011, 31), (1,)),
+        ((100_003, 3), (1,)),
+        ((100_003, 3), (0,)),
+        ((311, 1009), (0,)),
+        ((3, 100_003), (0,)),
+        ((400_009,), (0,)),
+        ((7, 101, 307), (1,)),
+        ((101, 67, 3), (1,)),
+        ((61, 13, 307), (0, 2)),
+        ((17, 5, 67, 31), (1, 3)),
+        ((31, 67, 5, 17), (0, 2)),
+        ((2, 40_009, 2), (1,)),
+    ],
+    ids=str,
+)
+@some_key(ReduceFactory, *SOME)
+def test_across_blocks_and_threads(device, rng, key, dims, axes):
+    dims = tuple(sized(device, size, min(size, 300 if len(dims) < 3 else 23)) for size in dims)
+    check(device, rng, key, dims, axes)
+
+
+@pytest.mark.parametrize("size", [*range(1, 20), 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 257, 1023, 4097])
+@some_key(ReduceFactory, *SOME)
+def test_every_size(device, rng, key, size):
+    check(device, rng, key, (sized(device, 5, 2), size), (1,))
+    check(device, rng, key, (size, sized(device, 5, 2)), (0,))
+    check(device, rng, key, (2, 3, size), (1,))
+
+
+NUMBERS = [10, 10**3, 10**6]
+
+
+@pytest.mark.parametrize("count", NUMBERS)
+@those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kSum, ReduceOp.kMean) for t in FLOATS))
+def test_positive_numbers(device, rng, key, count):
+    """Random and equal ones, by rows and by columns."""
+    op, data_type = key
+    count = sized(device, count, min(count, 500))
+    scale = 0.01 if data_type is DataType.kFloat16 else 1.0
+    for src in (rng.random(count) * scale, np.full(count, 0.1 * scale)):
+        src = src.astype(data_type.dtype)
+        wide = src.astype(np.float64)
+        want = np.array([np.longdouble(math.fsum(wide))])
+        want = want / count if op is ReduceOp.kMean else want
+        for dims, axes in (((count,), (0,)), ((count, 2), (0,))):
+            of = src.reshape(dims) if len(dims) == 1 else np.stack([src, src], axis=1)
+            got = launch(device, op, data_type, of, axes)
+            errors = errors_in_ulps(got, np.repeat(want, got.size))
+            bound = launch_ulps(4, data_type, got.dtype)
+            assert errors.max() <= bound, f"{errors.max():.3g} ulp of {bound:.3g}"
+
+
+@those_keys(ReduceFactory, *((ReduceOp.kMean, t) for t in (*FLOATS, DataType.kComplex64, DataType.kComplex128)))
+def test_a_mean_does_not_overflow(device, key):
+    """Where it fits, whatever the sum is."""
+    op, data_type = key
+    part = np.zeros(1, data_type.dtype).real.dtype
+    largest = float(np.finfo(part).max) if data_type is not DataType.kBFloat16 else 3.3895314e38
+    src = np.full((70, 5), largest).astype(data_type.dtype)
+    src[:, 1] *= np.array(-1, data_type.dtype)
+    src[::2, 2], src[:, 3] = 0, 1
+    for turned, axes in ((src, (0,)), (np.ascontiguousarray(src.T), (1,))):
+        got = launch(device, op, data_type, turned, axes).real.astype(np.longdouble)
+        np.testing.assert_allclose(
+            got / largest, [1, -1, 0.5, 1 / largest, 1], rtol=2e-2 if part.itemsize == 2 else 1e-6
+        )
+
+
+@those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kSum) for t in FLOATS))
+def test_not_a_number_spreads(device, rng, key):
+    op, data_type = key
+    for dims, axes in (((5, 131), (1,)), ((131, 5), (0,)), ((3, 131, 5), (1,))):
+        src = rng.random(dims).astype(data_type.dtype)
+        flat = np.moveaxis(src, axes[0], -1).reshape(-1, 131).copy()
+        for place, row in zip((0, 17, 64, 130), flat, strict=False):
+            row[place] = np.nan
+        kept = [size for axis, size in enumerate(dims) if axis != axes[0]]
+        src = np.ascontiguousarray(np.moveaxis(flat.reshape(*kept, 131), -1, axes[0]))
+        got = launch(device, op, data_type, src, axes).astype(np.float32)
+        assert (np.isnan(got) == (np.arange(got.size) < 4)).all()
+
+
+@those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kMin, ReduceOp.kMax) for t in FLOATS))
+def test_infinities(device, key):
+    op, data_type = key
+    src = np.array([[np.inf] * 40, [-np.inf] * 40, [np.inf, -np.inf] * 20]).astype(data_type.dtype)
+    got = launch(device, op, data_type, src, (1,)).astype(np.float32)
+    assert list(got) == [np.inf, -np.inf, np.inf if op is ReduceOp.kMax else -np.inf]
+
+
+NOTHING = {ReduceOp.kSum: 0, ReduceOp.kProd: 1, ReduceOp.kMean: np.nan, ReduceOp.kAny: 0, ReduceOp.kAll: 1}
+
+
+@every_key(ReduceFactory)
+def test_nothing_to_reduce(device, key, refuses):
+    op, data_type = key
+    assert launch(device, op, data_type, np.zeros((0, 3), data_type.dtype), (1,)).size == 0
+    src = np.zeros((3, 0, 2), data_type.dtype)
+    if op in NOTHING:
+        got = launch(device, op, data_type, src, (1,))
+        np.testing.assert_array_equal(got.astype(np.complex128), np.full(6, NOTHING[op]).astype(got.dtype))
+    else:
+        with refuses.expected(
+            device.require(ReduceFactory, *key, 3), ValueError, r"src_dims \(3, 0, 2\) has no elements"
+        ):
+            launch(device, op, data_type, src, (1,))
+
+
+@some_key(ReduceFactory, *SOME)
+def test_memory_that_is_not_aligned(device, rng, key):
+    """A row has the same bits wherever it lies."""
+    op, data_type = key
+    result_type, primitive = REDUCTIONS[op].result_type(data_type), device.require(ReduceFactory, *key, 2)
+    for dims, axes in (((5, 67), (1,)), ((67, 21), (0,))):
+        src = draw(rng, op, data_type, dims)
+        want = launch(device, op, data_type, src, axes)
+        for begin in (1, 3, 5):
+            memory = device.buffer(np.concatenate([np.zeros(begin, data_type.dtype), src.reshape(-1)]))
+            dst = device.filled(want.size + 9, result_type)
+            primitive.Launch(device.stream, dims, memory[begin:], axes, dst[begin + 1 :])
+            result = device.array(dst)
+            assert result[begin + 1 : begin + 1 + want.size].tobytes() == want.tobytes()
+            around = np.concatenate([result[: begin + 1], result[begin + 1 + want.size :]])
+            assert set(around.view(np.uint8)) == {0xA5}
+
+
+@st.composite
+def shapes(draw):
+    dims = draw(st.lists(st.one_of(st.integers(1, 5), st.sampled_from([16, 17])), max_size=8))
+    while math.prod(dims) > 20_000:
+        dims.pop()
+    axes = (
+        draw(st.lists(st.integers(-len(dims), len(dims) - 1), max_size=8, unique_by=lambda a: a % len(dims)))
+        if dims
+        else []
+    )
+    return tuple(dims), tuple(axes)
+
+
+@some_key(ReduceFactory, SUM)
+@given(shape=shapes(), data=st.data())
+def test_any_axes(device, key, shape, data):
+    """Of any key that the device registers."""
+    key = data.draw(st.sampled_from(registered_keys(device.type, ReduceFactory)))
+    check(device, np.random.default_rng(len(shape[0])), key, *shape)
+
+
+@some_key(ReduceFactory, SUM)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves dst as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        _, data_type = key
+        return refuses.of(
+            device.require(ReduceFactory, *key, 3),
+            "dst",
+            lambda: {
+                "stream": device.stream,
+                "src_dims": (2, 3),
+                "src": device.buffer(np.ones(6, data_type.dtype)),
+                "axes": (1,),
+                "dst": device.filled(2, data_type),
+            },
+        )
+
+    def test_axes(self, refused):
+        refused(ValueError, r"axes\[0\] is 2; src_dims \(2, 3\) has 2 axes", axes=(2,))
+        refused(ValueError, r"axes\[1\] is -3; src_dims", axes=(0, -3))
+        refused(ValueError, r"axes \(1, -1\) name an axis of src_dims \(2, 3\) twice", axes=(1, -1))
+        refused(TypeError, r"axes must be a sequence of integers, not 1", axes=1)
+        refused(TypeError, r"axes\[0\] must be an integer, not 1.0", axes=(1.0,))
+
+    def test_dims(self, refused):
+        refused(ValueError, r"src_dims\[1\] is -3", src_dims=(2, -3))
+        refused(TypeError, r"src_dims\[0\] must be an integer", src_dims=(2.0, 3))
+        refused(ValueError, "src_dims has 4 dims; this primitive was made for at most 3", src_dims=(1, 1, 2, 3))
+
+    def test_buffers(self, device, key, refused):
+        _, data_type = key
+        refused(ValueError, "src has 6 elements; at least 8", src_dims=(2, 4))
+        refused(ValueError, "dst has 2 elements; at least 3", axes=(0,))
+        for wrong in other_types(data_type):
+            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
+            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(2, wrong))
+        memory = device.filled(16, data_type)
+        refused(ValueError, "dst overlaps src", src=memory[:6], dst=memory[5:7])
+        refused(TypeError, "src must be", src=[1] * 6)
+        refused(TypeError, "stream must be a stream", stream=None)
+
+
+@needs(ReduceFactory, ReduceOp.kMax, DataType.kInt8)
+def test_more_than_two_to_the_31_elements(device):
+    """Offsets past 2^31, along the last axis and along the first."""
+    rows, cols = sized(device, (1 << 11) + 1, 33), sized(device, 1 << 20, 32)
+    large = device.empty(rows * cols, DataType.kInt8)
+    for row in range(rows):
+        device.write(large[row * cols : (row + 1) * cols], np.zeros(cols, np.int8))
+    device.write(large[rows * cols - 1 :], np.array([7], np.int8))
+    primitive = device.require(ReduceFactory, ReduceOp.kMax, "int8", 2)
+    dst = device.filled(max(rows, cols), DataType.kInt8)
+    primitive.Launch(device.stream, (rows, cols), large, (1,), dst)
+    got = device.array(dst)
+    assert (got[: rows - 1] == 0).all()
+    assert got[rows - 1] == 7
+    primitive.Launch(device.stream, (rows, cols), large, (0,), dst)
+    got = device.array(dst)
+    assert (got[: cols - 1] == 0).all()
+    assert got[cols - 1] == 7
