@@ -70,15 +70,15 @@ def draw_ids(rng: np.random.Generator, ids_type: DataType, shape: Any, num_segme
     """Ids of the segments, and a few beside them, as far as the type has them."""
     info = np.iinfo(ids_type.dtype)
     low, high = max(offset - 2, int(info.min)), min(offset + num_segments + 1, int(info.max))
-    return rng.integers(low, high, shape, endpoint=True).astype(ids_type.dtype)
+    drawn: np.ndarray = rng.integers(low, high, shape, endpoint=True).astype(ids_type.dtype)
+    return drawn
 
 
 def draw_data(rng: np.random.Generator, data_type: DataType, shape: Sequence[int]) -> np.ndarray:
     """Numbers of all magnitudes, whose sums depend on their order."""
-    count = int(np.prod(shape))
-    if data_type.dtype.kind in "iuc":
-        return np.reshape(samples(rng, data_type, count), shape)
-    return np.reshape(finite(rng, data_type, count), shape)
+    draw = samples if data_type.dtype.kind in "iuc" else finite
+    drawn: np.ndarray = draw(rng, data_type, int(np.prod(shape)))
+    return drawn.reshape(shape)
 
 
 def check(
