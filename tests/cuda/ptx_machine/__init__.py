@@ -4,12 +4,13 @@ The machine stands behind the seam of `ep.cuda.driver`: to the package it is a G
 warps, shared memory and barriers. A kernel that a GPU would run into undefined behaviour with ends in a `PtxError` that
 names the kernel, the line of its PTX and the thread.
 
-- `syntax` reads PTX; `types` has its types, and `code` writes LLVM's assembly language.
-- `translator` makes an LLVM function of each PTX function, with `instructions/`, one file for each kind of them.
-  An instruction that is not known is an error that names it.
+- `parser` reads PTX, and `syntax` is what it makes of it; `types` has PTX's types, and `code` writes LLVM's assembly
+  language.
+- `translator` makes an LLVM function of each PTX function, by `function`, `operands` and `instructions/`, one file for
+  each kind of them. An instruction that is not known is an error that names it.
 - `layout` has the words by which translated code and what runs it speak to each other.
-- `memory` checks each access; `scheduler` runs the threads of a block in turn and lets them meet at barriers and
-  shuffles. Both are compiled by Numba.
+- `memory` checks each access; `scheduler` runs the threads of a block in turn and lets them meet at barriers, and
+  `warp` at shuffles and votes. All are compiled by Numba.
 - `objects` keeps compiled code on disk; `machine` has `Program`, which loads, launches and counts.
 - `driver` is the device, and `install` puts it in the place of a GPU.
 

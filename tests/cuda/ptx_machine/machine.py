@@ -11,7 +11,7 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 import numpy as np
 
-from tests.cuda.ptx_machine import faults, function, memory, objects, scheduler
+from tests.cuda.ptx_machine import faults, function, memory, objects, operands, scheduler
 from tests.cuda.ptx_machine.layout import Block, Fault, Thread
 from tests.cuda.ptx_machine.syntax import Instruction
 from tests.cuda.ptx_machine.translator import translate
@@ -129,7 +129,7 @@ def _compile(text: str) -> bytes:
 
 def _load(code: bytes) -> Any:
     """An engine with the object code, linked with the functions of `memory`."""
-    llvm.add_symbol(function.ACCESS, memory.access.address)
+    llvm.add_symbol(operands.ACCESS, memory.access.address)
     llvm.add_symbol(function.FAULT, memory.fault.address)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))

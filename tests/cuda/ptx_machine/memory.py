@@ -129,7 +129,7 @@ _WORD = types.int64
 def access(block, address, space, size, site, flags):
     """The address in this process of an access, or 0 where it is a fault, which is noted in the block record.
 
-    address: in its space; space: a number of `function.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
+    address: in its space; space: a number of `operands.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
     """
     return _access(block, address, space, size, site, flags)
 

@@ -9,10 +9,12 @@ import hashlib
 from dataclasses import dataclass
 
 from tests.cuda.ptx_machine.code import LlvmModule, constant
-from tests.cuda.ptx_machine.function import FunctionTranslator, literal_bits
+from tests.cuda.ptx_machine.function import FunctionTranslator
 from tests.cuda.ptx_machine.instructions import MEETINGS
 from tests.cuda.ptx_machine.layout import Thread
-from tests.cuda.ptx_machine.syntax import Instruction, Module, UnknownPtxError, Variable, parse
+from tests.cuda.ptx_machine.operands import literal_bits
+from tests.cuda.ptx_machine.parser import parse
+from tests.cuda.ptx_machine.syntax import Instruction, Module, UnknownPtxError, Variable
 from tests.cuda.ptx_machine.types import TYPES
 
 
