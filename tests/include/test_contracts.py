@@ -71,10 +71,13 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
     "SoftmaxBackward": ("data_type", "stream, rows, cols, y, dy, dx"),
     "LogSoftmaxBackward": ("data_type", "stream, rows, cols, y, dy, dx"),
     "Where": ("cond_type, data_type, max_num_dims", "stream, cond_dims, cond, x_dims, x, y_dims, y, z"),
-    "Matmul": ("data_type, transpose_a, transpose_b", "stream, m, n, k, alpha, a, b, beta, c"),
-    "BatchMatmul": ("data_type, transpose_a, transpose_b", "stream, batch_size, m, n, k, alpha, a, b, beta, c"),
+    "Matmul": ("data_type, transpose_a, transpose_b, allow_tf32=False", "stream, m, n, k, alpha, a, b, beta, c"),
+    "BatchMatmul": (
+        "data_type, transpose_a, transpose_b, allow_tf32=False",
+        "stream, batch_size, m, n, k, alpha, a, b, beta, c",
+    ),
     "BroadcastMatmul": (
-        "data_type, transpose_a, transpose_b, max_num_dims",
+        "data_type, transpose_a, transpose_b, max_num_dims, allow_tf32=False",
         "stream, alpha, a_dims, a, b_dims, b, beta, c_dims, c",
     ),
     "Reduce": ("op, data_type, max_num_dims", "stream, src_dims, src, axes, dst"),
@@ -91,7 +94,7 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
 
 VALID = {  # what New takes in the tests below, by parameter
     "params_type": "float32", "indices_type": "int32", "data_type": "float32", "src_type": "float32",
-    "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T,
+    "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T, "allow_tf32": False,
     "kind": MemcpyKind.kAuto, "max_num_dims": 4, "attr0": None, "attr1": None,
     "segment_ids_type": "int64",
 }  # fmt: skip
@@ -219,13 +222,15 @@ def test_requests():
     assert (asked.op, asked.dtypes) == (MemcpyKind.kDtoH, ())
     assert request(MemsetFactory).dtypes == ()
     asked = request(MatmulFactory, "float32", N, T)
-    assert (asked.dtypes, asked.options) == ((F,), {"transpose_a": N, "transpose_b": T})
+    assert (asked.dtypes, asked.options) == ((F,), {"transpose_a": N, "transpose_b": T, "allow_tf32": False})
 
 
 def test_requests_are_spelled_in_full():
     assert str(request(MemsetFactory)) == "Memset()"
     assert str(request(ExpandFactory, "int8", 3)) == "Expand(kInt8, max_num_dims=3)"
     assert str(request(MatmulFactory, "float32", N, T)) == "Matmul(kFloat, transpose_a=N, transpose_b=T)"
+    asked = request(MatmulFactory, "float32", N, T, allow_tf32=True)
+    assert str(asked) == "Matmul(kFloat, transpose_a=N, transpose_b=T, allow_tf32=True)"
     asked = request(BroadcastElementwiseUnaryFactory, UnaryOp.kHardTanh, "float32", "float32", 2, attr1=4)
     assert str(asked) == "BroadcastElementwiseUnary(kHardTanh, kFloat, kFloat, max_num_dims=2, min=-1, max=4)"
 

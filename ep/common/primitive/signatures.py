@@ -106,6 +106,19 @@ BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     others=("offset",),
 )
 """UnsortedSegmentSum is a BatchUnsortedSegmentSum of one batch."""
+BATCH_MATMUL: Final = Signature(
+    (
+        reads("a", 0, "batch_size", "m", "k"),
+        reads("b", 0, "batch_size", "k", "n"),
+        writes("c", 0, "batch_size", "m", "n"),
+    ),
+    sizes=("batch_size", "m", "n", "k"),
+)
+"""Matmul is a BatchMatmul of one batch. Besides, Launch takes two numbers, as does that of BroadcastMatmul."""
+BROADCAST_MATMUL: Final = Signature(
+    (reads("a", 0, "a_count"), reads("b", 0, "b_count"), writes("c", 0, "c_count")),
+    sizes=("a_count", "b_count", "c_count"),
+)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.include.data_type import DTypeLike
 from ep.include.primitive.blas import BlasTransposeType
-from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, transposes
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, product_options
 from ep.include.stream import Stream
 
 
@@ -33,9 +33,10 @@ class BatchMatmul(Primitive):
         a: buffer of `[batch_size, m, k]` elements of data_type, `[batch_size, k, m]` where it is transposed.
         b: buffer of `[batch_size, k, n]` elements of data_type, `[batch_size, n, k]` where it is transposed.
         c: buffer of `[batch_size, m, n]` elements of data_type, overlapping neither; it is not read where beta is 0.
-        alpha, beta: numbers.
+        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
 
-        All matrices are row-major. Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. 16-bit types are summed up in float32, and rounded once. k = 0 leaves `beta * c`.
+        Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
@@ -45,8 +46,18 @@ class BatchMatmulFactory(Factory[BatchMatmul]):
     primitive = BatchMatmul
 
     def New(
-        self, data_type: DTypeLike, transpose_a: BlasTransposeType, transpose_b: BlasTransposeType
+        self,
+        data_type: DTypeLike,
+        transpose_a: BlasTransposeType,
+        transpose_b: BlasTransposeType,
+        *,
+        allow_tf32: bool = False,
     ) -> BatchMatmul | None:
-        """Return a BatchMatmul of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a BatchMatmul of `data_type`, None where the device has none; see `NewPrimitive`.
+
+        allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
+            bits; without it they are IEEE float32. It is no part of the key.
+        """
         types = data_types(data_type=data_type)
-        return self.Select(Request(BatchMatmul, None, types, options=transposes(transpose_a, transpose_b)))
+        options = product_options(transpose_a, transpose_b, allow_tf32)
+        return self.Select(Request(BatchMatmul, None, types, options=options))

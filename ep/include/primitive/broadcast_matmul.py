@@ -8,7 +8,7 @@ from typing import Any
 
 from ep.include.data_type import DTypeLike
 from ep.include.primitive.blas import BlasTransposeType
-from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, num_dims, transposes
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, num_dims, product_options
 from ep.include.stream import Stream
 
 
@@ -37,7 +37,7 @@ class BroadcastMatmul(Primitive):
         a, b: buffers of data_type with as many elements as their dims have.
         c: buffer of data_type with as many elements as c_dims has, overlapping neither; it is not read where beta
             is 0, and enters once where products are summed.
-        alpha, beta: numbers.
+        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
@@ -54,11 +54,15 @@ class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
         transpose_a: BlasTransposeType,
         transpose_b: BlasTransposeType,
         max_num_dims: int,
+        *,
+        allow_tf32: bool = False,
     ) -> BroadcastMatmul | None:
         """Return a BroadcastMatmul of `data_type`, None where the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of a, b or c, at most 8 (None past that).
+        allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
+            bits; without it they are IEEE float32. It is no part of the key.
         """
         types = data_types(data_type=data_type)
-        options = transposes(transpose_a, transpose_b)
+        options = product_options(transpose_a, transpose_b, allow_tf32)
         return self.Select(Request(BroadcastMatmul, None, types, num_dims(max_num_dims), options=options))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.include.data_type import DTypeLike
 from ep.include.primitive.blas import BlasTransposeType
-from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, transposes
+from ep.include.primitive.primitive import Factory, Primitive, Request, data_types, product_options
 from ep.include.stream import Stream
 
 
@@ -21,9 +21,10 @@ class Matmul(Primitive):
         a: buffer of `[m, k]` elements of data_type, `[k, m]` where it is transposed.
         b: buffer of `[k, n]` elements of data_type, `[n, k]` where it is transposed.
         c: buffer of `[m, n]` elements of data_type, overlapping neither; it is not read where beta is 0.
-        alpha, beta: numbers.
+        alpha, beta: numbers that data_type can hold, as Fill takes them. Where alpha is 0, a and b are not read.
 
-        All matrices are row-major. Raises TypeError or ValueError, naming the argument, before anything is written.
+        All matrices are row-major. 16-bit types are summed up in float32, and rounded once. k = 0 leaves `beta * c`.
+        Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
 
@@ -33,8 +34,18 @@ class MatmulFactory(Factory[Matmul]):
     primitive = Matmul
 
     def New(
-        self, data_type: DTypeLike, transpose_a: BlasTransposeType, transpose_b: BlasTransposeType
+        self,
+        data_type: DTypeLike,
+        transpose_a: BlasTransposeType,
+        transpose_b: BlasTransposeType,
+        *,
+        allow_tf32: bool = False,
     ) -> Matmul | None:
-        """Return a Matmul of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a Matmul of `data_type`, None where the device has none; see `NewPrimitive`.
+
+        allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
+            bits; without it they are IEEE float32. It is no part of the key.
+        """
         types = data_types(data_type=data_type)
-        return self.Select(Request(Matmul, None, types, options=transposes(transpose_a, transpose_b)))
+        options = product_options(transpose_a, transpose_b, allow_tf32)
+        return self.Select(Request(Matmul, None, types, options=options))

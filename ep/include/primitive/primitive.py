@@ -39,7 +39,7 @@ class Request:
     op, dtypes: as in Key; dtypes is None where New takes no data type because Launch does.
     max_num_dims: the most dims that will be launched, None for a primitive without dims.
     attributes: the values of the op's attributes, defaults filled in.
-    options: what else New takes (the transposes of the matrix products).
+    options: what else New takes (the transposes of the matrix products, and whether TensorFloat-32 will do).
     """
 
     interface: type[Any]
@@ -47,7 +47,7 @@ class Request:
     dtypes: tuple[DataType, ...] | None
     max_num_dims: int | None = None
     attributes: tuple[float, ...] = ()
-    options: Mapping[str, Enum] = field(default_factory=dict)
+    options: Mapping[str, Enum | bool] = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = [] if self.op is None else [self.op.name]
@@ -57,7 +57,9 @@ class Request:
         # a registered key, which has no attribute values, is spelled by this too
         declared = attributes_of(self.op)
         parts += [f"{a.name}={value:g}" for a, value in zip(declared, self.attributes, strict=False)]
-        parts += [f"{name}={value.name}" for name, value in self.options.items()]
+        for name, value in self.options.items():
+            if value is not False:  # what is left out when New is called
+                parts.append(f"{name}={value.name if isinstance(value, Enum) else value}")
         return f"{self.interface.__name__}({', '.join(parts)})"
 
 
@@ -150,11 +152,16 @@ def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
     return value
 
 
-def transposes(transpose_a: BlasTransposeType, transpose_b: BlasTransposeType) -> dict[str, Enum]:
-    """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType."""
+def product_options(
+    transpose_a: BlasTransposeType, transpose_b: BlasTransposeType, allow_tf32: bool
+) -> dict[str, Enum | bool]:
+    """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType, or no bool."""
+    if not isinstance(allow_tf32, bool):
+        raise TypeError(f"allow_tf32 must be True or False, not {allow_tf32!r}")
     return {
         "transpose_a": enumerator(transpose_a, BlasTransposeType, "transpose_a"),
         "transpose_b": enumerator(transpose_b, BlasTransposeType, "transpose_b"),
+        "allow_tf32": allow_tf32,
     }
 
 

@@ -1,0 +1,103 @@
+"""Products of broadcast batches of matrices: what is multiplied, in as few products as the data allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
+from ep.common.primitive.strides import contiguous_strides
+
+_NAMES = "a_dims", "b_dims", "c_dims"
+
+
+class Walk(NamedTuple):
+    """A walk over matrices of a and b, with strides in elements, 0 where an operand is broadcast."""
+
+    dims: Dims
+    a_strides: Dims
+    b_strides: Dims
+
+    @property
+    def size(self) -> int:
+        """How many matrices it visits."""
+        return math.prod(self.dims)
+
+
+class Product(NamedTuple):
+    """Products [m, k] by [k, n]: for each matrix of c, in the order of memory, the sum of some of them.
+
+    batches: where the operands of each matrix of c begin; terms: from there on, where those of each product do.
+    """
+
+    m: int
+    n: int
+    k: int
+    batches: Walk
+    terms: Walk
+
+
+def matrix_sizes(
+    a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool
+) -> tuple[int, int, int]:
+    """m, n and k of a product; ValueError, with the names of Launch's arguments, for dims that have none."""
+    for dims, name in zip((a_dims, b_dims, c_dims), _NAMES, strict=True):
+        if len(dims) < 2:
+            raise ValueError(f"{name} is {dims}; it must have at least the two dims of a matrix")
+    m, k = reversed(a_dims[-2:]) if transpose_a else a_dims[-2:]
+    other_k, n = reversed(b_dims[-2:]) if transpose_b else b_dims[-2:]
+    if k != other_k:
+        raise ValueError(f"a_dims {a_dims} has k = {k}, and b_dims {b_dims} has k = {other_k}; they must be equal")
+    if c_dims[-2:] != (m, n):
+        raise ValueError(f"c_dims {c_dims} ends with {c_dims[-2:]}; the product of a and b has (m, n) = {(m, n)}")
+    return m, n, k
+
+
+def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool) -> Product:
+    """The product of broadcast batches, whose axes of c may be broadcast too: products along them are summed.
+
+    Raises ValueError, with the names of Launch's arguments, for dims that do not fit together. Where the order of memory
+    allows, axes become part of m, of n or of k, so that one product does for many.
+    """
+    m, n, k = matrix_sizes(a_dims, b_dims, c_dims, transpose_a, transpose_b)
+    each = a_dims[:-2], b_dims[:-2], c_dims[:-2]
+    dims = broadcast_dims(*each, names=[f"{name}[:-2]" for name in _NAMES])
+    padded = [(1,) * (len(dims) - len(own)) + own for own in each]
+    strides = [
+        [size_of * step if size != 1 else 0 for size, step in zip(own, contiguous_strides(own), strict=True)]
+        for own, size_of in zip(padded, (m * k, k * n, m * n), strict=True)
+    ]
+    axes = [*zip(dims, padded[2], *strides[:2], strict=True)]
+    # an axis that c has too has its size, of 1 as well; what is left is summed
+    batches = _walk([(size, a, b) for size, of_c, a, b in axes if of_c == size])
+    terms = _walk([(size, a, b) for size, of_c, a, b in axes if of_c != size])
+    if 0 not in dims and k:
+        m, batches = _fold_rows(m, k, batches, transpose_a)
+        k, terms = _fold_depth(m, n, k, batches, terms, transpose_a, transpose_b)
+    return Product(m, n, k, batches, terms)
+
+
+def _walk(axes: Sequence[tuple[int, int, int]]) -> Walk:
+    dims, a_strides, b_strides = zip(*axes, strict=True) if axes else ((), (), ())
+    if 0 in dims:
+        return Walk(dims, a_strides, b_strides)
+    simple = Walk(*simplify_walk(dims, a_strides, b_strides))
+    return Walk((), (), ()) if simple.dims == (1,) else simple
+
+
+def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, Walk]:
+    """The last batches as more rows of a and of c, where b is the same for all of them."""
+    if batches.dims and not transpose_a and batches.b_strides[-1] == 0 and batches.a_strides[-1] == m * k:
+        return m * batches.dims[-1], Walk(*(part[:-1] for part in batches))
+    return m, batches
+
+
+def _fold_depth(
+    m: int, n: int, k: int, batches: Walk, terms: Walk, transpose_a: bool, transpose_b: bool
+) -> tuple[int, Walk]:
+    """The last terms as more of k, where a is [k, m] and b is [k, n] in memory."""
+    adjacent = terms.dims and (terms.a_strides[-1], terms.b_strides[-1]) == (m * k, k * n)
+    if adjacent and transpose_a and not transpose_b:
+        return k * terms.dims[-1], Walk(*(part[:-1] for part in terms))
+    return k, terms

@@ -1,0 +1,1 @@
+"""Products of matrices: a BLAS multiplies blocks, which threads share."""

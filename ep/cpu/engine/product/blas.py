@@ -1,0 +1,108 @@
+"""OpenBLAS, called by address: which functions there are, and how compiled code calls them.
+
+It is told to use one thread: threads are ours, each with blocks of its own. Its own would be a second team on the same
+processors, they serve one caller at a time, and its way to borrow ours waits for parts that must run at once, which a
+pool that is shared cannot promise.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.include.data_type import DataType
+
+_PACKAGE: Final = "scipy_openblas64"
+_FUNCTIONS: Final = {
+    DataType.kFloat: "scipy_cblas_sgemm64_",
+    DataType.kDouble: "scipy_cblas_dgemm64_",
+    DataType.kComplex64: "scipy_cblas_cgemm64_",
+    DataType.kComplex128: "scipy_cblas_zgemm64_",
+}
+_NUM_THREADS: Final = "OPENBLAS_NUM_THREADS"
+
+NOT_TRANSPOSED: Final = 111
+TRANSPOSED: Final = 112
+CONJUGATE_TRANSPOSED: Final = 113
+_ROW_MAJOR: Final = 101
+
+_INT, _WORD = ir.IntType(32), ir.IntType(64)
+
+
+def gemm_address(data_type: DataType) -> int:
+    """The address of OpenBLAS's product for matrices of `data_type`."""
+    address = ctypes.cast(getattr(_library(), _FUNCTIONS[data_type]), ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """The library; the package itself is not imported, since that would show its symbols to all other libraries."""
+    spec = find_spec(_PACKAGE)
+    folders = [Path(folder) / "lib" for folder in (spec.submodule_search_locations or ())] if spec else []
+    files = [file for folder in folders for file in folder.glob("libscipy_openblas64_.*") if file.suffix != ".a"]
+    if not files:
+        raise ImportError("products of matrices on the CPU need OpenBLAS; pip install scipy-openblas64")
+    given = os.environ.get(_NUM_THREADS)
+    os.environ[_NUM_THREADS] = "1"  # read when it is loaded: it starts its threads then
+    try:
+        return ctypes.CDLL(str(files[0]))
+    finally:
+        if given is None:
+            del os.environ[_NUM_THREADS]
+        else:
+            os.environ[_NUM_THREADS] = given
+
+
+@cache
+def gemm_caller(data_type: DataType) -> Any:
+    """A function that calls `gemm_address(data_type)`, for row-major matrices.
+
+    (address, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); alpha and beta are the addresses
+    of numbers of `data_type`.
+    """
+    number = {DataType.kFloat: ir.FloatType(), DataType.kDouble: ir.DoubleType()}.get(data_type)
+
+    @intrinsic
+    def gemm(
+        typing_context: Any,
+        address: Any,
+        transpose_a: Any,
+        transpose_b: Any,
+        m: Any,
+        n: Any,
+        k: Any,
+        alpha: Any,
+        a: Any,
+        lda: Any,
+        b: Any,
+        ldb: Any,
+        beta: Any,
+        c: Any,
+        ldc: Any,
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            address, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = args
+
+            def scalar(place: Any) -> Any:
+                return place if number is None else builder.load(builder.inttoptr(place, number.as_pointer()), align=1)
+
+            scalar_type = _WORD if number is None else number
+            of_c = [_INT] * 3 + [_WORD] * 3 + [scalar_type] + [_WORD] * 4 + [scalar_type] + [_WORD] * 2
+            function = builder.inttoptr(address, ir.FunctionType(ir.VoidType(), of_c).as_pointer())
+            kinds = [ir.Constant(_INT, _ROW_MAJOR), *(builder.trunc(one, _INT) for one in (transpose_a, transpose_b))]
+            builder.call(function, [*kinds, m, n, k, scalar(alpha), a, lda, b, ldb, scalar(beta), c, ldc])
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 14), generate
+
+    return gemm

@@ -1,0 +1,29 @@
+"""How matrices are cut into blocks, each of which one thread multiplies. It follows from sizes alone: results have the
+same bits whatever the number of threads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
+_ENOUGH: Final = 8  # blocks, for as many threads as there mostly are; from there on larger ones are better
+_SIDE: Final = 256  # elements of the longer side of a block that is not cut
+_LARGE_SIDE: Final = 512
+
+
+def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
+    """Into how many rows and columns of blocks each of so many matrices [m, n] is cut.
+
+    work: the multiplications that one matrix takes. Compiled, too.
+    """
+    rows, columns, blocks = 1, 1, num_batches
+    while True:
+        block_m, block_n = m // rows, n // columns
+        longer = max(block_m, block_n)
+        if work / (rows * columns) <= _LEAST_WORK or longer <= (_SIDE if blocks < _ENOUGH else _LARGE_SIDE):
+            return rows, columns
+        if block_m > block_n:
+            rows *= 2
+        else:
+            columns *= 2
+        blocks *= 2
