@@ -35,6 +35,9 @@ TESTED: Final = (
     contracts.ReduceFactory,
     contracts.UnsortedSegmentSumFactory,
     contracts.BatchUnsortedSegmentSumFactory,
+    contracts.MatmulFactory,
+    contracts.BatchMatmulFactory,
+    contracts.BroadcastMatmulFactory,
 )
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 

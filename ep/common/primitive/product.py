@@ -57,8 +57,8 @@ def matrix_sizes(
 def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool) -> Product:
     """The product of broadcast batches, whose axes of c may be broadcast too: products along them are summed.
 
-    Raises ValueError, with the names of Launch's arguments, for dims that do not fit together. Where the order of memory
-    allows, axes become part of m, of n or of k, so that one product does for many.
+    Raises ValueError, with the names of Launch's arguments, for dims that do not fit together. Where the order of
+    memory allows, axes become part of m or of k, so that one product does for many.
     """
     m, n, k = matrix_sizes(a_dims, b_dims, c_dims, transpose_a, transpose_b)
     each = a_dims[:-2], b_dims[:-2], c_dims[:-2]

@@ -1,0 +1,138 @@
+"""BatchMatmul: every type and transpose, any number of matrices, and what Launch refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import BatchMatmulFactory, BlasTransposeType
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.samples import other_types
+
+D = DataType
+N, T = BlasTransposeType
+FLOAT = (D.kFloat,)
+SOME = [FLOAT, (D.kFloat16,), (D.kComplex64,)]
+
+SIZES = [(1, 67, 71, 73), (2, 1, 5, 3), (3, 5, 1, 7), (7, 13, 11, 1), (101, 3, 5, 7), (1009, 1, 1, 2), (12, 16, 16, 16)]
+SIZES += [(5, 127, 131, 31), (3, 523, 67, 41), (2, 1, 2053, 61)]
+
+
+def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0):
+    (batch_size, m, n), k = c.shape, a.shape[1 if transposes[0] is T else 2]
+    memory = device.filled(c.size + 3, data_type)
+    device.write(memory[: c.size], c)
+    device.require(BatchMatmulFactory, data_type, *transposes).Launch(
+        device.stream, batch_size, m, n, k, alpha, device.buffer(a), device.buffer(b), beta, memory
+    )
+    result = device.array(memory)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of c were written"
+    return result[:-3].reshape(c.shape)
+
+
+def try_sizes(device, rng, data_type, transposes, sizes, alpha=1, beta=0):
+    batch_size, m, n, k = sizes
+    a = matrices(rng, data_type, *stored((batch_size, m, k), transposes[0]))
+    b = matrices(rng, data_type, *stored((batch_size, k, n), transposes[1]))
+    c = matrices(rng, data_type, batch_size, m, n)
+    if beta == 0:
+        c[...] = np.nan  # it is not read
+    got = launch(device, data_type, transposes, a, b, c, alpha, beta)
+    check(got, *product(alpha, a, b, beta, c, transposes), k)
+
+
+@pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))
+@every_key(BatchMatmulFactory)
+def test_every_key(device, rng, key, transposes):
+    for sizes in ((3, 7, 5, 11), (17, 1, 9, 4), (5, 9, 1, 4)):
+        try_sizes(device, rng, *key, transposes, sizes)
+        try_sizes(device, rng, *key, transposes, sizes, alpha=-2, beta=0.5)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@some_key(BatchMatmulFactory, *SOME)
+def test_every_size(device, rng, key, sizes):
+    for transposes in TRANSPOSES:
+        try_sizes(device, rng, *key, transposes, sizes, alpha=0.5, beta=1)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 4, 5), (3, 0, 4, 5), (3, 4, 0, 5), (0, 0, 0, 0)], ids=str)
+@some_key(BatchMatmulFactory, *SOME)
+def test_nothing_to_write(device, rng, key, sizes):
+    try_sizes(device, rng, *key, (N, N), sizes)
+
+
+@every_key(BatchMatmulFactory)
+def test_products_of_no_terms_scale_c(device, rng, key):
+    (data_type,) = key
+    c = matrices(rng, data_type, 3, 5, 7)
+    a, b = np.zeros((3, 5, 0), data_type.dtype), np.zeros((3, 0, 7), data_type.dtype)
+    for beta in (0, 0.5):
+        check(launch(device, data_type, (N, N), a, b, c, 1, beta), *product(0, a, b, beta, c), 1)
+
+
+@every_key(BatchMatmulFactory)
+def test_what_a_zero_multiplies_is_not_read(device, rng, key):
+    (data_type,) = key
+    a, b, c = (matrices(rng, data_type, *dims) for dims in ((3, 5, 11), (3, 11, 7), (3, 5, 7)))
+    check(launch(device, data_type, (N, N), a, b, np.full_like(c, np.nan)), *product(1, a, b, 0, c), 11)
+    got = launch(device, data_type, (N, N), np.full_like(a, np.nan), b, c, alpha=0, beta=0.5)
+    check(got, *product(0, a, b, 0.5, c), 1)
+
+
+@some_key(BatchMatmulFactory, FLOAT)
+@given(
+    data=st.data(),
+    sizes=st.tuples(st.integers(0, 9), *[st.integers(0, 30)] * 3),
+    transposes=st.sampled_from(TRANSPOSES),
+    numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
+)
+def test_any_sizes(device, key, data, sizes, transposes, numbers):
+    """Of any type that the device registers."""
+    key = data.draw(st.sampled_from(registered_keys(device.type, BatchMatmulFactory)))
+    try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
+
+
+@some_key(BatchMatmulFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves c as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(BatchMatmulFactory, *key, N, N),
+            "c",
+            lambda: {
+                "stream": device.stream,
+                "batch_size": 2,
+                "m": 2,
+                "n": 3,
+                "k": 4,
+                "alpha": 1,
+                "a": device.buffer(np.ones(16, data_type.dtype)),
+                "b": device.buffer(np.ones(24, data_type.dtype)),
+                "beta": 0,
+                "c": device.filled(12, data_type),
+            },
+        )
+
+    def test_sizes(self, device, key, refused):
+        refused(ValueError, "batch_size is -2; it must not be negative", batch_size=-2)
+        refused(TypeError, "batch_size must be an integer, not 2.5", batch_size=2.5)
+        refused(ValueError, "a has 16 elements; at least 24", batch_size=3)
+        refused(ValueError, "b has 24 elements; at least 32", n=4)
+        refused(ValueError, "c has 11 elements; at least 12", c=device.filled(11, key[0]))
+
+    def test_numbers(self, refused):
+        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(TypeError, "beta must be a number", beta=None)
+
+    def test_buffers(self, device, key, refused):
+        for wrong in other_types(key[0]):
+            refused(TypeError, f"b has dtype {wrong.dtype}", b=device.buffer(np.ones(24, wrong.dtype)))
+        memory = device.buffer(np.ones(40, key[0].dtype))
+        refused(ValueError, "c overlaps a", a=memory[:16], c=memory[15:27])
+        refused(TypeError, "stream must be a stream", stream=None)

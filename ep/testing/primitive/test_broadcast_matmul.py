@@ -1,0 +1,213 @@
+"""BroadcastMatmul: every type and transpose, every way to broadcast a, b and c, and what Launch refuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.samples import other_types
+
+D = DataType
+N, T = BlasTransposeType
+FLOAT = (D.kFloat,)
+SOME = [FLOAT, (D.kBFloat16,), (D.kComplex64,)]
+
+BATCHES = [
+    ((), (), ()),
+    ((3,), (3,), (3,)),
+    ((3,), (), (3,)),
+    ((), (3,), (3,)),
+    ((1,), (1,), (1,)),
+    ((3,), (3,), ()),
+    ((3,), (), ()),
+    ((), (3,), (1,)),
+    ((), (), (3,)),
+    ((2, 3), (2, 3), (2, 1)),  # the reduced axis is not outermost
+    ((2, 3), (3,), (2, 1)),
+    ((2, 3), (2, 3), (1, 3)),
+    ((2, 3), (2, 1), (3,)),
+    ((2, 1), (1, 3), (2, 3)),
+    ((2, 1), (1, 3), (2, 1)),
+    ((2, 1), (1, 3), (1, 1)),
+    ((2, 3, 4), (3, 1), (2, 1, 4)),
+    ((2, 3, 4), (2, 3, 4), (3, 1)),
+    ((2, 1, 3, 1, 2, 1), (1, 2, 1, 2, 1, 3), (2, 2, 1, 2, 2, 1)),
+    ((0,), (0,), (0,)),
+    ((2, 0), (1,), (2, 0)),
+    ((0,), (0,), ()),  # no products: beta * c
+    ((2, 0), (2, 1), (2, 1)),
+]
+"""The dims before those of the matrices, of a, b and c."""
+
+
+def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0):
+    memory = device.filled(c.size + 3, data_type)
+    device.write(memory[: c.size], c)
+    device.require(BroadcastMatmulFactory, data_type, *transposes, 8).Launch(
+        device.stream, alpha, a.shape, device.buffer(a), b.shape, device.buffer(b), beta, c.shape, memory
+    )
+    result = device.array(memory)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of c were written"
+    return result[:-3].reshape(c.shape)
+
+
+def try_dims(device, rng, data_type, transposes, batches, sizes, alpha=1, beta=0):
+    (of_a, of_b, of_c), (m, n, k) = batches, sizes
+    a = matrices(rng, data_type, *stored((*of_a, m, k), transposes[0]))
+    b = matrices(rng, data_type, *stored((*of_b, k, n), transposes[1]))
+    c = matrices(rng, data_type, *of_c, m, n)
+    if beta == 0:
+        c[...] = np.nan  # it is not read
+    got = launch(device, data_type, transposes, a, b, c, alpha, beta)
+    num_terms = math.prod(np.broadcast_shapes(of_a, of_b, of_c)) // max(math.prod(of_c), 1)
+    check(got, *product(alpha, a, b, beta, c, transposes), k * num_terms)
+
+
+@pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))
+@every_key(BroadcastMatmulFactory)
+def test_every_key(device, rng, key, transposes):
+    for batches in (((2, 3), (3,), (2, 3)), ((2, 3), (2, 3), (2, 1)), ((3,), (3,), ())):
+        try_dims(device, rng, *key, transposes, batches, (7, 5, 11))
+        try_dims(device, rng, *key, transposes, batches, (7, 5, 11), alpha=-2, beta=0.5)
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=str)
+@some_key(BroadcastMatmulFactory, *SOME)
+def test_every_kind_of_broadcast(device, rng, key, batches):
+    for transposes, numbers in itertools.product(TRANSPOSES, ((1, 0), (0.5, 2))):
+        try_dims(device, rng, *key, transposes, batches, (3, 4, 5), *numbers)
+    try_dims(device, rng, *key, (N, N), batches, (1, 7, 5), 1, 1)
+    try_dims(device, rng, *key, (T, N), batches, (7, 1, 5), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("batches", "sizes"),
+    [
+        (((11,), (), (11,)), (61, 67, 31)),
+        (((11,), (11,), ()), (61, 67, 31)),
+        (((3, 5), (5,), (3, 5)), (127, 31, 63)),
+        (((2, 3), (2, 3), (2, 1)), (523, 61, 41)),
+        (((1009,), (1009,), ()), (2, 3, 1)),
+    ],
+    ids=str,
+)
+@some_key(BroadcastMatmulFactory, *SOME)
+def test_across_blocks(device, rng, key, batches, sizes):
+    for transposes in TRANSPOSES:
+        try_dims(device, rng, *key, transposes, batches, sizes, 1, 1)
+
+
+@pytest.mark.parametrize("sizes", [(0, 4, 5), (4, 0, 5), (3, 4, 0)], ids=str)
+@some_key(BroadcastMatmulFactory, *SOME)
+def test_matrices_without_elements(device, rng, key, sizes):
+    for batches in (((2, 3), (3,), (2, 3)), ((2, 3), (3,), (3,)), ((0,), (1,), (0,))):
+        for beta in (0, 0.5):
+            try_dims(device, rng, *key, (N, T), batches, sizes, 1, beta)
+
+
+@some_key(BroadcastMatmulFactory, FLOAT)
+def test_beta_enters_once_however_many_products_are_summed(device, key):
+    (data_type,) = key
+    a, b = np.zeros((2, 3, 2, 2), data_type.dtype), np.zeros((2, 3, 2, 2), data_type.dtype)
+    for dims in ((2, 1, 2, 2), (1, 3, 2, 2), (1, 1, 2, 2), (3, 2, 2), (2, 2), (2, 3, 2, 2)):
+        c = np.ones(dims, data_type.dtype)
+        assert (launch(device, data_type, (N, N), a, b, c, 1, 0.5) == 0.5).all()
+
+
+@some_key(BroadcastMatmulFactory, *SOME)
+def test_lists_and_arrays_as_dims(device, rng, key):
+    (data_type,) = key
+    a, b, c = (matrices(rng, data_type, *dims) for dims in ((2, 3, 4), (4, 5), (2, 3, 5)))
+    primitive = device.require(BroadcastMatmulFactory, *key, N, N, 3)
+    for kind in (tuple, list, np.array, tuple):
+        out = device.filled(30, data_type)
+        dims = map(kind, (a.shape, b.shape, c.shape))
+        (a_dims, b_dims, c_dims) = dims
+        primitive.Launch(device.stream, 1, a_dims, device.buffer(a), b_dims, device.buffer(b), 0, c_dims, out)
+        check(device.array(out, c.shape), *product(1, a, b, 0, c), 4)
+
+
+@st.composite
+def broadcasts(draw):
+    dims = draw(st.lists(st.integers(0, 3), max_size=6))
+    operands = []
+    for _ in range(3):
+        kept = dims[draw(st.integers(0, len(dims))) :]
+        operands.append(tuple(draw(st.sampled_from([1, size])) for size in kept))
+    return operands
+
+
+@some_key(BroadcastMatmulFactory, FLOAT)
+@given(
+    data=st.data(),
+    batches=broadcasts(),
+    sizes=st.tuples(*[st.integers(0, 9)] * 3),
+    transposes=st.sampled_from(TRANSPOSES),
+    numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
+)
+def test_any_dims(device, key, data, batches, sizes, transposes, numbers):
+    """Of any type that the device registers."""
+    key = data.draw(st.sampled_from(registered_keys(device.type, BroadcastMatmulFactory)))
+    try_dims(device, np.random.default_rng(sum(sizes)), *key, transposes, batches, sizes, *numbers)
+
+
+@some_key(BroadcastMatmulFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves c as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(BroadcastMatmulFactory, *key, N, N, 3),
+            "c",
+            lambda: {
+                "stream": device.stream,
+                "alpha": 1,
+                "a_dims": (2, 2, 4),
+                "a": device.buffer(np.ones(16, data_type.dtype)),
+                "b_dims": (4, 3),
+                "b": device.buffer(np.ones(12, data_type.dtype)),
+                "beta": 0,
+                "c_dims": (2, 2, 3),
+                "c": device.filled(12, data_type),
+            },
+        )
+
+    def test_dims(self, refused):
+        refused(ValueError, r"a_dims is \(4,\); it must have at least the two dims of a matrix", a_dims=(4,))
+        refused(ValueError, r"a_dims \(2, 2, 4\) has k = 4, and b_dims \(5, 3\) has k = 5", b_dims=(5, 3))
+        refused(ValueError, r"c_dims \(2, 3, 2\) ends with \(3, 2\); .* \(2, 3\)", c_dims=(2, 3, 2))
+        refused(ValueError, r"dims do not broadcast at axis -1: .*b_dims\[:-2\] \(3,\)", b_dims=(3, 4, 3))
+        refused(ValueError, r"dims do not broadcast at axis -1: .*c_dims\[:-2\] \(3,\)", c_dims=(3, 2, 3))
+        refused(ValueError, r"a_dims\[0\] is -2; it must not be negative", a_dims=(-2, 2, 4))
+        refused(ValueError, "b_dims has 4 dims; this primitive was made for at most 3", b_dims=(1, 1, 4, 3))
+        refused(TypeError, "c_dims must be a sequence", c_dims=2)
+        refused(TypeError, r"a_dims\[1\] must be an integer", a_dims=(2, 2.0, 4))
+
+    def test_numbers(self, refused):
+        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(TypeError, "beta is the complex number 1j", beta=1j)
+
+    def test_buffers(self, device, key, refused):
+        for wrong in other_types(key[0]):
+            refused(TypeError, f"a has dtype {wrong.dtype}", a=device.buffer(np.ones(16, wrong.dtype)))
+        refused(ValueError, "b has 11 elements; at least 12", b=device.buffer(np.ones(11, key[0].dtype)))
+        refused(ValueError, "c has 11 elements; at least 12", c=device.filled(11, key[0]))
+        memory = device.buffer(np.ones(40, key[0].dtype))
+        refused(ValueError, "c overlaps b", b=memory[:12], c=memory[11:23])
+        refused(TypeError, "stream must be a stream", stream=None)
+
+
+def test_more_dims_than_upstream_has(device):
+    for max_num_dims in (9, 100):
+        from ep import NewPrimitive
+
+        assert NewPrimitive(BroadcastMatmulFactory, device.type, "float32", N, N, max_num_dims) is None

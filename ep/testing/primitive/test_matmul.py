@@ -1,0 +1,272 @@
+"""Matmul: every type and transpose, every size, alpha and beta, and what Launch refuses."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.include.primitive import BlasTransposeType, MatmulFactory
+from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.samples import other_types
+
+D = DataType
+N, T = BlasTransposeType
+FLOAT = (D.kFloat,)
+SOME = [FLOAT, (D.kBFloat16,), (D.kComplex128,)]
+
+SIZES = [(1, 1, 1), (7, 1, 13), (1, 13, 7), (1, 1, 1009), (16, 16, 16), (61, 67, 71), (129, 257, 131), (509, 521, 37)]
+SIZES += [(1, 2053, 67), (2053, 1, 67), (1031, 3, 509), (5, 1031, 103), (257, 1, 1), (1, 257, 1)]
+
+
+def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0, sizes=None):
+    """c after a launch; sizes: m, n and k."""
+    m, n, k = sizes or (*c.shape, a.shape[0 if transposes[0] is T else 1])
+    memory = device.filled(c.size + 3, data_type)
+    device.write(memory[: c.size], c)
+    device.require(MatmulFactory, data_type, *transposes).Launch(
+        device.stream, m, n, k, alpha, device.buffer(a), device.buffer(b), beta, memory
+    )
+    result = device.array(memory)
+    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of c were written"
+    return result[:-3].reshape(c.shape)
+
+
+def try_sizes(device, rng, data_type, transposes, sizes, alpha=1, beta=0):
+    m, n, k = sizes
+    a = matrices(rng, data_type, *stored((m, k), transposes[0]))
+    b = matrices(rng, data_type, *stored((k, n), transposes[1]))
+    c = matrices(rng, data_type, m, n)
+    if beta == 0:
+        c[...] = np.nan  # it is not read
+    got = launch(device, data_type, transposes, a, b, c, alpha, beta)
+    check(got, *product(alpha, a, b, beta, c, transposes), k)
+
+
+@pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))
+@every_key(MatmulFactory)
+def test_every_key(device, rng, key, transposes):
+    for sizes in ((7, 5, 3), (19, 31, 23), (1, 67, 41), (67, 1, 41)):
+        try_sizes(device, rng, *key, transposes, sizes)
+        try_sizes(device, rng, *key, transposes, sizes, alpha=-2, beta=0.5)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@some_key(MatmulFactory, *SOME)
+def test_every_size(device, rng, key, sizes):
+    for transposes in TRANSPOSES:
+        try_sizes(device, rng, *key, transposes, sizes)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [*itertools.product([0, 1, -0.75], [0, 1, 0.5])])
+@every_key(MatmulFactory)
+def test_numbers(device, rng, key, alpha, beta):
+    try_sizes(device, rng, *key, (N, T), (17, 13, 11), alpha, beta)
+
+
+@those_keys(MatmulFactory, (D.kComplex64,), (D.kComplex128,))
+def test_complex_numbers(device, rng, key):
+    for transposes in TRANSPOSES:
+        try_sizes(device, rng, *key, transposes, (5, 7, 11), alpha=1 - 2j, beta=0.5j)
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (33, 65, 17)], ids=str)
+@every_key(MatmulFactory)
+def test_what_a_zero_multiplies_is_not_read(device, rng, key, sizes):
+    (data_type,), (m, n, k) = key, sizes
+    nothing, c = np.full((m, k), np.nan, data_type.dtype), matrices(rng, data_type, m, n)
+    b = matrices(rng, data_type, k, n)
+    got = launch(device, data_type, (N, N), nothing, b, c, alpha=0, beta=2)
+    check(got, *product(0, nothing, b, 2, c), 1)
+    got = launch(device, data_type, (N, N), nothing, b, np.full_like(c, np.nan), alpha=0, beta=0)
+    assert not got.any()
+    a = matrices(rng, data_type, m, k)
+    got = launch(device, data_type, (N, N), a, b, np.full_like(c, np.inf), alpha=1, beta=0)
+    check(got, *product(1, a, b, 0, c), k)
+
+
+@some_key(MatmulFactory, FLOAT)
+def test_nan_and_infinity_spread(device, key):
+    (data_type,) = key
+    a, b, c = (np.ones(dims, data_type.dtype) for dims in ((3, 4), (4, 5), (3, 5)))
+    a[1, 2], b[0, 3] = np.nan, np.inf
+    got = launch(device, data_type, (N, N), a, b, c, alpha=1, beta=1)
+    want = a.astype(np.float64) @ b.astype(np.float64) + 1
+    np.testing.assert_array_equal(got.astype(np.float64), want)
+    got = launch(device, data_type, (N, N), a, b, np.full_like(c, np.nan), alpha=1, beta=1)
+    assert np.isnan(got).all()
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (0, 0, 0)], ids=str)
+@some_key(MatmulFactory, *SOME)
+def test_nothing_to_write(device, rng, key, sizes):
+    try_sizes(device, rng, *key, (N, N), sizes)
+
+
+@every_key(MatmulFactory)
+def test_products_of_no_terms_scale_c(device, rng, key):
+    (data_type,) = key
+    c = matrices(rng, data_type, 5, 7)
+    a, b = np.zeros((5, 0), data_type.dtype), np.zeros((0, 7), data_type.dtype)
+    for beta in (0, 1, 0.5):
+        check(launch(device, data_type, (N, N), a, b, c, 1, beta), *product(0, a, b, beta, c), 1)
+    assert not launch(device, data_type, (N, N), a, b, np.full_like(c, np.nan), 1, 0).any()
+
+
+@those_keys(MatmulFactory, (D.kFloat16,), (D.kBFloat16,))
+def test_narrow_floats_are_summed_in_float32(device, key):
+    """In the type itself a sum of ones ends where 1 is lost beside it."""
+    (data_type,) = key
+    for m, n in ((1, 1), (1, 40), (40, 1), (33, 35)):
+        a, b = (np.ones(dims, data_type.dtype) for dims in ((m, 4096), (4096, n)))
+        c = np.full((m, n), 4096, data_type.dtype)
+        assert (launch(device, data_type, (N, N), a, b, c, 1, 0) == 4096).all()
+        assert (launch(device, data_type, (N, N), a, b, c, 0.5, 2) == 10240).all()
+
+
+@some_key(MatmulFactory, FLOAT)
+def test_float32_is_not_rounded_to_fewer_digits(device, key):
+    (data_type,) = key
+    a = np.full((33, 64), 1 + 2.0**-12, data_type.dtype)
+    got = launch(device, data_type, (N, N), a, np.ones((64, 35), data_type.dtype), np.zeros((33, 35), data_type.dtype))
+    assert (got == 64 * (1 + 2.0**-12)).all()
+
+
+@some_key(MatmulFactory, FLOAT)
+def test_tensor_float_32_may_be_allowed(device, rng, key):
+    (data_type,) = key
+    a, b = matrices(rng, data_type, 17, 31), matrices(rng, data_type, 31, 19)
+    c = device.filled(17 * 19, data_type)
+    primitive = device.require(MatmulFactory, *key, N, N, allow_tf32=True)
+    primitive.Launch(device.stream, 17, 19, 31, 1, device.buffer(a), device.buffer(b), 0, c)
+    want, size = product(1, a, b, 0, np.zeros((17, 19), data_type.dtype))
+    assert (abs(device.array(c, (17, 19)) - want) <= 2.0**-9 * size).all()
+    assert "allow_tf32=True" in repr(primitive)
+    with pytest.raises(TypeError, match="allow_tf32 must be True or False"):
+        device.require(MatmulFactory, *key, N, N, allow_tf32=1)
+
+
+@some_key(MatmulFactory, *SOME)
+def test_operands_that_begin_anywhere(device, rng, key):
+    """At any element, and larger than needed."""
+    (data_type,), (m, n, k) = key, (37, 41, 43)
+    for transposes in TRANSPOSES:
+        a, b, c = matrices(rng, data_type, m * k), matrices(rng, data_type, k * n), matrices(rng, data_type, m * n)
+        buffers = []
+        for array, first in ((a, 1), (b, 3), (c, 5)):
+            memory = device.filled(array.size + 8, data_type)
+            device.write(memory[first : first + array.size], array)
+            buffers.append(memory[first:])
+        device.require(MatmulFactory, *key, *transposes).Launch(device.stream, m, n, k, 2, *buffers[:2], 1, buffers[2])
+        shapes = stored((m, k), transposes[0]), stored((k, n), transposes[1])
+        want = product(2, a.reshape(shapes[0]), b.reshape(shapes[1]), 1, c.reshape(m, n), transposes)
+        check(device.array(buffers[2])[: m * n].reshape(m, n), *want, k)
+
+
+@some_key(MatmulFactory, FLOAT)
+def test_one_array_as_both_operands(device, rng, key):
+    (data_type,) = key
+    a, c = matrices(rng, data_type, 23, 23), np.zeros((23, 23), data_type.dtype)
+    memory, out = device.buffer(a), device.filled(23 * 23, data_type)
+    device.require(MatmulFactory, *key, N, T).Launch(device.stream, 23, 23, 23, 1, memory, memory, 0, out)
+    check(device.array(out, (23, 23)), *product(1, a, a, 0, c, (N, T)), 23)
+
+
+@some_key(MatmulFactory, *SOME)
+def test_results_are_the_same_every_time(device, rng, key):
+    (data_type,) = key
+    a, b = matrices(rng, data_type, 301, 203), matrices(rng, data_type, 203, 307)
+    c = np.zeros((301, 307), data_type.dtype)
+    first = launch(device, data_type, (N, N), a, b, c)
+    assert all(launch(device, data_type, (N, N), a, b, c).tobytes() == first.tobytes() for _ in range(5))
+
+
+@some_key(MatmulFactory, FLOAT)
+@given(
+    data=st.data(),
+    sizes=st.tuples(*[st.integers(0, 70)] * 3),
+    transposes=st.sampled_from(TRANSPOSES),
+    numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
+)
+def test_any_sizes(device, key, data, sizes, transposes, numbers):
+    """Of any type that the device registers."""
+    key = data.draw(st.sampled_from(registered_keys(device.type, MatmulFactory)))
+    try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
+
+
+@some_key(MatmulFactory, FLOAT)
+class TestRefusals:
+    """Each is an error that names the argument, and leaves c as it was."""
+
+    @pytest.fixture
+    def refused(self, device, key, refuses):
+        (data_type,) = key
+        return refuses.of(
+            device.require(MatmulFactory, *key, N, N),
+            "c",
+            lambda: {
+                "stream": device.stream,
+                "m": 2,
+                "n": 3,
+                "k": 4,
+                "alpha": 1,
+                "a": device.buffer(np.ones(8, data_type.dtype)),
+                "b": device.buffer(np.ones(12, data_type.dtype)),
+                "beta": 0,
+                "c": device.filled(6, data_type),
+            },
+        )
+
+    def test_sizes(self, refused):
+        refused(ValueError, "m is -2; it must not be negative", m=-2)
+        refused(ValueError, "k is -1; it must not be negative", k=-1)
+        refused(TypeError, "n must be an integer, not 3.0", n=3.0)
+        refused(TypeError, "k must be an integer, not None", k=None)
+        refused(ValueError, "a has 8 elements; at least 10", k=5)
+        refused(ValueError, "b has 12 elements; at least 16", n=4)
+
+    def test_short_buffers(self, device, key, refused):
+        refused(ValueError, "c has 5 elements; at least 6", c=device.filled(5, key[0]))
+
+    def test_numbers(self, refused):
+        refused(ValueError, r"alpha is 1e\+300, which kFloat cannot hold", alpha=1e300)
+        refused(TypeError, "beta is the complex number 1j", beta=1j)
+        refused(TypeError, "alpha must be a number", alpha=None)
+        refused(TypeError, "beta must be a number", beta="1")
+
+    def test_buffers(self, device, key, refused):
+        (data_type,) = key
+        for wrong in other_types(data_type):
+            refused(TypeError, f"a has dtype {wrong.dtype}", a=device.buffer(np.ones(8, wrong.dtype)))
+            refused(TypeError, f"c has dtype {wrong.dtype}", c=device.filled(6, wrong))
+        refused(TypeError, "b must be", b=[1.0] * 12)
+        # also where a product has no terms
+        refused(TypeError, f"a has dtype {wrong.dtype}", k=0, a=device.buffer(np.ones(8, wrong.dtype)))
+
+    def test_overlap(self, device, key, refused):
+        memory = device.buffer(np.ones(40, key[0].dtype))
+        refused(ValueError, "c overlaps a", a=memory[:8], c=memory[7:13])
+        refused(ValueError, "c overlaps b", b=memory[5:17], c=memory[:6])
+        refused(
+            ValueError,
+            "c overlaps a",
+            m=2,
+            n=4,
+            k=4,
+            b=device.buffer(np.ones(16, key[0].dtype)),
+            a=memory[:8],
+            c=memory[:8],
+        )
+
+    def test_streams(self, refused):
+        refused(TypeError, "stream must be a stream", stream=None)
+
+
+@some_key(MatmulFactory, FLOAT)
+def test_transposes_are_checked(device, key):
+    for wrong in (True, 1, "T", None):
+        with pytest.raises(TypeError, match="transpose_b must be a BlasTransposeType"):
+            device.require(MatmulFactory, *key, N, wrong)

@@ -1,0 +1,78 @@
+"""Products of matrices, in a wider type, and how far a launch may be from them."""
+
+import numpy as np
+
+from ep.include import DataType
+from ep.include.primitive import BlasTransposeType
+
+N, T = BlasTransposeType
+TRANSPOSES = [(N, N), (N, T), (T, N), (T, T)]
+
+
+def wide(array):
+    """The numbers of an array in a type that has more digits than the type of a launch's arithmetic."""
+    dtype = array.dtype
+    if dtype.kind == "c":
+        return array.astype(np.clongdouble if dtype.itemsize == 16 else np.complex128)
+    return array.astype(np.longdouble if dtype.itemsize == 8 else np.float64)
+
+
+def transposed(array, transpose):
+    """What enters the product: of a complex matrix that is transposed, the conjugate."""
+    return np.conj(np.swapaxes(array, -1, -2)) if transpose is T else array
+
+
+def matrices(rng, data_type, *dims):
+    """Normal numbers: of both signs, so that sums lose digits, none of them special."""
+    values = rng.standard_normal(dims)
+    if data_type.dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(dims)
+    return values.astype(data_type.dtype)
+
+
+def stored(dims, transpose):
+    """The dims of a matrix in memory."""
+    return (*dims[:-2], dims[-1], dims[-2]) if transpose is T else tuple(dims)
+
+
+def summed(array, dims):
+    """The sum over the batch axes that `dims` has with size 1, or lacks, and `array` has."""
+    array = array.sum(axis=tuple(range(array.ndim - len(dims)))) if array.ndim > len(dims) else array
+    axes = tuple(axis for axis in range(-len(dims), -2) if dims[axis] == 1 and array.shape[axis] != 1)
+    return array.sum(axis=axes, keepdims=True)
+
+
+def product(alpha, a, b, beta, c, transposes=(N, N)):
+    """`alpha op(a) op(b) + beta c`, c's dims deciding what is summed; and the sum of the sizes of its terms.
+
+    What a number that is 0 multiplies is not read.
+    """
+    number = wide(np.zeros(0, c.dtype)).dtype.type
+    if alpha == 0:
+        result, size = np.zeros(c.shape, number), np.zeros(c.shape)
+    else:
+        left, right = (transposed(wide(one), way) for one, way in zip((a, b), transposes, strict=True))
+        with np.errstate(all="ignore"):
+            result = number(alpha) * summed(np.matmul(left, right) + np.zeros((*c.shape[:-2], 1, 1), number), c.shape)
+            terms = summed(np.matmul(abs(left), abs(right)) + np.zeros((*c.shape[:-2], 1, 1)), c.shape)
+            size = abs(number(alpha)) * terms
+    if beta != 0:
+        result = result + number(beta) * wide(c)
+        size = size + abs(number(beta) * wide(c))
+    return result, size
+
+
+def check(got, want, size, num_terms):
+    """Raise AssertionError where `got` is farther from `want` than the roundings of so many terms allow."""
+    part = np.dtype(got.real.dtype) if got.dtype.kind == "c" else got.dtype
+    arithmetic = np.float64 if part.itemsize == 8 else np.float32
+    bound = np.finfo(arithmetic).eps * (num_terms + 8) * size.astype(np.float64)
+    if part.itemsize == 2:  # rounded once more
+        digits = 8 if got.dtype == DataType.kBFloat16.dtype else 11
+        bound = bound + 2.0**-digits * abs(want).astype(np.float64) * 1.01 + 2.0**-25
+    errors = abs(wide(got) - want)
+    assert got.shape == want.shape
+    if not errors.size:
+        return
+    worst = np.unravel_index(int(np.argmax(np.nan_to_num(errors - bound, nan=np.inf))), errors.shape)
+    assert errors[worst] <= bound[worst], f"{got[worst]!r} at {worst}, exactly {want[worst]!r}: {errors[worst]:.3g} off"
