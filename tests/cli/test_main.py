@@ -86,7 +86,7 @@ def test_closed_stderr_sends_no_errors_to_stdout():
         ),
         (["run", "binary", "--op", "relu"], "argument --op: 'relu' is no binary op; it is a unary op"),
         (["show", "nothing"], "implemented are Add, BatchGather, "),
-        (["show", "nothing"], "; contracts alone are BatchMatmul, "),
+        (["show", "nothing"], "; contracts alone are "),
         (["show", "unary"], "did you mean 'BroadcastElementwiseUnary' or 'ElementwiseUnary'?"),
         (["help", "lst"], "ep: error: there is no command 'lst'; did you mean 'list'?"),
         (["cache", "warm", "--jobs", "1_0"], "argument --jobs: '1_0' must be a number of processes"),

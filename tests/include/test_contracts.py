@@ -94,8 +94,8 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
 
 VALID = {  # what New takes in the tests below, by parameter
     "params_type": "float32", "indices_type": "int32", "data_type": "float32", "src_type": "float32",
-    "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T, "allow_tf32": False,
-    "kind": MemcpyKind.kAuto, "max_num_dims": 4, "attr0": None, "attr1": None,
+    "dst_type": "float32", "cond_type": "bool", "out_type": "float32", "transpose_a": N, "transpose_b": T,
+    "allow_tf32": False, "kind": MemcpyKind.kAuto, "max_num_dims": 4, "attr0": None, "attr1": None,
     "segment_ids_type": "int64",
 }  # fmt: skip
 

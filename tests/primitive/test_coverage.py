@@ -27,7 +27,8 @@ TYPED = (
 )
 """What has data types."""
 OPS_OR_KINDS = OPS | {"Memcpy": p.MemcpyKind}
-PRIMITIVES = (*TYPED, "Memcpy", "Memset")
+PRODUCTS = "Matmul", "BatchMatmul", "BroadcastMatmul"
+PRIMITIVES = (*TYPED, "Memcpy", "Memset", *PRODUCTS)
 
 
 def where_registered(primitives):
@@ -90,6 +91,9 @@ def test_the_list_of_upstreams_keys_is_whole():
         485,
         4,
         1,
+        6,
+        6,
+        6,
     ]
 
 
@@ -98,7 +102,7 @@ def test_upstreams_keys(device, primitive):
     assert not missing(device, primitive, upstream_keys(primitive))
 
 
-@each_typed
+@where_registered([*TYPED, *PRODUCTS])
 def test_16_bit_floats_wherever_float_is(device, primitive):
     keys = upstream_keys(primitive) | own_keys(device, primitive)
     keys = like(keys, DataType.kFloat, (DataType.kFloat16, DataType.kBFloat16))

@@ -37,7 +37,8 @@ class BroadcastMatmulImpl(PlannedPrimitive, BroadcastMatmul):
         super().__init__(request)
         (data_type,) = request.dtypes or ()
         self._alphas, self._betas = Numbers(data_type), Numbers(data_type)
-        self._transposed = [request.options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")]
+        transposed = [request.options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")]
+        self._transpose_a, self._transpose_b = transposed
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.engine.product.entry import broadcast_matmul_entry
@@ -71,7 +72,8 @@ class BroadcastMatmulImpl(PlannedPrimitive, BroadcastMatmul):
     def _launch_dims(self, stream: Stream, given: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
         most = self.request.max_num_dims or 0
         each = tuple(as_dims(dims, name, most) for dims, name in zip(given, _DIMS, strict=True))
-        product = broadcast_product(*each, *self._transposed)
+        a_dims, b_dims, c_dims = each
+        product = broadcast_product(a_dims, b_dims, c_dims, self._transpose_a, self._transpose_b)
         sizes = tuple(map(math.prod, each))
 
         def make() -> ProductPlan:

@@ -22,7 +22,9 @@ def arguments(factory, entry, max_num_dims):
     dtypes = iter(entry.dtypes)
     values = dict(zip(("attr0", "attr1"), (a.default or 0.5 for a in attributes_of(entry.op)), strict=False))
     given = {}
-    for name in list(inspect.signature(factory.New).parameters)[1:]:
+    for name, parameter in list(inspect.signature(factory.New).parameters.items())[1:]:
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            continue
         if name in ("op", "kind"):
             given[name] = entry.op
         elif name.startswith("attr"):
