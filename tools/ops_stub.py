@@ -1,6 +1,6 @@
 """Writes ep/ops/__init__.pyi, by which editors and type checkers know the functions of ops: `python -m tools.ops_stub`.
 
-The functions are made from the table of ops when `ep.ops` is imported. With `--check` it only looks.
+The functions are made from declarations when `ep.ops` is imported. With `--check` it only looks.
 """
 
 from __future__ import annotations
@@ -10,43 +10,48 @@ import sys
 from typing import Final
 
 import ep.ops
-from ep.ops import binary, unary
-from ep.ops.names import ALIASES, function_name
+from ep.ops.declare.function import FUNCTIONS
 from tools.generated import ROOT
 
 _FILE: Final = "ep/ops/__init__.pyi"
 _HEAD: Final = '''"""The types of `ep.ops`. Written by tools/ops_stub.py."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
+from ep.include.data_type import DTypeLike
 '''
+_BLANKS: Final = "    "
 
 
 def stub() -> str:
     """The contents of the file."""
-    functions = unary.FUNCTIONS | binary.FUNCTIONS
-    aliases = {alias: function_name(op) for op, alias in sorted(ALIASES.items(), key=lambda pair: pair[1])}
-    others = sorted(set(ep.ops.__all__) - functions.keys() - aliases.keys())
+    others = sorted(set(ep.ops.__all__) - FUNCTIONS.keys())
     lines = [_HEAD.rstrip()]
     lines += [f"from {getattr(ep.ops, name).__module__} import {name} as {name}" for name in others]
-    for name in sorted(functions):
-        meaning = (functions[name].__doc__ or "").partition("\n\n")[0].replace("\n", "\n    ")
-        lines += ["", f"def {name}({_parameters(inspect.signature(functions[name]))}) -> Array:"]
-        lines += [f'    """{meaning}"""']
-    lines += ["", *(f"{alias} = {name}" for alias, name in aliases.items())]
+    aliases = {name: function.__name__ for name, function in FUNCTIONS.items() if function.__name__ != name}
+    for name in sorted(FUNCTIONS.keys() - aliases.keys()):
+        meaning = (inspect.getdoc(FUNCTIONS[name]) or "").partition("\n\n")[0].replace("\n", f"\n{_BLANKS}")
+        signature = inspect.signature(FUNCTIONS[name])
+        lines += ["", f"def {name}({_parameters(signature)}) -> {signature.return_annotation}:"]
+        lines += [f'{_BLANKS}"""{meaning}"""']
+    lines += ["", *(f"{alias} = {aliases[alias]}" for alias in sorted(aliases))]
     return "\n".join(lines) + "\n"
 
 
 def _parameters(signature: inspect.Signature) -> str:
-    found = []
+    found, keyword_only = [], False
     for parameter in signature.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            found.append("*, out: Array | None = None")
-        elif parameter.annotation is float:
-            default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-            found.append(f"{parameter.name}: float{default}")
-        else:
-            found.append(f"{parameter.name}: ArrayLike")
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            keyword_only = True
+        elif parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
+            found.append("*")
+            keyword_only = True
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        found.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
     return ", ".join(found)
 
 

@@ -22,6 +22,8 @@ COMMANDS: Final = {
     "list": ("ep.cli.list_", "list what is registered: primitives, ops, data types, devices"),
     "show": ("ep.cli.show", "show one primitive's contract, attributes and supported data types"),
     "devices": ("ep.cli.devices", "list the devices, and why one is not available"),
+    "ops": ("ep.cli.ops", "list the operators, or show one: inputs, attributes, the rule for its type, its kernels"),
+    "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why the others are not"),
     "run": ("ep.cli.run", "run one operator on .npy files"),
     "bench": ("ep.cli.bench", "time the primitives against NumPy on this machine"),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),

@@ -116,6 +116,13 @@ def _data_types() -> Mapping[str, DataType]:
     return sized | {member.name: member for member in DataType}
 
 
+def _operators() -> Mapping[str, Any]:
+    import ep.ops  # noqa: F401, which declares them
+    from ep.ops.declare.operator import operators
+
+    return {name: one for one in operators() for name in (one.name, *one.aliases)}
+
+
 def _of_another_kind(text: str) -> str:
     other = op.find(text)
     return f"; it is a {_KINDS_OF_OPS[type(other)]} op" if other is not None else ""
@@ -126,6 +133,7 @@ op: Final = Names("op", _members_of(*_KINDS_OF_OPS))
 unary_op: Final = Names("unary op", _members_of(UnaryOp), _of_another_kind)
 binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
+operator: Final = Names("operator", _operators)
 device_type: Final = Names("device type", _device_types)
 
 

@@ -12,51 +12,25 @@ arrays between host and device, which nothing else does.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from ep.include.suggest import did_you_mean
-from ep.ops import binary, unary
-from ep.ops.cast import astype, cast
+from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import copy_to_device, copy_to_host
-from ep.ops.expand import expand
 from ep.ops.full import full
-from ep.ops.gather import gather
-from ep.ops.join import concat, stack
-from ep.ops.names import ALIASES, function_name
-from ep.ops.one_hot import one_hot
-from ep.ops.pad import pad
-from ep.ops.permute import permute, permute_dims, transpose
-from ep.ops.repeat import repeat, tile
-from ep.ops.slice import slice
-from ep.ops.split import split
-from ep.ops.where import where
 
-_OF_OPS = unary.FUNCTIONS | binary.FUNCTIONS
-_OF_OPS |= {alias: _OF_OPS[function_name(op)] for op, alias in ALIASES.items()}
-globals().update(_OF_OPS)
-
-__all__ = [
-    "astype",
-    "cast",
-    "concat",
-    "copy_to_device",
-    "copy_to_host",
-    "expand",
-    "full",
-    "gather",
-    "one_hot",
-    "pad",
-    "permute",
-    "permute_dims",
-    "repeat",
-    "slice",
-    "split",
-    "stack",
-    "tile",
-    "transpose",
+# each declares its operators when it is imported
+for _family in (
+    *("binary", "cast", "expand", "gather", "join", "one_hot", "pad", "permute", "repeat", "slice", "split", "unary"),
     "where",
-]
-__all__ += [*_OF_OPS]
+):
+    import_module(f"ep.ops.{_family}")
+
+globals().update(FUNCTIONS)
+
+__all__ = ["copy_to_device", "copy_to_host", "full"]
+__all__ += FUNCTIONS
 __all__.sort()
 
 

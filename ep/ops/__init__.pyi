@@ -1,26 +1,14 @@
 """The types of `ep.ops`. Written by tools/ops_stub.py."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
-from ep.ops.cast import astype as astype
-from ep.ops.cast import cast as cast
-from ep.ops.join import concat as concat
+from ep.include.data_type import DTypeLike
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
-from ep.ops.expand import expand as expand
 from ep.ops.full import full as full
-from ep.ops.gather import gather as gather
-from ep.ops.one_hot import one_hot as one_hot
-from ep.ops.pad import pad as pad
-from ep.ops.permute import permute as permute
-from ep.ops.permute import permute_dims as permute_dims
-from ep.ops.repeat import repeat as repeat
-from ep.ops.slice import slice as slice
-from ep.ops.split import split as split
-from ep.ops.join import stack as stack
-from ep.ops.repeat import tile as tile
-from ep.ops.permute import transpose as transpose
-from ep.ops.where import where as where
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""
@@ -79,6 +67,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array
 def bitwise_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a ^ b."""
 
+def cast(x: ArrayLike, dtype: DTypeLike, *, out: Array | None = None) -> Array:
+    """Return `x` in another data type, as `numpy.astype`."""
+
 def ceil(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function ceil of x."""
 
@@ -87,6 +78,9 @@ def celu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array
 
 def celu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
     """dy above 0, dy (y / alpha + 1) up to it."""
+
+def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
+    """Return arrays one behind the other along an axis, as `numpy.concat`."""
 
 def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The imaginary part negated."""
@@ -145,6 +139,9 @@ def exp2_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = 
 def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy e^x."""
 
+def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
+    """Return `x` repeated to `sizes`."""
+
 def expm1(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function expm1 of x."""
 
@@ -168,6 +165,9 @@ def floor_mod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The remainder of the truncated quotient: it has the sign of a."""
+
+def gather(params: ArrayLike, indices: ArrayLike, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
+    """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`."""
 
 def gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
@@ -319,6 +319,15 @@ def not_equal(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 def not_equal_zero(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 where x != 0 (so for a NaN), else 0."""
 
+def one_hot(indices: ArrayLike, num_classes: int, on_value: complex = 1, off_value: complex = 0, dtype: DTypeLike | None = None, *, out: Array | None = None) -> Array:
+    """Return a row for each index: `on_value` at the place that it names, and `off_value` elsewhere."""
+
+def pad(x: ArrayLike, pad_width: Any, *, constant_values: complex = 0, out: Array | None = None) -> Array:
+    """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant"."""
+
+def permute(x: ArrayLike, axes: Iterable[int], *, out: Array | None = None) -> Array:
+    """Return `x` with its axes in the order `axes`, as `numpy.permute_dims`: axis i of the result is axis axes[i] of x."""
+
 def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
 
@@ -354,6 +363,9 @@ def relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = 
 
 def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """0 up to 0, dy above; x and y = max(x, 0) agree on which it is."""
+
+def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
+    """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function."""
 
 def rint(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function rint of x."""
@@ -409,6 +421,9 @@ def sinh(x: ArrayLike, *, out: Array | None = None) -> Array:
 def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy cosh x, which is dy e^|x| / 2 where cosh x overflows."""
 
+def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
+    """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view."""
+
 def soft_plus(x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
 
@@ -427,6 +442,9 @@ def softshrink_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, alpha: float = 0.
 def softsign_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (1 + |x|)^2."""
 
+def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views."""
+
 def sqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The principal root, with C99's special values."""
 
@@ -444,6 +462,9 @@ def square_relu(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def square_relu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """2 x dy above 0, else 0."""
+
+def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
+    """Return arrays beside each other along a new axis, as `numpy.stack`."""
 
 def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a - b."""
@@ -466,6 +487,12 @@ def threshold(x: ArrayLike, threshold: float, value: float, *, out: Array | None
 def threshold_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, threshold: float, *, out: Array | None = None) -> Array:
     """0 up to the threshold, dy above."""
 
+def tile(x: ArrayLike, repetitions: Any, *, out: Array | None = None) -> Array:
+    """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`."""
+
+def transpose(x: ArrayLike, axes: Iterable[int] | None = None, *, out: Array | None = None) -> Array:
+    """Return `x` with its axes in another order, as `numpy.transpose`: as `permute`, or reversed without `axes`."""
+
 def trigamma(x: ArrayLike, *, out: Array | None = None) -> Array:
     """psi'(x), the derivative of digamma; +inf at the poles."""
 
@@ -475,9 +502,13 @@ def trunc(x: ArrayLike, *, out: Array | None = None) -> Array:
 def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The rounded quotient, rounded toward zero."""
 
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+    """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`."""
+
 def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
 
+astype = cast
 bitwise_invert = bitwise_not
 divide = div
 floor_divide = floor_div
@@ -487,6 +518,7 @@ isinf = is_inf
 isnan = is_nan
 less = less_than
 multiply = mul
+permute_dims = permute
 positive = identity
 remainder = floor_mod
 subtract = sub

@@ -1,63 +1,86 @@
-"""The functions of two operands: one for each BinaryOp."""
+"""The operators of two operands: one for each BinaryOp."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ep.common.primitive.broadcast import broadcast_dims
+from ep.common.arrays.host import HostArrays
+from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.arrays import Array
-from ep.include.data_type import as_data_type
-from ep.include.device_type import DeviceType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.broadcast_elementwise_binary import (
-    BroadcastElementwiseBinary,
-    BroadcastElementwiseBinaryFactory,
-)
+from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
-from ep.ops.documentation import described
+from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.kernels import Call, PrimitiveExists, Subject
 from ep.ops.names import function_name, launch
 from ep.ops.operands import as_operands
-from ep.ops.parameters import Parameters
 from ep.ops.shapes import launch_dims
 
 
-def binary_function(op: BinaryOp) -> Callable[..., Array]:
-    """Return the function of `op`: `f(x, y, <attributes>, *, out=None)`; backward ops have dy and x or y."""
-    parameters = Parameters(op)
-    name, names = function_name(op), parameters.operands
-    in_errors = {"src0": names[0], "src1": names[1], "dst": "out"}
+class BinaryKernel(ElementwiseKernel):
+    """One launch of BroadcastElementwiseBinary."""
+
+    def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
+        """Errors name the operator of `op` and its operands."""
+        super().__init__(op, exists, subject)
+        first, second = OPS[op].operands
+        self._name, self._in_errors = function_name(op), {"src0": first, "src1": second, "dst": "out"}
+
+    def compute(self, call: Call) -> None:
+        (x, y), (out,) = call.inputs, call.outputs
+        x_dims, y_dims = launch_dims(self._name, x.shape, y.shape)
+        launch(self.primitive, self._in_errors, call.stream, x_dims, x, y_dims, y, out)
+
+
+def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    x, y = shapes
+    return [x if x == y else broadcast_dims(x, y, names=names)]
+
+
+def _declare(op: BinaryOp) -> None:
+    """Declare the operator of `op`, whose function is `f(x, y, <attributes>, *, out=None)`; dy is an operand of some.
+
+    Where operands are ndarrays of one shape and nothing else is given, the function remembers the kernel by their
+    dtype, and lets its Launch check the rest, which it does in any case.
+    """
+    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands))
+    operator.add_kernel(BroadcastElementwiseBinaryFactory, BinaryKernel, kMaxNumDims)
+    declared, parameters, names = operator.declared, operator.parameters, operator.parameters.operands
+    ready, ndarray, empty = declared.ready, np.ndarray, np.empty
 
     def function(*args: Any, **kwargs: Any) -> Array:
+        plain = len(args) == 2 and not kwargs and type(args[0]) is ndarray and type(args[1]) is ndarray
+        if plain:
+            x, y = args
+            shape, found = x.shape, ready.get(x.dtype)
+            if found is not None and y.shape == shape:
+                dst = empty(shape, found[2])
+                try:
+                    found[0](found[1], shape, x, shape, y, dst)
+                except (TypeError, ValueError):
+                    pass  # nothing is written; below operands are copied, or refused in the operator's words
+                else:
+                    return dst
         (x, y), attributes, out = parameters.read(args, kwargs)
         arrays = arrays_of((x, y), names)
-        a, b = as_operands(arrays, x, y, names)
-        primitive, dtype = _primitive(arrays.device_type, op, a.dtype, attributes)
-        shape = a.shape if a.shape == b.shape else broadcast_dims(a.shape, b.shape, names=names)
-        a_dims, b_dims = launch_dims(name, a.shape, b.shape)
-        dst = arrays.destination(shape, dtype, out)
-        launch(primitive, in_errors, arrays.stream, a_dims, a, b_dims, b, dst)
-        return arrays.delivered(dst, out)
+        operands = as_operands(arrays, x, y, names)
+        result = declared.compute(arrays, operands, attributes, out)[0]
+        if plain and type(arrays) is HostArrays:
+            kernel, dtype = declared.kernel(arrays.device_type, [one.dtype for one in operands], attributes)
+            if type(kernel) is BinaryKernel:
+                ready[operands[0].dtype] = kernel.primitive.Launch, arrays.stream, dtype
+        return result
 
-    return described(function, op, parameters.signature)
-
-
-@lru_cache(maxsize=1024)
-def _primitive(
-    device_type: DeviceType, op: BinaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
-) -> tuple[BroadcastElementwiseBinary, np.dtype[Any]]:
-    """Return the primitive for operands of `dtype`, and the dtype of its result."""
-    src_type = as_data_type(dtype)
-    dst_type = OPS[op].result_type(src_type)
-    key = op, src_type, dst_type, kMaxNumDims, *map(float.fromhex, attributes)
-    return RequirePrimitive(BroadcastElementwiseBinaryFactory, device_type, *key), dst_type.dtype
+    operator.add_function(function)
 
 
-FUNCTIONS: Final = {function_name(op): binary_function(op) for op in BinaryOp}
-"""The functions by their names."""
+for _op in BinaryOp:
+    _declare(_op)

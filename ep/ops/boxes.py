@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from ep.common.primitive.box_copy import BoxCopy
-from ep.include.arrays import Array, Arrays
-from ep.include.device_type import DeviceType
-from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
+from ep.include.arrays import Array
+from ep.include.primitive.copy_nd import CopyNdFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
+from ep.ops.kernels import Call, Kernel, Subject, primitive_exists
 from ep.ops.names import launch
 
 
-def copy_box(on: Arrays, box: BoxCopy, src: Array, dst: Array) -> None:
-    """Queue the copy of a box of `src` to its place in `dst`; ValueError where it has more than 8 axes."""
-    if len(box.extent) > kMaxNumDims:
-        raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")
-    launch(
-        *(_copy_nd(on.device_type), {"src": "x", "dst": "out"}, on.stream, src.dtype),
-        *(dst, box.dst_dims, box.dst_pos, src, box.src_dims, box.src_pos, box.extent),
-    )
+class BoxKernel(Kernel):
+    """Launches of CopyNd."""
 
+    exists = primitive_exists(CopyNdFactory, kMaxNumDims)
 
-@cache
-def _copy_nd(device_type: DeviceType) -> CopyNd:
-    return RequirePrimitive(CopyNdFactory, device_type, kMaxNumDims)
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._copy_nd = self.exists.make(subject)
+
+    def copy(self, call: Call, box: BoxCopy, src: Array, dst: Array) -> None:
+        """Queue the copy of a box of `src` to its place in `dst`; ValueError where it has more than 8 axes."""
+        if len(box.extent) > kMaxNumDims:
+            raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")
+        launch(
+            *(self._copy_nd, {"src": "x", "dst": "out"}, call.stream, src.dtype),
+            *(dst, box.dst_dims, box.dst_pos, src, box.src_dims, box.src_pos, box.extent),
+        )

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 
-from ep.include.arrays import Array, ArrayLike
-from ep.include.data_type import DataType, DTypeLike, as_data_type
-from ep.include.device_type import DeviceType
+from ep.common.primitive.broadcast import Dims
+from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.number_kind import COMPLEXES
-from ep.include.primitive.cast import Cast, CastFactory
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
+from ep.include.primitive.cast import CastFactory
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import Given
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 
 
-def cast(x: ArrayLike, dtype: DTypeLike, *, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
+    return shapes
+
+
+@operator(shape=_shape, dtype=Given("dtype"), aliases=["astype"])
+def cast(x: Tensor, dtype: DTypeLike) -> Attributes:
     """Return `x` in another data type, as `numpy.astype`.
 
     x: array of any shape and type.
@@ -25,21 +31,23 @@ def cast(x: ArrayLike, dtype: DTypeLike, *, out: Array | None = None) -> Array:
     zero, the largest or smallest one where they are out of range, and 0 for NaN; integers wrap. Raises TypeError for a
     complex array and a real type: take `real(x)` or `imag(x)`.
     """
-    arrays = arrays_of((x,), ("x",))
-    src, dst_type = arrays.as_buffer(x, "x"), as_data_type(dtype)
-    src_type = as_data_type(src.dtype)
-    if src_type in COMPLEXES and dst_type not in COMPLEXES:
-        raise TypeError(f"dtype is {dst_type.dtype}, and x has dtype {src.dtype}; take real(x) or imag(x) first")
-    primitive = _cast(arrays.device_type, src_type, dst_type)
-    dst = arrays.destination(src.shape, dst_type.dtype, out)
-    launch(primitive, {"src": "x", "dst": "out"}, arrays.stream, src, dst, src.size)
-    return arrays.delivered(dst, out)
+    data_type = as_data_type(dtype)
+    if as_data_type(x.dtype) in COMPLEXES and data_type not in COMPLEXES:
+        raise TypeError(f"dtype is {data_type.dtype}, and x has dtype {x.dtype}; take real(x) or imag(x) first")
+    return {"dtype": data_type}
 
 
-astype = cast
-"""The array API's name."""
+_CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 
 
-@cache
-def _cast(device_type: DeviceType, src_type: DataType, dst_type: DataType) -> Cast:
-    return RequirePrimitive(CastFactory, device_type, src_type, dst_type)
+@register_kernel("cast", matches=_CAST)
+class CastKernel(Kernel):
+    """One launch of Cast."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _CAST.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,) = call.inputs, call.outputs
+        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, x, out, x.size)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike, Arrays
-from ep.include.device_type import DeviceType
-from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.arrays import Array
+from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 from ep.ops.shapes import as_sizes, launch_dims
 
 
-def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [attributes["sizes"]]
+
+
+@operator(shape=_shape, dtype=SameAs("x"))
+def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.
 
     x: array of no more axes than there are sizes; they stand for the last ones.
@@ -28,12 +32,7 @@ def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
 
     The result has the shape `sizes` and the dtype of x; it is no view. Raises ValueError for sizes that do not fit.
     """
-    arrays = arrays_of((x,), ("x",))
-    x = arrays.as_buffer(x, "x")
-    shape = expanded_shape(x.shape, as_sizes(sizes))
-    dst = arrays.destination(shape, x.dtype, out)
-    launch_expand(arrays, "expand", x, x.shape, dst, shape)
-    return arrays.delivered(dst, out)
+    return {"sizes": expanded_shape(x.shape, as_sizes(sizes))}
 
 
 def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
@@ -55,17 +54,28 @@ def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
     return tuple(result)
 
 
-def launch_expand(arrays: Arrays, operator: str, src: Array, src_dims: Dims, dst: Array, dst_dims: Dims) -> None:
-    """Fill `dst`, seen as an array of `dst_dims`, with `src`, seen as one of `src_dims`.
+class ExpandingKernel(Kernel):
+    """One launch of Expand, between dims that broadcast."""
 
-    Raises ValueError where the dims need more axes than a primitive has.
-    """
-    src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-    primitive = expand_primitive(arrays.device_type, dst.dtype)
-    launch(primitive, {"src": "x", "dst": "out"}, arrays.stream, src_dims, src, dst_dims, dst)
+    exists = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = self.exists.make(subject)
+
+    def expand(self, call: Call, operator: str, src_dims: Dims, dst_dims: Dims, src: Array, dst: Array) -> None:
+        """Fill `dst`, seen as an array of `dst_dims`, with `src`, seen as one of `src_dims`.
+
+        Raises ValueError where the dims need more axes than a primitive has.
+        """
+        src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
+        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, src_dims, src, dst_dims, dst)
 
 
-@cache
-def expand_primitive(device_type: DeviceType, dtype: np.dtype[Any]) -> Expand:
-    """The Expand of a device and a dtype."""
-    return RequirePrimitive(ExpandFactory, device_type, dtype, kMaxNumDims)
+@register_kernel("expand", matches=ExpandingKernel.exists)
+class ExpandKernel(ExpandingKernel):
+    """From the dims of x to those of the result."""
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,) = call.inputs, call.outputs
+        self.expand(call, "expand", x.shape, out.shape, x, out)

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import Array, ArrayLike
-from ep.include.device_type import DeviceType
-from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
-from ep.include.primitive.gather import Gather, GatherFactory
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
-from ep.ops.indices import as_indices, resolved
+from ep.include.data_type import as_data_type
+from ep.include.primitive.batch_gather import BatchGatherFactory
+from ep.include.primitive.gather import GatherFactory
+from ep.ops.declare.function import Indices, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.indices import check_mode, resolved
+from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.shapes import from_front
 
 
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    params, indices = shapes
+    axis = attributes["axis"]
+    return [params[:axis] + indices[attributes["batch_dims"] :] + params[axis + 1 :]]
+
+
+@operator(shape=_shape, dtype=SameAs("params"))
 def gather(
-    params: ArrayLike,
-    indices: ArrayLike,
-    axis: int | None = None,
-    batch_dims: int = 0,
-    mode: str = "raise",
-    out: Array | None = None,
-) -> Array:
+    params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
+) -> Attributes:
     """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`.
 
     params: array of at least one axis.
@@ -44,22 +46,9 @@ def gather(
     dtype of params. Raises TypeError for indices that are no integers, ValueError for axes that do not agree; nothing
     has been written then, nor with an IndexError of the CPU.
     """
-    arrays = arrays_of((params, indices), ("params", "indices"))
-    params = arrays.as_buffer(params, "params")
-    indices = as_indices(arrays, indices)
-    axis, batch_dims = _axes(params.shape, indices.shape, axis, batch_dims)
-    shape = params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1 :]
-    indices = resolved(arrays, indices, params.shape[axis], mode)
-    dst = arrays.destination(shape, params.dtype, out)
-    view = gather_view(params.shape, axis, batch_dims)
-    num_indices = math.prod(indices.shape[batch_dims:])
-    if batch_dims == 0:
-        primitive = _gather(arrays.device_type, params.dtype, indices.dtype)
-        primitive.Launch(arrays.stream, view.outer, view.gather, view.inner, params, num_indices, indices, dst)
-    else:
-        batch_primitive = _batch_gather(arrays.device_type, params.dtype, indices.dtype)
-        batch_primitive.Launch(arrays.stream, *view, params, num_indices, indices, dst)
-    return arrays.delivered(dst, out)
+    check_mode(mode)
+    along, batch = _axes(params.shape, indices.shape, axis, batch_dims)
+    return {"axis": along, "batch_dims": batch, "mode": mode, "offset": 0}
 
 
 def _axes(
@@ -80,11 +69,55 @@ def _axes(
     return along, batch
 
 
-@cache
-def _gather(device_type: DeviceType, params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> Gather:
-    return RequirePrimitive(GatherFactory, device_type, params_dtype, indices_dtype)
+_TYPES = {"params_type": data_type("params"), "indices_type": data_type("indices")}
 
 
-@cache
-def _batch_gather(device_type: DeviceType, params_dtype: np.dtype[Any], indices_dtype: np.dtype[Any]) -> BatchGather:
-    return RequirePrimitive(BatchGatherFactory, device_type, params_dtype, indices_dtype)
+class _GatherKernel(Kernel):
+    """What both kernels share: the indices, and a primitive for each type that they may have once they are resolved."""
+
+    exists: Any
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitives = {subject.data_types["indices"]: self.exists.make(subject)}
+
+    def compute(self, call: Call) -> None:
+        params, indices = call.inputs
+        axis, batch_dims = call.attributes["axis"], call.attributes["batch_dims"]
+        indices = resolved(call.arrays, indices, params.shape[axis], call.attributes["mode"])
+        indices_type = as_data_type(indices.dtype)
+        primitive = self._primitives.get(indices_type)
+        if primitive is None:
+            types = {**self.subject.data_types, "indices": indices_type}
+            primitive = self._primitives[indices_type] = self.exists.make(self.subject._replace(data_types=types))
+        view = gather_view(params.shape, axis, batch_dims)
+        num_indices = math.prod(indices.shape[batch_dims:])
+        operands = params, num_indices, indices, *call.outputs, call.attributes["offset"]
+        primitive.Launch(call.stream, *self.sizes(view), *operands)
+
+    @staticmethod
+    def sizes(view: Any) -> Any:
+        """The sizes that Launch takes of a view."""
+        return view
+
+
+_GATHER = primitive_exists(GatherFactory, **_TYPES)
+_BATCH_GATHER = primitive_exists(BatchGatherFactory, **_TYPES)
+
+
+@register_kernel("gather", matches=(attribute("batch_dims") == 0) & _GATHER)
+class GatherKernel(_GatherKernel):
+    """One batch."""
+
+    exists = _GATHER
+
+    @staticmethod
+    def sizes(view: Any) -> Any:
+        return view[1:]
+
+
+@register_kernel("gather", matches=(attribute("batch_dims") != 0) & _BATCH_GATHER)
+class BatchGatherKernel(_GatherKernel):
+    """Each batch by its own indices."""
+
+    exists = _BATCH_GATHER

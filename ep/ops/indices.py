@@ -22,12 +22,16 @@ def as_indices(arrays: Arrays, indices: ArrayLike) -> Array:
     return buffer
 
 
+def check_mode(mode: str) -> None:
+    """Raise ValueError for what is none of MODES."""
+    if mode not in MODES:
+        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
+
+
 def resolved(arrays: Arrays, indices: Array, size: int, mode: str) -> Array:
     """Return indices as the primitive reads them, which gives zeros for those outside `0 ... size - 1`.
 
-    Raises ValueError for an unknown mode, IndexError where the mode forbids an index, naming the first position; an
-    asynchronous device reports that through its stream instead, and names one of the positions.
+    mode: one of MODES. Raises IndexError where it forbids an index, naming the first position; an asynchronous device
+    reports that through its stream instead, and names one of the positions.
     """
-    if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
     return arrays.resolved(indices, size, mode) if indices.size else indices

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ep.common.checks import as_size
+from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, ArrayLike
-from ep.include.data_type import DataType, DTypeLike, as_data_type
-from ep.include.device_type import DeviceType
-from ep.include.primitive.one_hot import OneHot, OneHotFactory
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
-from ep.ops.indices import as_indices
+from ep.include.data_type import DTypeLike, as_data_type
+from ep.include.primitive.one_hot import OneHotFactory
+from ep.ops.declare.function import Indices, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import Given
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 
 
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [(*shapes[0], attributes["upper_bound"] - attributes["lower_bound"])]
+
+
+@operator(shape=_shape, dtype=Given("dtype"))
 def one_hot(
-    indices: ArrayLike,
+    indices: Indices,
     num_classes: int,
     on_value: complex = 1,
     off_value: complex = 0,
     dtype: DTypeLike | None = None,
-    *,
-    out: Array | None = None,
-) -> Array:
+) -> Attributes:
     """Return a row for each index: `on_value` at the place that it names, and `off_value` elsewhere.
 
     indices: array of integers of any shape.
@@ -39,19 +41,27 @@ def one_hot(
     The result has the shape `(*indices.shape, num_classes)`. An index outside `0 ... num_classes - 1` gives a row of
     `off_value`, as in TensorFlow; PyTorch refuses it. Raises TypeError for indices that are no integers.
     """
-    arrays = arrays_of((indices,), ("indices",))
-    places = as_indices(arrays, indices)
     depth = as_size(num_classes, "num_classes")
     for value, name in ((on_value, "on_value"), (off_value, "off_value")):
         if not is_scalar(value):
             raise TypeError(f"{name} must be a number, not {value!r}")
     data_type = as_data_type(np.array([on_value, off_value]).dtype if dtype is None else dtype)
-    primitive = _one_hot(arrays.device_type, places.dtype, data_type)
-    dst = arrays.destination((*places.shape, depth), data_type.dtype, out)
-    launch(primitive, {}, arrays.stream, places, dst, on_value, off_value, places.size, 0, depth)
-    return arrays.delivered(dst, out)
+    values = {"on_value": on_value, "off_value": off_value, "dtype": data_type}
+    return {"lower_bound": 0, "upper_bound": depth, **values}
 
 
-@cache
-def _one_hot(device_type: DeviceType, indices_dtype: np.dtype[Any], data_type: DataType) -> OneHot:
-    return RequirePrimitive(OneHotFactory, device_type, indices_dtype, data_type)
+_ONE_HOT = primitive_exists(OneHotFactory, data_type("indices"), data_type("out"))
+
+
+@register_kernel("one_hot", matches=_ONE_HOT)
+class OneHotKernel(Kernel):
+    """One launch of OneHot."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _ONE_HOT.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (indices,), given = call.inputs, call.attributes
+        values, bounds = (given["on_value"], given["off_value"]), (given["lower_bound"], given["upper_bound"])
+        launch(self._primitive, {}, call.stream, indices, *call.outputs, *values, indices.size, *bounds)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ep.common.checks import as_integer
+from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, ArrayLike
-from ep.include.device_type import DeviceType
-from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
+from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 
 
-def pad(x: ArrayLike, pad_width: Any, *, constant_values: complex = 0, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [PadShape(shapes[0], attributes["before"], attributes["after"]).dst_dims]
+
+
+@operator(shape=_shape, dtype=SameAs("x"))
+def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attributes:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 
     x: array of any type.
@@ -31,27 +37,13 @@ def pad(x: ArrayLike, pad_width: Any, *, constant_values: complex = 0, out: Arra
     The result has the dtype of x. Raises ValueError for widths of another form, for those that leave an axis fewer than
     no elements, and where more than 8 axes are left once those without padding are part of their neighbours.
     """
-    arrays = arrays_of((x,), ("x",))
-    src = arrays.as_buffer(x, "x")
     if not is_scalar(constant_values):
         raise TypeError(f"constant_values must be a number, not {constant_values!r}")
-    before, after = _widths(pad_width, len(src.shape))
-    shape = PadShape(src.shape, before, after)
-    for axis, size in enumerate(shape.dst_dims):
+    before, after = _widths(pad_width, len(x.shape))
+    for axis, size in enumerate(PadShape(x.shape, before, after).dst_dims):
         if size < 0:
-            raise ValueError(f"pad_width {pad_width} leaves {size} elements of x, of shape {src.shape}, at axis {axis}")
-    dst = arrays.destination(shape.dst_dims, src.dtype, out)
-    simple = shape if len(src.shape) <= kMaxNumDims else shape.simplified()
-    if len(simple.src_dims) > kMaxNumDims:
-        raise ValueError(
-            f"x of shape {src.shape} with pad_width {pad_width} needs {len(simple.src_dims)} axes; at most "
-            f"{kMaxNumDims} are possible"
-        )
-    primitive = _pad(arrays.device_type, src.dtype)
-    names = {"src": "x", "pad_val": "constant_values", "dst": "out"}
-    operands = simple.src_dims, src, simple.padding_before, simple.padding_after, constant_values, dst
-    launch(primitive, names, arrays.stream, *operands)
-    return arrays.delivered(dst, out)
+            raise ValueError(f"pad_width {pad_width} leaves {size} elements of x, of shape {x.shape}, at axis {axis}")
+    return {"before": before, "after": after, "constant_values": constant_values}
 
 
 def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -66,6 +58,27 @@ def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, 
     return tuple(before), tuple(after)
 
 
-@cache
-def _pad(device_type: DeviceType, dtype: np.dtype[Any]) -> ConstantPad:
-    return RequirePrimitive(ConstantPadFactory, device_type, dtype)
+_PAD = primitive_exists(ConstantPadFactory, data_type("x"))
+
+
+@register_kernel("pad", matches=_PAD)
+class PadKernel(Kernel):
+    """One launch of ConstantPad, of as few axes as it takes where there are more than 8."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _PAD.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,) = call.inputs, call.outputs
+        before, after, value = (call.attributes[name] for name in ("before", "after", "constant_values"))
+        shape = PadShape(x.shape, before, after)
+        simple = shape if len(x.shape) <= kMaxNumDims else shape.simplified()
+        if len(simple.src_dims) > kMaxNumDims:
+            raise ValueError(
+                f"x of shape {x.shape} with {before} before and {after} after needs {len(simple.src_dims)} axes; at "
+                f"most {kMaxNumDims} are possible"
+            )
+        names = {"src": "x", "pad_val": "constant_values", "dst": "out"}
+        operands = simple.src_dims, x, simple.padding_before, simple.padding_after, value, out
+        launch(self._primitive, names, call.stream, *operands)

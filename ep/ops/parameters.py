@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import attributes as attribute_values
@@ -19,12 +19,11 @@ class Call(NamedTuple):
     """The arguments of one call.
 
     operands: as they were given.
-    attributes: nothing where all are left out, else the value of each as `float.hex` writes it: a key that tells
-        -0.0 from 0.0 and knows a NaN again.
+    attributes: all of them by name, defaults filled in.
     """
 
     operands: Sequence[Any]
-    attributes: tuple[str, ...]
+    attributes: Mapping[str, float]
     out: Array | None
 
 
@@ -36,26 +35,27 @@ class Parameters:
         row = OPS[op]
         declared = row.attributes
         self._op = op
+        self._attribute_names = tuple(map(parameter_name, declared))
         self.operands = row.operands
-        self._names = (*self.operands, *map(parameter_name, declared))
+        self._names = (*self.operands, *self._attribute_names)
         self._positions = {name: position for position, name in enumerate(self._names)}
         self._positions |= {f"attr{i}": len(self.operands) + i for i in range(len(declared))}
         none: Any = inspect.Parameter.empty
         defaults = [none] * len(self.operands) + [none if a.default is None else a.default for a in declared]
-        annotations = [ArrayLike] * len(self.operands) + [float] * len(declared)
+        annotations = ["ArrayLike"] * len(self.operands) + ["float"] * len(declared)
         plain, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         parameters = [
             inspect.Parameter(name, plain, default=default, annotation=annotation)
             for name, default, annotation in zip(self._names, defaults, annotations, strict=True)
         ]
-        parameters.append(inspect.Parameter("out", keyword, default=None, annotation=Array | None))
-        self.signature = inspect.Signature(parameters, return_annotation=Array)
+        parameters.append(inspect.Parameter("out", keyword, default=None, annotation="Array | None"))
+        self.signature = inspect.Signature(parameters, return_annotation="Array")
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         """Return what a call was given; TypeError as Python raises it, and for attributes as New raises it."""
         num_operands = len(self.operands)
-        if not kwargs and len(args) == num_operands:
-            return Call(args, (), None)
+        if not kwargs and len(args) == num_operands and not self._attribute_names:
+            return Call(args, {}, None)
         if len(args) > len(self._names):
             raise TypeError(f"{self} takes {len(self._names)} positional arguments, and {len(args)} were given")
         values = dict(enumerate(args))
@@ -73,8 +73,8 @@ class Parameters:
             raise TypeError(f"{self} needs {' and '.join(missing)}")
         operands = [values[position] for position in range(num_operands)]
         given = [values.get(num_operands + position) for position in range(2)]
-        attributes = attribute_values(self._op, *given) if given != [None, None] else ()
-        return Call(operands, tuple(map(float.hex, attributes)), kwargs.get("out"))
+        attributes = zip(self._attribute_names, attribute_values(self._op, *given), strict=True)
+        return Call(operands, dict(attributes), kwargs.get("out"))
 
     def __str__(self) -> str:
         return f"{function_name(self._op)}()"

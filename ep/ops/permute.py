@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike, Arrays
-from ep.include.device_type import DeviceType
-from ep.include.primitive.permute import Permute, PermuteFactory
+from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
-from ep.ops.devices import arrays_of
+from ep.ops.declare.function import Tensor, function_of, operator
+from ep.ops.declare.operator import Attributes, operator_named
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, primitive_exists, register_kernel
 from ep.ops.names import launch
 from ep.ops.shapes import from_front
 
 
-def permute(x: ArrayLike, axes: Iterable[int], *, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [tuple(shapes[0][axis] for axis in attributes["axes"])]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), aliases=["permute_dims"])
+def permute(x: Tensor, axes: Iterable[int]) -> Attributes:
     """Return `x` with its axes in the order `axes`, as `numpy.permute_dims`: axis i of the result is axis axes[i] of x.
 
     x: array of any type.
@@ -27,25 +31,17 @@ def permute(x: ArrayLike, axes: Iterable[int], *, out: Array | None = None) -> A
     The result has the dtype of x, and is no view. Raises ValueError for axes that are not those of x, and where there
     are more than 8 once neighbours that stay together are one.
     """
-    arrays = arrays_of((x,), ("x",))
-    src = arrays.as_buffer(x, "x")
-    return _permuted(arrays, src, _order(axes, len(src.shape)), out)
+    return {"axes": _order(axes, len(x.shape))}
 
 
-def transpose(x: ArrayLike, axes: Iterable[int] | None = None, *, out: Array | None = None) -> Array:
+@function_of(operator_named("permute"))
+def transpose(x: Tensor, axes: Iterable[int] | None = None) -> Attributes:
     """Return `x` with its axes in another order, as `numpy.transpose`: as `permute`, or reversed without `axes`.
 
     PyTorch's function of this name takes two axes, and exchanges them.
     """
-    if axes is not None:
-        return permute(x, axes, out=out)
-    arrays = arrays_of((x,), ("x",))
-    src = arrays.as_buffer(x, "x")
-    return _permuted(arrays, src, tuple(reversed(range(len(src.shape)))), out)
-
-
-permute_dims = permute
-"""The array API's name."""
+    num_dims = len(x.shape)
+    return {"axes": tuple(reversed(range(num_dims))) if axes is None else _order(axes, num_dims)}
 
 
 def _order(axes: Any, num_dims: int) -> tuple[int, ...]:
@@ -56,21 +52,6 @@ def _order(axes: Any, num_dims: int) -> tuple[int, ...]:
     if sorted(order) != list(range(num_dims)):
         raise ValueError(f"axes are {order}; each of the {num_dims} axes of x must be there once")
     return order
-
-
-def _permuted(arrays: Arrays, src: Array, order: tuple[int, ...], out: Array | None) -> Array:
-    dst = arrays.destination([src.shape[axis] for axis in order], src.dtype, out)
-    dims, merged = (src.shape, order) if len(order) <= kMaxNumDims else _merged(src.shape, order)
-    if len(dims) > kMaxNumDims:
-        raise ValueError(
-            f"x of shape {src.shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
-            f"one; at most {kMaxNumDims} are possible"
-        )
-    launch(
-        *(_permute(arrays.device_type), {"src": "x", "dst": "out"}),
-        *(arrays.stream, src.dtype, dims, src, merged, dst),
-    )
-    return arrays.delivered(dst, out)
 
 
 def _merged(shape: Dims, order: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
@@ -96,6 +77,23 @@ def _merged(shape: Dims, order: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]
     return tuple(dims), tuple(in_src.index(group) for group in groups)
 
 
-@cache
-def _permute(device_type: DeviceType) -> Permute:
-    return RequirePrimitive(PermuteFactory, device_type, kMaxNumDims)
+_PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
+
+
+@register_kernel("permute", matches=_PERMUTE)
+class PermuteKernel(Kernel):
+    """One launch of Permute, of as few axes as it takes where there are more than 8."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _PERMUTE.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,), order = call.inputs, call.outputs, call.attributes["axes"]
+        dims, merged = (x.shape, order) if len(order) <= kMaxNumDims else _merged(x.shape, order)
+        if len(dims) > kMaxNumDims:
+            raise ValueError(
+                f"x of shape {x.shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
+                f"one; at most {kMaxNumDims} are possible"
+            )
+        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, x.dtype, dims, x, merged, out)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike, Arrays
-from ep.ops.devices import arrays_of
-from ep.ops.expand import launch_expand
+from ep.ops.declare.function import Tensor, function_of, operator
+from ep.ops.declare.operator import Attributes, operator_named
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.expand import ExpandingKernel
+from ep.ops.kernels import Call, register_kernel
 from ep.ops.shapes import as_sizes
 
 
-def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [repeat_dims(shapes[0], attributes["sizes"])[-1]]
+
+
+@operator(shape=_shape, dtype=SameAs("x"))
+def repeat(x: Tensor, *sizes: Any) -> Attributes:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function.
 
     x: array of no more axes than there are sizes; they stand for the last ones.
@@ -22,27 +30,20 @@ def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     as 1. Raises ValueError for sizes that do not fit, and where the walk needs more than 8 axes even after neighbours
     have been merged: an axis of which there are several copies counts as two.
     """
-    arrays = arrays_of((x,), ("x",))
-    return _repeated(arrays, arrays.as_buffer(x, "x"), as_sizes(sizes), out)
+    times = as_sizes(sizes)
+    repeat_dims(x.shape, times)
+    return {"sizes": times}
 
 
-def tile(x: ArrayLike, repetitions: Any, *, out: Array | None = None) -> Array:
+@function_of(operator_named("repeat"))
+def tile(x: Tensor, repetitions: Any) -> Attributes:
     """Return `repetitions` copies of `x` side by side along each axis, as `numpy.tile`.
 
     repetitions: an integer >= 0, or a sequence of them. Where x has more axes, they are for the last
         ones; `repeat` refuses that, and is this function otherwise.
     """
-    arrays = arrays_of((x,), ("x",))
-    x = arrays.as_buffer(x, "x")
     sizes = as_sizes((repetitions,), "repetitions")
-    return _repeated(arrays, x, (1,) * (len(x.shape) - len(sizes)) + sizes, out)
-
-
-def _repeated(arrays: Arrays, x: Array, sizes: Dims, out: Array | None) -> Array:
-    src_dims, dst_dims, shape = repeat_dims(x.shape, sizes)
-    dst = arrays.destination(shape, x.dtype, out)
-    launch_expand(arrays, "repeat", x, src_dims, dst, dst_dims)
-    return arrays.delivered(dst, out)
+    return {"sizes": (1,) * (len(x.shape) - len(sizes)) + sizes}
 
 
 def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
@@ -68,3 +69,13 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
         dst_dims.append(times if size == 1 else size)
         result.append(size * times)
     return tuple(src_dims), tuple(dst_dims), tuple(result)
+
+
+@register_kernel("repeat", matches=ExpandingKernel.exists)
+class RepeatKernel(ExpandingKernel):
+    """Seen as arrays between which it is an expansion."""
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,) = call.inputs, call.outputs
+        src_dims, dst_dims, _ = repeat_dims(x.shape, call.attributes["sizes"])
+        self.expand(call, "repeat", src_dims, dst_dims, x, out)

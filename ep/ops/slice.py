@@ -9,15 +9,23 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.strides import contiguous_strides
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array
+from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.boxes import copy_box
-from ep.ops.devices import arrays_of
-from ep.ops.expand import expand_primitive
+from ep.ops.boxes import BoxKernel
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 
 
-def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [tuple(map(len, attributes["ranges"]))]
+
+
+@operator(shape=_shape, dtype=SameAs("x"))
+def slice(x: Tensor, *slices: Any) -> Attributes:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view.
 
     x: array of any type.
@@ -29,26 +37,8 @@ def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
     Raises TypeError for what is no slice, an integer too: axes are kept; ValueError for more slices than axes, for
     steps below 1, and where more than 8 axes are left once those that are kept whole are part of their neighbours.
     """
-    on = arrays_of((x,), ("x",))
-    src = on.as_buffer(x, "x")
-    ranges = _ranges(slices, src.shape)
-    shape = tuple(map(len, ranges))
-    begins = tuple(one.start for one in ranges)
-    ends = tuple(one[-1] + 1 if one else one.start for one in ranges)
-    dst = on.destination(shape, src.dtype, out)
-    cropped = tuple(end - begin for begin, end in zip(begins, ends, strict=True))
-    after = tuple(end - size for end, size in zip(ends, src.shape, strict=True))
-    crop = PadShape(src.shape, tuple(-begin for begin in begins), after)
-    if len(src.shape) > kMaxNumDims:
-        crop = crop.simplified()
-    if cropped == shape:  # no steps
-        copy_box(on, crop.copied(), src, dst)
-    else:
-        box = on.destination(cropped, src.dtype, None)
-        copy_box(on, crop.copied(), src, box)
-        steps = [one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True)]
-        _copy_strided(on, box, steps, dst, shape)
-    return on.delivered(dst, out)
+    ranges = _ranges(slices, x.shape)
+    return {"ranges": tuple(ranges), "strided": any(one.step != 1 and len(one) > 1 for one in ranges)}
 
 
 def _ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
@@ -74,13 +64,50 @@ def _ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
     return ranges
 
 
-def _copy_strided(on: Arrays, src: Array, steps: Sequence[int], dst: Array, shape: Dims) -> None:
-    if dst.size == 0:
-        return
-    dims, src_strides, dst_strides = simplify_strided(shape, tuple(steps), contiguous_strides(shape))
-    if len(dims) > kMaxNumDims:
-        raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
-    launch(
-        *(expand_primitive(on.device_type, src.dtype), {"src": "x", "dst": "out"}, on.stream),
-        *(dims, src, dims, dst, src_strides, dst_strides),
-    )
+_EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
+
+
+@register_kernel("slice", matches=(attribute("strided") == False) & BoxKernel.exists)  # noqa: E712
+class SliceKernel(BoxKernel):
+    """The box that the slices leave: one launch of CopyNd."""
+
+    def compute(self, call: Call) -> None:
+        self.crop(call, *call.outputs)
+
+    def crop(self, call: Call, dst: Array) -> None:
+        """Copy the box from the first to the last element that is taken."""
+        (x,), ranges = call.inputs, call.attributes["ranges"]
+        before = tuple(-one.start for one in ranges)
+        after = tuple(end - size for (_, end), size in zip(map(_ends, ranges), x.shape, strict=True))
+        shape = PadShape(x.shape, before, after)
+        if len(x.shape) > kMaxNumDims:
+            shape = shape.simplified()
+        self.copy(call, shape.copied(), x, dst)
+
+
+def _ends(places: range) -> tuple[int, int]:
+    """Where the box of a slice begins and ends."""
+    return places.start, places[-1] + 1 if places else places.start
+
+
+@register_kernel("slice", matches=(attribute("strided") == True) & SliceKernel.exists & _EXPAND)  # noqa: E712
+class StridedSliceKernel(SliceKernel):
+    """The box, then one launch of Expand that takes its steps."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._expand = _EXPAND.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (out,), ranges = call.outputs, call.attributes["ranges"]
+        cropped = tuple(end - begin for begin, end in map(_ends, ranges))
+        box = call.arrays.destination(cropped, out.dtype, None)
+        self.crop(call, box)
+        if out.size == 0:
+            return
+        steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
+        dims, src_strides, dst_strides = simplify_strided(out.shape, steps, contiguous_strides(out.shape))
+        if len(dims) > kMaxNumDims:
+            raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
+        names = {"src": "x", "dst": "out"}
+        launch(self._expand, names, call.stream, dims, box, dims, out, src_strides, dst_strides)

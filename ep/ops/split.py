@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.checks import as_integer
 from ep.common.primitive.box_copy import BoxCopy
-from ep.include.arrays import Array, ArrayLike
-from ep.ops.boxes import copy_box
-from ep.ops.devices import arrays_of
+from ep.common.primitive.broadcast import Dims
+from ep.ops.boxes import BoxKernel
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, register_kernel
 from ep.ops.shapes import from_front
 
 
-def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    (shape,), axis = shapes, attributes["axis"]
+    return [(*shape[:axis], end - begin, *shape[axis + 1 :]) for begin, end in attributes["sections"]]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), takes_out=False, many=True)
+def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
     """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views.
 
     indices_or_sections: how many equal parts; or where they end, but for the last: `[2, 5]` gives `[:2]`, `[2:5]` and
@@ -23,18 +32,8 @@ def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
 
     Raises ValueError where the parts cannot be equal.
     """
-    on = arrays_of((x,), ("x",))
-    src = on.as_buffer(x, "x")
-    along = from_front(axis, "axis", len(src.shape), len(src.shape))
-    inner, size = math.prod(src.shape[along + 1 :]), src.shape[along]
-    outer = math.prod(src.shape[:along])
-    parts = []
-    for begin, end in _sections(indices_or_sections, size):
-        part = on.destination((*src.shape[:along], end - begin, *src.shape[along + 1 :]), src.dtype, None)
-        dims = outer, (end - begin) * inner
-        copy_box(on, BoxCopy(dims, (0, 0), (outer, size * inner), (0, begin * inner), dims), src, part)
-        parts.append(on.delivered(part, None))
-    return parts
+    along = from_front(axis, "axis", len(x.shape), len(x.shape))
+    return {"axis": along, "sections": tuple(_sections(indices_or_sections, x.shape[along]))}
 
 
 def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
@@ -50,3 +49,16 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
         raise ValueError(f"indices_or_sections is {count}, and the axis has {size} elements: no equal parts")
     part = size // count
     return [(place * part, (place + 1) * part) for place in range(count)]
+
+
+@register_kernel("split", matches=BoxKernel.exists)
+class SplitKernel(BoxKernel):
+    """A launch of CopyNd for each part."""
+
+    def compute(self, call: Call) -> None:
+        (x,), axis = call.inputs, call.attributes["axis"]
+        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        whole = outer, x.shape[axis] * inner
+        for (begin, end), part in zip(call.attributes["sections"], call.outputs, strict=True):
+            dims = outer, (end - begin) * inner
+            self.copy(call, BoxCopy(dims, (0, 0), whole, (0, begin * inner), dims), x, part)

@@ -1,55 +1,71 @@
-"""The functions of one operand: one for each UnaryOp that has an ElementwiseUnary."""
+"""The operators of one operand: one for each UnaryOp that has an ElementwiseUnary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.host import HostArrays
+from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array
-from ep.include.data_type import as_data_type
-from ep.include.device_type import DeviceType
-from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
-from ep.include.primitive.op_table import OPS
-from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
 from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
-from ep.ops.documentation import described
-from ep.ops.names import function_name, launch
-from ep.ops.parameters import Parameters
-
-_NAMES: Final = {"src": "x", "dst": "out"}
+from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.kernels import Call
+from ep.ops.names import launch
 
 
-def unary_function(op: UnaryOp) -> Callable[..., Array]:
-    """Return the function of `op`: `f(x, <attributes>, *, out=None)`."""
-    parameters = Parameters(op)
+class UnaryKernel(ElementwiseKernel):
+    """One launch of ElementwiseUnary."""
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,) = call.inputs, call.outputs
+        launch(self.primitive, {"src": "x", "dst": "out"}, call.stream, x, out, x.size)
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
+    return shapes
+
+
+def _declare(op: UnaryOp) -> None:
+    """Declare the operator of `op`, whose function is `f(x, <attributes>, *, out=None)`.
+
+    Where x is an ndarray and nothing else is given, the function remembers the kernel by the dtype of x, and lets its
+    Launch check the rest, which it does in any case.
+    """
+    operator = OpOperator(op, Role.TENSOR, _shape)
+    operator.add_kernel(ElementwiseUnaryFactory, UnaryKernel)
+    declared, parameters = operator.declared, operator.parameters
+    ready, ndarray, empty = declared.ready, np.ndarray, np.empty
 
     def function(*args: Any, **kwargs: Any) -> Array:
+        plain = len(args) == 1 and not kwargs and type(args[0]) is ndarray
+        if plain and (found := ready.get(args[0].dtype)) is not None:
+            (x,), (launch_it, stream, dtype) = args, found
+            dst = empty(x.shape, dtype)
+            try:
+                launch_it(stream, x, dst, x.size)
+            except (TypeError, ValueError):
+                pass  # nothing is written; below x is copied, or refused in the operator's words
+            else:
+                return dst
         (x,), attributes, out = parameters.read(args, kwargs)
         arrays = arrays_of((x,), parameters.operands)
         src = arrays.as_buffer(x, "x")
-        primitive, dtype = _primitive(arrays.device_type, op, src.dtype, attributes)
-        dst = arrays.destination(src.shape, dtype, out)
-        launch(primitive, _NAMES, arrays.stream, src, dst, src.size)
-        return arrays.delivered(dst, out)
+        result = declared.compute(arrays, (src,), attributes, out)[0]
+        if plain and type(arrays) is HostArrays:
+            kernel, dtype = declared.kernel(arrays.device_type, (src.dtype,), attributes)
+            if type(kernel) is UnaryKernel:
+                ready[src.dtype] = kernel.primitive.Launch, arrays.stream, dtype
+        return result
 
-    return described(function, op, parameters.signature)
-
-
-@lru_cache(maxsize=1024)
-def _primitive(
-    device_type: DeviceType, op: UnaryOp, dtype: np.dtype[Any], attributes: tuple[str, ...]
-) -> tuple[ElementwiseUnary, np.dtype[Any]]:
-    """Return the primitive for operands of `dtype`, and the dtype of its result."""
-    src_type = as_data_type(dtype)
-    dst_type = OPS[op].result_type(src_type)
-    values = map(float.fromhex, attributes)
-    return RequirePrimitive(ElementwiseUnaryFactory, device_type, op, src_type, dst_type, *values), dst_type.dtype
+    operator.add_function(function)
 
 
-# a cast needs a type to cast to, which is no operand
-FUNCTIONS: Final = {function_name(op): unary_function(op) for op in UnaryOp if op is not UnaryOp.kCast}
-"""The functions by their names."""
+for _op in UnaryOp:
+    if _op is not UnaryOp.kCast:  # a cast needs a type to cast to, which is no operand
+        _declare(_op)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-
-from ep.common.primitive.broadcast import broadcast_dims
-from ep.include.arrays import Array, ArrayLike
-from ep.include.device_type import DeviceType
+from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
-from ep.include.primitive.where import Where, WhereFactory
-from ep.ops.devices import arrays_of
+from ep.include.primitive.where import WhereFactory
+from ep.ops.declare.function import Condition, Operand, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
-from ep.ops.operands import as_operands
 from ep.ops.shapes import launch_dims
 
-_NAMES: Final = "condition", "x", "y"
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    condition, x, y = shapes
+    chosen = broadcast_dims(x, y, names=("x", "y"))
+    return [broadcast_dims(condition, chosen, names=("condition", "x and y"))]
 
 
-def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
+@operator(shape=_shape, dtype=SameAs("x"))
+def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 
     condition: array of bool or of an integer type.
@@ -31,21 +33,21 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None
     The result has the shape to which all three broadcast, by NumPy's rules, and the dtype of x and y. Raises TypeError
     where their dtypes differ and for a condition of another type, ValueError for shapes that do not broadcast.
     """
-    arrays = arrays_of((condition, x, y), _NAMES)
-    chosen = arrays.as_buffer(condition, "condition")
-    if chosen.dtype.kind not in "biu":
-        raise TypeError(f"condition has dtype {chosen.dtype}; it must be bool or an integer type")
-    a, b = as_operands(arrays, x, y, _NAMES[1:])
-    primitive = _where(arrays.device_type, chosen.dtype, a.dtype)
-    shape = broadcast_dims(a.shape, b.shape, names=_NAMES[1:])
-    shape = broadcast_dims(chosen.shape, shape, names=("condition", "x and y"))
-    dims = launch_dims("where", chosen.shape, a.shape, b.shape)
-    dst = arrays.destination(shape, a.dtype, out)
-    operands: list[Any] = [part for pair in zip(dims, (chosen, a, b), strict=True) for part in pair]
-    launch(primitive, {"cond": "condition", "z": "out"}, arrays.stream, *operands, dst)
-    return arrays.delivered(dst, out)
+    return {}
 
 
-@cache
-def _where(device_type: DeviceType, cond_dtype: np.dtype[Any], dtype: np.dtype[Any]) -> Where:
-    return RequirePrimitive(WhereFactory, device_type, cond_dtype, dtype, kMaxNumDims)
+_WHERE = primitive_exists(WhereFactory, data_type("condition"), data_type("x"), kMaxNumDims)
+
+
+@register_kernel("where", matches=_WHERE)
+class WhereKernel(Kernel):
+    """One launch of Where."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _WHERE.make(subject)
+
+    def compute(self, call: Call) -> None:
+        dims = launch_dims("where", *(one.shape for one in call.inputs))
+        operands: list[Any] = [part for pair in zip(dims, call.inputs, strict=True) for part in pair]
+        launch(self._primitive, {"cond": "condition", "z": "out"}, call.stream, *operands, *call.outputs)

@@ -1,0 +1,86 @@
+"""List the operators, or show one: what it takes and gives, its attributes, and its kernels.
+
+ep ops
+ep ops --family join
+ep ops gather
+"""
+
+from __future__ import annotations
+
+import textwrap
+from argparse import Namespace
+from typing import Any
+
+from ep.cli import names, output
+from ep.cli.parser import CommandError, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of `ep ops`."""
+    parser.add_argument("operator", nargs="?", type=names.operator, help="such as gather; without it all are listed")
+    parser.add_argument("--family", help="list those of one family alone, such as binary")
+    output.add_format(parser, "table", "json")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the table, or what there is to know of one operator."""
+    chosen = [arguments.operator] if arguments.operator else _of_family(arguments.family)
+    if arguments.format == "json":
+        output.as_json([_as_dict(one) for one in chosen])
+    elif arguments.operator:
+        _show(arguments.operator)
+    else:
+        rows = [(one.name, one.family, ", ".join(one.input_names), _attributes(one), str(one.dtype)) for one in chosen]
+        output.table(("operator", "family", "inputs", "attributes", "type of the result"), rows)
+    return 0
+
+
+def _of_family(family: str | None) -> list[Any]:
+    import ep.ops  # noqa: F401, which declares them
+    from ep.ops.declare.operator import operators
+
+    chosen = [one for one in operators() if family in (None, one.family)]
+    if not chosen:
+        families = ", ".join(dict.fromkeys(one.family for one in operators()))
+        raise CommandError(f"no operator is of the family {family!r}; the families are {families}")
+    return chosen
+
+
+def _attributes(operator: Any) -> str:
+    return ", ".join(map(str, operator.attributes))
+
+
+def _show(operator: Any) -> None:
+    from ep.ops.kernels import kernels_of
+
+    inputs = ", ".join(f"{one.name} ({one.role.value})" for one in operator.inputs)
+    facts = {
+        "operator": ", ".join([operator.name, *operator.aliases]),
+        "family": operator.family,
+        "inputs": inputs,
+        "attributes": _attributes(operator) or "none",
+        "type of the result": str(operator.dtype),
+    }
+    output.facts(facts)
+    print(f"\n{textwrap.indent(operator.meaning, '  ')}\n")
+    rows = [(kernel.name, str(kernel.priority), str(kernel.matches)) for kernel in kernels_of(operator.name)]
+    output.table(("kernel", "priority", "matches when"), rows, right=("priority",))
+
+
+def _as_dict(operator: Any) -> dict[str, Any]:
+    from ep.ops.kernels import kernels_of
+
+    return {
+        "operator": operator.name,
+        "aliases": list(operator.aliases),
+        "family": operator.family,
+        "inputs": [{"name": one.name, "role": one.role.value} for one in operator.inputs],
+        "attributes": [
+            {"name": one.name, "type": one.type, "required": one.is_required} for one in operator.attributes
+        ],
+        "type": str(operator.dtype),
+        "kernels": [
+            {"kernel": kernel.name, "priority": kernel.priority, "matches": str(kernel.matches)}
+            for kernel in kernels_of(operator.name)
+        ],
+    }

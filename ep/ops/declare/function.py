@@ -1,0 +1,189 @@
+"""The functions of operators: how a declaration is written, and what a call does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.ops.declare.operator import Attribute, Attributes, Input, Operator, Role, add_operator
+from ep.ops.declare.type_rules import TypeRule
+from ep.ops.devices import arrays_of
+from ep.ops.indices import as_indices
+from ep.ops.operands import as_operands
+
+Tensor: TypeAlias = Any
+"""What annotates an input of a declaration; Role says what each means."""
+Indices: TypeAlias = Any
+Condition: TypeAlias = Any
+Operand: TypeAlias = Any
+Tensors: TypeAlias = Sequence[Any]
+
+_ROLES: Final = {role.value.capitalize(): role for role in Role}
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+"""The functions of declared operators by their names, aliases among them."""
+
+Function = Callable[..., Any]
+
+
+def operator(
+    *,
+    shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
+    dtype: TypeRule,
+    aliases: Sequence[str] = (),
+    takes_out: bool = True,
+    many: bool = False,
+) -> Callable[[Callable[..., Attributes]], Function]:
+    """Declare an operator by what resolves its attributes; the decorated name becomes its function in `ep.ops`.
+
+    The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
+    `Tensors`, then attributes. Its docstring is that of the operator. It is called with buffers for inputs.
+
+    shape, dtype, aliases: as Operator has them.
+    takes_out: whether the function has the parameter `out`.
+    many: whether it returns a list of results.
+    """
+
+    def declare(resolve: Callable[..., Attributes]) -> Function:
+        inputs, attributes = _parameters(resolve)
+        declared = add_operator(
+            Operator(
+                *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
+                *(inspect.getdoc(resolve) or "", tuple(aliases)),
+            )
+        )
+        return function_of(declared, takes_out=takes_out, many=many)(resolve)
+
+    return declare
+
+
+def function_of(
+    declared: Operator, *, takes_out: bool = True, many: bool = False
+) -> Callable[[Callable[..., Attributes]], Function]:
+    """Give an operator one more function, under the decorated name, which resolves attributes in another way."""
+
+    def make(resolve: Callable[..., Attributes]) -> Function:
+        inputs, _ = _parameters(resolve)
+        names = tuple(one.name for one in inputs)
+        reader = _reader(inputs)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None) if takes_out else None
+            if len(args) < len(names):
+                args, kwargs = _in_order(resolve, names, args, kwargs)
+            arrays, buffers, given = reader(args[: len(names)], names)
+            attributes = resolve(*given, *args[len(names) :], **kwargs)
+            results = declared.compute(arrays, buffers, attributes, out)
+            return results if many else results[0]
+
+        _describe(function, resolve, takes_out=takes_out, many=many)
+        for name in (resolve.__name__, *(declared.aliases if resolve is declared.resolve else ())):
+            FUNCTIONS[name] = function
+        return function
+
+    return make
+
+
+def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
+    """The inputs and the attributes that a declaration's function has parameters for."""
+    inputs, attributes = [], []
+    for parameter in inspect.signature(resolve).parameters.values():
+        role = _ROLES.get(parameter.annotation)
+        if role is None:
+            attributes.append(Attribute(parameter.name, str(parameter.annotation), parameter.default))
+        else:
+            inputs.append(Input(parameter.name, role))
+    return tuple(inputs), tuple(attributes)
+
+
+def _in_order(
+    resolve: Callable[..., Attributes], names: Sequence[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with all inputs in front; TypeError, as Python raises it, where one is missing."""
+    rest = dict(kwargs)
+    if any(name not in rest for name in names[len(args) :]):
+        inspect.signature(resolve).bind(*args, **rest)
+    return (*args, *(rest.pop(name) for name in names[len(args) :])), rest
+
+
+def _reader(inputs: Sequence[Input]) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Arrays, list[Array], Any]]:
+    """What reads the inputs: it returns the Arrays, all buffers, and what `resolve` is given for the inputs."""
+    roles = [one.role for one in inputs]
+    if roles == [Role.TENSORS]:
+        return _read_sequence
+    first = roles.index(Role.OPERAND) if Role.OPERAND in roles else len(roles)
+
+    def read(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Arrays, list[Array], Any]:
+        arrays = arrays_of(values, names)
+        buffers = [
+            _READERS.get(role, _read_tensor)(arrays, value, name)
+            for value, name, role in zip(values[:first], names, roles, strict=False)
+        ]
+        if first < len(roles):
+            x, y = values[first:]
+            buffers += as_operands(arrays, x, y, tuple(names[first:]))
+        return arrays, buffers, buffers
+
+    return read
+
+
+def _read_tensor(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+    return arrays.as_buffer(value, name)
+
+
+def _read_condition(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+    buffer = arrays.as_buffer(value, name)
+    if buffer.dtype.kind not in "biu":
+        raise TypeError(f"{name} has dtype {buffer.dtype}; it must be bool or an integer type")
+    return buffer
+
+
+def _read_indices(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+    return as_indices(arrays, value)
+
+
+_READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
+
+
+def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Arrays, list[Array], Any]:
+    """Read the one input that is a sequence of arrays."""
+    (sequence,), (name,) = values, names
+    if isinstance(sequence, str | bytes) or not isinstance(sequence, Iterable):
+        raise TypeError(f"{name} must be a sequence of arrays, not {type(sequence).__qualname__}")
+    given = list(sequence)
+    if not given:
+        raise ValueError(f"{name} is empty; there must be one at least")
+    labels = [f"{name}[{position}]" for position in range(len(given))]
+    arrays = arrays_of(given, labels)
+    buffers = [arrays.as_buffer(value, label) for value, label in zip(given, labels, strict=True)]
+    for buffer, label in zip(buffers, labels, strict=True):
+        if buffer.dtype != buffers[0].dtype:
+            raise TypeError(
+                f"{label} has dtype {buffer.dtype}, {labels[0]} has {buffers[0].dtype}; convert one of them"
+            )
+    return arrays, buffers, [buffers]
+
+
+_SHOWN: Final = {"Tensors": "Sequence[ArrayLike]"}
+
+
+def _describe(function: Any, resolve: Any, *, takes_out: bool, many: bool) -> None:
+    """Give a function the name, the signature and the docstring of its declaration."""
+    signature = inspect.signature(resolve)
+    parameters = [
+        parameter.replace(annotation=_SHOWN.get(parameter.annotation, "ArrayLike"))
+        if parameter.annotation in _ROLES
+        else parameter
+        for parameter in signature.parameters.values()
+    ]
+    if takes_out:
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Array | None")
+        parameters.append(out)
+    function.__signature__ = signature.replace(
+        parameters=parameters, return_annotation="list[Array]" if many else "Array"
+    )
+    function.__name__ = function.__qualname__ = resolve.__name__
+    function.__module__, function.__doc__ = resolve.__module__, resolve.__doc__

@@ -1,0 +1,188 @@
+"""Operators as data: the declaration of each, and the table of all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.lazy import lazy
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
+from ep.include.data_type import DataType, as_data_type
+from ep.include.device_type import DeviceType
+from ep.include.errors import DuplicateRegistrationError
+from ep.include.suggest import did_you_mean
+from ep.ops.declare.type_rules import TypeRule
+from ep.ops.kernels.conditions import Subject
+from ep.ops.kernels.kernel import Call, Kernel
+from ep.ops.kernels.registry import choose, kernels_of, when_registered
+
+Attributes = Mapping[str, Any]
+"""The attributes of an operator by name, resolved: axes count from the front, sizes are complete."""
+
+REQUIRED: Final = inspect.Parameter.empty
+"""The default of an attribute that must be given."""
+
+_MOST_KEPT: Final = 1024  # kernels that an operator keeps
+
+
+class Role(Enum):
+    """What an input is, which says how it is read."""
+
+    TENSOR = "tensor"
+    INDICES = "indices"
+    """Integers of any of the eight types."""
+    CONDITION = "condition"
+    """Bool, or integers of any of the eight types."""
+    OPERAND = "operand"
+    """An array, or a Python number that takes the dtype of the other operand."""
+    TENSORS = "tensors"
+    """A sequence of arrays of one dtype."""
+
+
+class Input(NamedTuple):
+    """One input of an operator."""
+
+    name: str
+    role: Role
+
+
+class Attribute(NamedTuple):
+    """One attribute of an operator, as its function takes it.
+
+    type: in words, as the function's signature has it.
+    default: REQUIRED where it must be given.
+    """
+
+    name: str
+    type: str
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is REQUIRED
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" + ("" if self.is_required else f" = {self.default!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """What there is to know of one operator, whatever the device.
+
+    name: that of its function in `ep.ops`.
+    family: the file of `ep.ops` that declares it.
+    resolve: (inputs, the function's other arguments) -> its attributes, complete; raises for what does not fit. Of the
+        inputs it reads `shape` and `dtype` alone.
+    shape: (the inputs' shapes, resolved attributes) -> the shapes of the results.
+    dtype: the rule for the type of the results.
+    aliases: other names of the function.
+    meaning: the function's docstring.
+    """
+
+    name: str
+    family: str
+    inputs: tuple[Input, ...]
+    attributes: tuple[Attribute, ...]
+    resolve: Callable[..., Attributes]
+    shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]]
+    dtype: TypeRule
+    meaning: str
+    aliases: tuple[str, ...] = ()
+    ready: dict[Any, Any] = field(default_factory=dict)
+    """What the function keeps of kernels that it calls without further questions."""
+    _kernels: dict[Any, tuple[Kernel, np.dtype[Any]]] = field(default_factory=dict)
+
+    @lazy
+    def asked_for(self) -> tuple[str, ...]:
+        """The attributes that the choice of a kernel depends on, as far as kernels are registered."""
+        conditions = (kernel.matches.attributes() for kernel in kernels_of(self.name))
+        return tuple(sorted(self.dtype.attributes().union(*conditions)))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple(one.name for one in self.inputs)
+
+    def compute(
+        self, arrays: Arrays, inputs: Sequence[Array], attributes: Attributes, out: Array | None = None
+    ) -> list[Array]:
+        """Run the operator on buffers, with resolved attributes; return what `arrays` delivers of the results."""
+        dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # of a sequence of inputs, the first one's
+        kernel, dtype = self.kernel(arrays.device_type, dtypes, attributes)
+        shapes = self.shape([one.shape for one in inputs], attributes)
+        outputs = [arrays.destination(shape, dtype, out) for shape in shapes]
+        kernel.compute(Call(arrays, inputs, outputs, attributes))
+        return [arrays.delivered(output, out) for output in outputs]
+
+    def kernel(
+        self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
+    ) -> tuple[Kernel, np.dtype[Any]]:
+        """The kernel for inputs of `dtypes`, chosen when first asked for, and the dtype of its results.
+
+        Raises UnsupportedPrimitiveError where no kernel matches, and says why.
+        """
+        key = (device_type, *dtypes, *(_exact(attributes[name]) for name in self.asked_for))
+        found = self._kernels.get(key)
+        if found is None:
+            subject = self.subject(device_type, list(map(as_data_type, dtypes)), attributes)
+            found = choose(self.name, subject).make(subject), subject.data_types["out"].dtype
+            if len(self._kernels) >= _MOST_KEPT:
+                self._kernels.clear()
+            self._kernels[key] = found
+        return found
+
+    def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
+        """What kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
+
+        A sequence of inputs counts as one.
+        """
+        named = dict(zip(self.input_names, types, strict=True))
+        named["out"] = self.dtype.result(named, attributes)
+        return Subject(device_type, named, {name: attributes[name] for name in self.asked_for})
+
+    def forget(self) -> None:
+        """Choose kernels anew."""
+        self.__dict__.pop("asked_for", None)
+        self._kernels.clear()
+        self.ready.clear()
+
+
+def _exact(value: Any) -> Any:
+    """A key that tells -0.0 from 0.0 and knows a NaN again."""
+    return value.hex() if isinstance(value, float) else value
+
+
+_OPERATORS: Final[dict[str, Operator]] = {}
+
+
+def add_operator(operator: Operator) -> Operator:
+    """Put an operator into the table; DuplicateRegistrationError where its name is taken."""
+    if operator.name in _OPERATORS:
+        raise DuplicateRegistrationError(
+            f"there is an operator {operator.name!r} in {_OPERATORS[operator.name].family}"
+        )
+    _OPERATORS[operator.name] = operator
+    when_registered(operator.name, operator.forget)
+    return operator
+
+
+def operators() -> list[Operator]:
+    """All operators, by family and name."""
+    return sorted(_OPERATORS.values(), key=lambda one: (one.family, one.name))
+
+
+def operator_named(name: str) -> Operator:
+    """The operator of a name, or of an alias; ValueError, with the nearest, where there is none."""
+    found = _OPERATORS.get(name)
+    if found is None:
+        found = next((one for one in _OPERATORS.values() if name in one.aliases), None)
+    if found is None:
+        raise ValueError(f"there is no operator {name!r}{did_you_mean(name, _OPERATORS)}")
+    return found

@@ -1,0 +1,104 @@
+"""What the operators of one operand and of two have in common: declarations and kernels, made from the table of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array
+from ep.include.data_type import DataType
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_row import Gives
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.declare.operator import REQUIRED, Attribute, Attributes, Input, Operator, Role, add_operator
+from ep.ops.declare.type_rules import TypeRule
+from ep.ops.documentation import described, docstring
+from ep.ops.kernels import Kernel, PrimitiveExists, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.names import ALIASES, function_name, parameter_name
+from ep.ops.parameters import Parameters
+
+
+class OfOp(TypeRule):
+    """The type that the table of ops gives an op."""
+
+    def __init__(self, op: UnaryOp | BinaryOp) -> None:
+        """op: whose results have the type."""
+        self.row = OPS[op]
+
+    def result(self, types: Mapping[str, DataType], attributes: Mapping[str, Any]) -> DataType:
+        return self.row.result_type(types[self.row.operands[0]])
+
+    def __str__(self) -> str:
+        source = self.row.operands[0]
+        if self.row.gives is Gives.BOOLEAN:
+            return "kBool"
+        words = {Gives.PART: f"that of the parts of {source}", Gives.WHOLE: f"the complex one with parts as {source}"}
+        return words.get(self.row.gives, f"that of {source}")
+
+
+class ElementwiseKernel(Kernel):
+    """One launch of a primitive that has the op and its attributes."""
+
+    def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
+        """exists: what makes the primitive of `op`."""
+        super().__init__(subject)
+        self.primitive = exists.make(subject)
+
+
+class OpOperator:
+    """The operator of an op: its declaration, and how calls of its function are read."""
+
+    def __init__(
+        self,
+        op: UnaryOp | BinaryOp,
+        role: Role,
+        shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
+    ) -> None:
+        """Declare it. role: of its operands."""
+        self.op, self.parameters = op, Parameters(op)
+        row = OPS[op]
+        self.declared = add_operator(
+            Operator(
+                name=function_name(op),
+                family="unary" if isinstance(op, UnaryOp) else "binary",
+                inputs=tuple(Input(name, role) for name in row.operands),
+                attributes=tuple(
+                    Attribute(parameter_name(one), "float", REQUIRED if one.default is None else one.default)
+                    for one in row.attributes
+                ),
+                resolve=self._resolve,
+                shape=shape,
+                dtype=OfOp(op),
+                meaning=docstring(op),
+                aliases=(ALIASES[op],) if op in ALIASES else (),
+            )
+        )
+
+    def _resolve(self, *args: Any, **kwargs: Any) -> Attributes:
+        return self.parameters.read(args, kwargs).attributes
+
+    def add_kernel(
+        self,
+        factory: type[Any],
+        make: Callable[[UnaryOp | BinaryOp, PrimitiveExists, Subject], ElementwiseKernel],
+        *dims: int,
+    ) -> None:
+        """Register the kernel that launches the primitive of the op.
+
+        dims: the most dims, for a primitive that asks for them.
+        """
+        row = OPS[self.op]
+        attributes = (attribute(parameter_name(one)) for one in row.attributes)
+        exists = primitive_exists(factory, self.op, data_type(row.operands[0]), data_type("out"), *dims, *attributes)
+        name = getattr(make, "__name__", "")
+        register_kernel(self.declared.name, matches=exists, name=name)(partial(make, self.op, exists))
+
+    def add_function(self, function: Callable[..., Array]) -> None:
+        """Make `function` the operator's in `ep.ops`."""
+        described(function, self.op, self.parameters.signature)
+        for name in (self.declared.name, *self.declared.aliases):
+            FUNCTIONS[name] = function

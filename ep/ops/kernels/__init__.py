@@ -1,0 +1,37 @@
+"""Kernels: the code that an operator runs on one device, and the conditions by which one of several is chosen.
+
+A package registers kernels for operators that exist, on any device:
+
+    @register_kernel("relu", matches=(device_type() == kFoo) & (data_type("x") == DataType.kFloat), priority=1)
+    class FooRelu(Kernel):
+        def compute(self, call): ...
+"""
+
+from ep.ops.kernels.conditions import (
+    Predicate,
+    PrimitiveExists,
+    Subject,
+    always,
+    attribute,
+    data_type,
+    device_type,
+    primitive_exists,
+)
+from ep.ops.kernels.kernel import Call, Kernel
+from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
+
+__all__ = [
+    "Call",
+    "Kernel",
+    "Predicate",
+    "PrimitiveExists",
+    "Registration",
+    "Subject",
+    "always",
+    "attribute",
+    "data_type",
+    "device_type",
+    "kernels_of",
+    "primitive_exists",
+    "register_kernel",
+]

@@ -1,0 +1,125 @@
+"""The registry of kernels: which an operator has, and which of them matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
+
+from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.process import Rank, new_lock
+from ep.ops.kernels.conditions import Predicate, Subject, always
+from ep.ops.kernels.kernel import Kernel
+
+M = TypeVar("M", bound=Callable[[Subject], Kernel])
+
+
+class Registration(NamedTuple):
+    """One kernel of an operator.
+
+    make: makes the kernel of a subject that matches.
+    """
+
+    operator: str
+    name: str
+    matches: Predicate
+    priority: int
+    make: Callable[[Subject], Kernel]
+
+    def __str__(self) -> str:
+        return f"{self.name} (priority {self.priority}): {self.matches}"
+
+
+_KERNELS: Final[dict[str, list[Registration]]] = {}
+_LOCK: Final = new_lock(Rank.TABLE)
+_LISTENERS: Final[dict[str, Callable[[], None]]] = {}
+
+
+def register_kernel(
+    operator: str, *, matches: Predicate | None = None, priority: int = 0, name: str = ""
+) -> Callable[[M], M]:
+    """Decorator of a Kernel, or of what makes one of a Subject: register it for an operator.
+
+    operator: the operator's name, such as "gather"; it may be declared later.
+    matches: when it can compute; always where left out.
+    priority: of the kernels that match, the one of the highest priority computes.
+    name: what it is called in lists; that of the class where left out.
+
+    Raises DuplicateRegistrationError where another kernel of the operator has the same priority and a condition that
+    is the same, or is always true: they would tie. Others that tie are found when one is chosen.
+    """
+    condition = always() if matches is None else matches
+    if not isinstance(condition, Predicate):
+        raise TypeError(f"matches must be a condition, such as device_type() == DeviceType.kCPU, not {matches!r}")
+
+    def register(make: M) -> M:
+        added = Registration(operator, name or getattr(make, "__qualname__", ""), condition, priority, make)
+        with _LOCK:
+            kernels = _KERNELS.get(operator, [])
+            for other in kernels:
+                same = str(other.matches) == str(condition) or str(always()) in (str(other.matches), str(condition))
+                if other.priority == priority and same:
+                    raise DuplicateRegistrationError(
+                        f"the kernel {added} of {operator} ties with {other}; give one of them another priority"
+                    )
+            _KERNELS[operator] = sorted([*kernels, added], key=lambda kernel: -kernel.priority)
+        _LISTENERS.get(operator, _nothing)()
+        return make
+
+    return register
+
+
+def kernels_of(operator: str) -> list[Registration]:
+    """The kernels of an operator, those of higher priority first."""
+    return list(_KERNELS.get(operator, ()))
+
+
+def when_registered(operator: str, forget: Callable[[], None]) -> None:
+    """Call `forget` whenever a kernel of an operator is registered: what was chosen may be chosen otherwise."""
+    _LISTENERS[operator] = forget
+
+
+def choose(operator: str, subject: Subject) -> Registration:
+    """Return the kernel of the highest priority that matches.
+
+    Raises UnsupportedPrimitiveError, which says why each does not, where none matches, and DuplicateRegistrationError
+    where several of the highest priority do.
+    """
+    kernels = kernels_of(operator)
+    for candidate in kernels:
+        if candidate.matches.holds(subject):
+            ties = [one for one in kernels if one.priority == candidate.priority and one.matches.holds(subject)]
+            if len(ties) > 1:
+                listed = "; ".join(map(str, ties))
+                raise DuplicateRegistrationError(f"kernels of {operator} tie for {_in_words(subject)}: {listed}")
+            return candidate
+    raise UnsupportedPrimitiveError(_why_none(operator, kernels, subject))
+
+
+def _why_none(operator: str, kernels: list[Registration], subject: Subject) -> str:
+    reasons = [(kernel, _first_reason(kernel, subject)) for kernel in kernels]
+    if len(reasons) == 1:
+        return reasons[0][1]
+    listed = "; ".join(f"{kernel.name}: {reason}" for kernel, reason in reasons) or "it has none"
+    return f"no kernel of {operator} matches {_in_words(subject)}: {listed}"
+
+
+def _first_reason(kernel: Registration, subject: Subject) -> str:
+    """Why a kernel does not match: the first part that fails and is made of no others."""
+    explained = list(kernel.matches.explain(subject))
+    for part in explained:
+        if not part.holds and part.why:
+            return part.why
+    return f"{kernel.matches} does not hold"
+
+
+def _in_words(subject: Subject) -> str:
+    types = ", ".join(f"{name} {data_type.name}" for name, data_type in subject.data_types.items())
+    values = ", ".join(f"{name}={value!r}" for name, value in subject.attributes.items())
+    return f"{types}{', ' * bool(values)}{values} on {subject.device_type.tag}"
+
+
+def _nothing() -> None:
+    """No operator of the name is declared yet."""
+
+
+__all__: list[Any] = ["Registration", "choose", "kernels_of", "register_kernel", "when_registered"]

@@ -1,0 +1,27 @@
+"""The examples of docs/operators.md run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ep.cli.main import main
+from tests.subprocesses import run
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/operators.md").read_text()
+
+
+@pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL))
+def test_examples_run(example):
+    run(example)
+
+
+COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run(command):
+    """Where there is no GPU, the one that is about CUDA says that nothing matches."""
+    program, *arguments = command.split()
+    assert program == "ep"
+    assert main(arguments) in ((0, 1) if "cuda" in arguments else (0,))
