@@ -17,6 +17,9 @@ _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
 
 def is_scalar(value: Any) -> bool:
     """Whether `value` is a plain number: Python's or NumPy's, not an array."""
+    # the usual ones first: an abstract class takes longer to ask
+    if type(value) in (float, int):
+        return True
     return isinstance(value, Number | np.generic) and not isinstance(value, _NO_NUMBERS)
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ep.common.checks import as_dims
 from ep.common.primitive import signatures
-from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
-from ep.common.scalar import convert_scalar, is_scalar
-from ep.cpu.engine.map.plan import broadcast_plan
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.common.scalar import convert_scalar
 from ep.cpu.engine.move.row_writer import row_writers
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -27,13 +22,13 @@ from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
-class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinary):
-    signature, state_layout = signatures.BROADCAST_ELEMENTWISE_BINARY, MAP_STATE
+class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBinary):
+    signature = signatures.BROADCAST_ELEMENTWISE_BINARY
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.src_type, self.dst_type = request.dtypes or ()
-        self._numbers = Numbers(self.src_type, convert_scalar)
+        self._numbers = (Numbers(self.src_type, convert_scalar),) * 2
 
     def _compile(self) -> Callable[..., int]:
         from ep.cpu.kernels.elementwise import binary_entry
@@ -61,24 +56,7 @@ class BroadcastElementwiseBinaryImpl(PlannedPrimitive, BroadcastElementwiseBinar
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src0, src1, dst):
-            self._launch_dims(stream, src0_dims, src0, src1_dims, src1, dst)
-
-    def _launch_dims(self, stream: Stream, src0_dims: Any, src0: Any, src1_dims: Any, src1: Any, dst: Any) -> None:
-        max_num_dims = self.request.max_num_dims or 0
-        dims0 = as_dims(src0_dims, "src0_dims", max_num_dims)
-        dims1 = as_dims(src1_dims, "src1_dims", max_num_dims)
-        if dims0 == () and is_scalar(src0):
-            src0 = self._numbers.array(src0, "src0")
-        if dims1 == () and is_scalar(src1):
-            src1 = self._numbers.array(src1, "src1")
-        dims = broadcast_dims(dims0, dims1, names=("src0_dims", "src1_dims"))
-        self._launch_planned(
-            stream,
-            (dims0, dims1),
-            tuple(map(math.prod, (dims0, dims1, dims))),
-            (src0, src1, dst),
-            lambda: broadcast_plan(self.signature, (dims0, dims1), self._types),
-        )
+            self._launch_broadcast(stream, plan, dims, (src0, src1), dst)
 
 
 @register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseBinaryFactory)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ep.common.checks import as_dims
 from ep.common.primitive import signatures
-from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.primitive.keys import WHERE
-from ep.common.scalar import is_scalar
 from ep.cpu.engine.context import LATER
-from ep.cpu.engine.map.plan import broadcast_plan
-from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.row_writer import row_writers
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
@@ -24,12 +18,9 @@ from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
-_NAMES = "cond", "x", "y"
-_DIMS = "cond_dims", "x_dims", "y_dims"
 
-
-class WhereImpl(PlannedPrimitive, Where):
-    signature, state_layout = signatures.WHERE, MAP_STATE
+class WhereImpl(BroadcastPrimitive, Where):
+    signature = signatures.WHERE
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -75,22 +66,7 @@ class WhereImpl(PlannedPrimitive, Where):
         except (TypeError, ValueError):  # dims in a list, or in an array
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, cond, x, y, z):
-            self._launch_dims(stream, dims, (cond, x, y), z)
-
-    def _launch_dims(self, stream: Stream, given: tuple[Any, ...], operands: tuple[Any, ...], z: Any) -> None:
-        most = self.request.max_num_dims or 0
-        each = tuple(as_dims(dims, name, most) for dims, name in zip(given, _DIMS, strict=True))
-        sources = [
-            numbers.array(operand, name) if dims == () and is_scalar(operand) else operand
-            for dims, operand, name, numbers in zip(each, operands, _NAMES, self._numbers, strict=True)
-        ]
-        self._launch_planned(
-            stream,
-            each,
-            tuple(map(math.prod, (*each, broadcast_dims(*each, names=_DIMS)))),
-            (*sources, z),
-            lambda: broadcast_plan(self.signature, each, self._types),
-        )
+            self._launch_broadcast(stream, plan, dims, (cond, x, y), z)
 
 
 @register_primitive_factory(DeviceType.kCPU, WhereFactory)

@@ -19,7 +19,7 @@ from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
-from ep.cpu.engine.odometer import odometer
+from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.engine.state import STATE
 from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, run_writing
 from ep.cpu.threads.parallel import call_task
@@ -157,7 +157,6 @@ def _walk(num_sources: int) -> Any:
 def _walk_of_two() -> Any:
     fields = map_layout(2)
     walk_tiles = _walk_tiles(2)
-    first_row, next_row = odometer(2)
     size_place0, size_place1 = _SIZE, _SIZE + SOURCE_WORDS
     place0, place1 = CONTEXT.sources, CONTEXT.sources + SOURCE_WORDS
     strides_place0, strides_place1 = fields.strides, fields.strides + kMaxNumDims
@@ -219,9 +218,9 @@ def _walk_of_two() -> Any:
         if inner_axis > 0:
             rows = load_word(dims, num_outer)
             row0, row1 = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
-        index, offsets, row_context = stack_words(kMaxNumDims), stack_words(2), stack_words(ROWS_WORDS)
+        index, row_context = stack_words(kMaxNumDims), stack_words(ROWS_WORDS)
         row, column = begin // inner, begin % inner
-        first_row(dims, strides, num_outer, row // rows, index, offsets)
+        outer0, outer1 = first_row(dims, strides, num_outer, row // rows, index)
         row %= rows
         store_word(row_context, ROWS.state, state)
         store_word(row_context, ROWS.step, step0)
@@ -239,8 +238,8 @@ def _walk_of_two() -> Any:
                 num_rows = min(rows - row, (end - begin) // inner)
             else:
                 count = min(inner - column, end - begin)
-            offset0 = load_word(offsets, 0) + row * row0 + column * step0
-            offset1 = load_word(offsets, 1) + row * row1 + column * step1
+            offset0 = outer0 + row * row0 + column * step0
+            offset1 = outer1 + row * row1 + column * step1
             store_word(row_context, ROWS.src, load_word(context, place0) + offset0 * size0)
             store_word(row_context, ROWS.src + 1, load_word(context, place1) + offset1 * size1)
             store_word(row_context, ROWS.dst, load_word(context, CONTEXT.dst) + begin * dst_size)
@@ -253,7 +252,7 @@ def _walk_of_two() -> Any:
             row += num_rows
             if row == rows:
                 row = 0
-                next_row(dims, strides, num_outer, index, offsets)
+                outer0, outer1 = next_row(dims, strides, num_outer, index, outer0, outer1)
 
     def walk(context, begin, end):
         plan = load_word(context, CONTEXT.plan)

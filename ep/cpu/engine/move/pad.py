@@ -11,12 +11,10 @@ from ep.cpu.compile.memory import load_word, stack_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.move.byte_rows import copy_row, row_filler
 from ep.cpu.engine.move.plan import PAD_PLAN
-from ep.cpu.engine.odometer import odometer
+from ep.cpu.engine.odometer import first_row, next_row
 from ep.include.primitive.primitive import kMaxNumDims
 
 _SRC, _DST = 0, 1  # the sides, as the odometer has them
-
-_first_row, _next_row = odometer(2)
 
 
 @jit
@@ -47,22 +45,22 @@ def _pad(size: int) -> Any:
         dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * PAD_PLAN.strides
         inner_axis, num_rows = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.num_rows)
         length, box = load_word(dims, inner_axis) * size, load_word(plan, PAD_PLAN.begins + _DST)
-        index, offsets = stack_words(kMaxNumDims), stack_words(2)
+        index, src_offset, dst_offset = stack_words(kMaxNumDims), 0, 0
         first, last = begin * size, end * size
         row = _row_that_ends_after(plan, first) if num_rows > 0 else 0
         if row < num_rows:
-            _first_row(dims, strides, inner_axis, row, index, offsets)
+            src_offset, dst_offset = first_row(dims, strides, inner_axis, row, index)
         done = first
         while row < num_rows:
-            row_begin = box + load_word(offsets, _DST)
+            row_begin = box + dst_offset
             if row_begin >= last:
                 break
             start, stop = max(row_begin, first), min(row_begin + length, last)
             fill_row(dst + done, start - done, value)
-            copy_row(dst + start, src + load_word(offsets, _SRC) + start - row_begin, stop - start)
+            copy_row(dst + start, src + src_offset + start - row_begin, stop - start)
             done = stop
             row += 1
-            _next_row(dims, strides, inner_axis, index, offsets)
+            src_offset, dst_offset = next_row(dims, strides, inner_axis, index, src_offset, dst_offset)
         fill_row(dst + done, last - done, value)
 
     return pad

@@ -9,15 +9,13 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
-from ep.cpu.engine.odometer import odometer
+from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.engine.state import STATE
 from ep.cpu.engine.streaming import run_writing
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
-_SRC, _DST = 0, 1  # the sides, as the odometer has them
-
-_first_row, _next_row = odometer(2)
+_SRC, _DST = 0, 1  # the sides, as plans of boxes have them
 
 
 def _walk(context, begin, end):
@@ -35,13 +33,13 @@ def _walk(context, begin, end):
         begin -= begin % inner
         if end != load_word(plan, MOVE_PLAN.count):
             end -= end % inner
-    index, offsets = stack_words(8), stack_words(2)
+    index = stack_words(kMaxNumDims)
     row, column = begin // inner, begin % inner
-    _first_row(dims, strides, num_outer, row // rows, index, offsets)
+    src_offset, dst_offset = first_row(dims, strides, num_outer, row // rows, index)
     row %= rows
     while begin < end:
-        src = load_word(context, CONTEXT.sources) + load_word(offsets, _SRC) + row * src_row + column * src_step
-        dst = load_word(context, CONTEXT.dst) + load_word(offsets, _DST) + row * dst_row + column * dst_step
+        src = load_word(context, CONTEXT.sources) + src_offset + row * src_row + column * src_step
+        dst = load_word(context, CONTEXT.dst) + dst_offset + row * dst_row + column * dst_step
         num_rows, count = rows - row, inner
         if column != 0 or end - begin < inner:
             num_rows, count = 1, min(inner - column, end - begin)
@@ -53,7 +51,7 @@ def _walk(context, begin, end):
         row += num_rows
         if row == rows:
             row = 0
-            _next_row(dims, strides, num_outer, index, offsets)
+            src_offset, dst_offset = next_row(dims, strides, num_outer, index, src_offset, dst_offset)
 
 
 @cache

@@ -1,0 +1,53 @@
+"""What the CPU's primitives have in common that broadcast several operands, each with dims of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ep.common.checks import as_dims
+from ep.common.primitive.broadcast import broadcast_dims
+from ep.common.scalar import is_scalar
+from ep.cpu.engine.map.plan import broadcast_plan
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.plan import Plan
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.numbers import Numbers
+from ep.cpu.stream import CpuStream
+
+
+class BroadcastPrimitive(PlannedPrimitive):
+    """A primitive of the map engine over a broadcast walk; an operand with dims () may be a plain number."""
+
+    state_layout = MAP_STATE
+    _numbers: tuple[Numbers, ...]  # of each operand that is read
+
+    def _launch_broadcast(
+        self, stream: Any, plan: Plan | None, given: tuple[Any, ...], operands: tuple[Any, ...], dst: Any
+    ) -> None:
+        """Do a launch that the entry refused; plan: of the dims as they were given, None where there is none yet."""
+        # as often as not, a number is all that is unusual
+        if plan is not None and type(stream) is CpuStream and () in given:
+            sources = self._with_arrays(given, operands)
+            if self._entry(self._words, plan.words, given, *sources, dst) == 0:
+                return
+        names = [operand.name for operand in self.signature.operands[:-1]]
+        of_dims = tuple(f"{name}_dims" for name in names)
+        most = self.request.max_num_dims or 0
+        each = tuple(as_dims(dims, name, most) for dims, name in zip(given, of_dims, strict=True))
+        self._launch_planned(
+            stream,
+            each,
+            tuple(map(math.prod, (*each, broadcast_dims(*each, names=of_dims)))),
+            (*self._with_arrays(each, operands), dst),
+            lambda: broadcast_plan(self.signature, each, self._types),
+        )
+
+    def _with_arrays(self, each: tuple[Any, ...], operands: tuple[Any, ...]) -> list[Any]:
+        """The operands, with arrays in the place of plain numbers."""
+        return [
+            numbers.array(operand, described.name) if dims == () and is_scalar(operand) else operand
+            for dims, operand, described, numbers in zip(
+                each, operands, self.signature.operands[:-1], self._numbers, strict=True
+            )
+        ]
