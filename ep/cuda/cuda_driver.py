@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from ep.common.environment import CUDA_VISIBLE_DEVICES
@@ -130,6 +130,9 @@ class CudaDriver(Driver):
             yield
         finally:
             self._ask(self._cuda.cuCtxPopCurrent)
+
+    def active(self, device: int) -> AbstractContextManager[None]:
+        return self._current(device)
 
     @contextmanager
     def _not_captured(self) -> Iterator[None]:

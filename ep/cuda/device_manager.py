@@ -60,7 +60,7 @@ class CudaDeviceManager(DeviceManager):
         return CACHE
 
     def findings(self) -> Iterable[Finding]:
-        return (report.packages(),)
+        return report.packages(), report.products()
 
     def _checked(self, device_index: int) -> int:
         index, count = as_integer(device_index, "device_index"), self.GetDeviceCount()

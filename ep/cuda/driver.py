@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -95,6 +96,10 @@ class Driver(ABC):
     @abstractmethod
     def set_current_device(self, device: int) -> None:
         """Make the device's primary context the calling thread's current one."""
+
+    @abstractmethod
+    def active(self, device: int) -> AbstractContextManager[None]:
+        """Inside, the device's primary context is the calling thread's current one, for libraries that use it."""
 
     @abstractmethod
     def synchronize(self, device: int) -> None:

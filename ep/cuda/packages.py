@@ -14,6 +14,9 @@ from ep.common import interpreter
 PACKAGES: Final = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 """The distributions that the CUDA device cannot do without: both parts of the compiler, and the way to the driver."""
 
+CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
+"""The distributions that bring cuBLASLt, of CUDA 13 and of CUDA 12; a toolkit that is installed brings it too."""
+
 
 def version_of(package: str) -> str | None:
     """The installed version of a distribution; None where it is not installed."""

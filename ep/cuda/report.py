@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ep.common.environment import NUMBA_ENABLE_CUDASIM
-from ep.cuda.packages import version_of
+from ep.cuda.packages import CUBLAS_PACKAGES, version_of
 from ep.include.finding import Finding
 
 if TYPE_CHECKING:
@@ -22,6 +22,16 @@ def packages() -> Finding:
         return Finding("numba-cuda", "", "not installed; needed for CUDA devices alone")
     parts = (f"{part} {version_of(part) or '(missing)'}" for part in _PARTS)
     return Finding("numba-cuda", "", f"{version}, with {', '.join(parts)}")
+
+
+def products() -> Finding:
+    """The library that multiplies matrices, looked for where it is installed: the driver may be missing."""
+    version = next(filter(None, map(version_of, CUBLAS_PACKAGES)), None)
+    if version is None:
+        return Finding(
+            "cuBLASLt", "", "not installed as a package; needed for products of matrices on CUDA devices alone"
+        )
+    return Finding("cuBLASLt", "", f"nvidia-cublas {version}")
 
 
 def facts(device: CudaDevice) -> Mapping[str, Any]:

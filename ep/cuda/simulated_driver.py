@@ -6,7 +6,7 @@ import ctypes
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -56,6 +56,9 @@ class SimulatedDriver(Driver):
 
     def set_current_device(self, device: int) -> None:
         return None
+
+    def active(self, device: int) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def synchronize(self, device: int) -> None:
         return None

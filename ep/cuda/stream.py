@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ep.common.checks import as_integer, as_size
 from ep.cuda.buffer import Allocation, CudaBuffer
@@ -18,6 +18,10 @@ from ep.include.stream import Stream
 
 if TYPE_CHECKING:
     from ep.cuda.device import CudaDevice
+
+_WORKSPACE: Final = 2**23
+_LARGE_WORKSPACE: Final = 2**25  # what NVIDIA recommends for Hopper, and what is newer
+_LARGE_FROM: Final = (9, 0)
 
 
 class CudaStream(Stream):
@@ -35,6 +39,7 @@ class CudaStream(Stream):
         self._device, self._driver, self._owned = device, device.driver, owned
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was told already
+        self._workspace: CudaBuffer | None = None
 
     @classmethod
     def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
@@ -117,6 +122,20 @@ class CudaStream(Stream):
         """Whether launches are being captured into a CUDA graph."""
         return self._driver.is_capturing(self.device_index, self.handle)
 
+    def workspace(self) -> tuple[int, int]:
+        """Memory that libraries use for one launch on this stream after the other: its address and bytes.
+
+        Made when first asked for. There is none while launches are captured before it was made; a graph that was
+        captured later uses it, as long as the stream lasts.
+        """
+        if self._workspace is None:
+            if self.is_capturing():
+                return 0, 0
+            is_large = self._device.properties.compute_capability >= _LARGE_FROM
+            size = _LARGE_WORKSPACE if is_large else _WORKSPACE
+            self._workspace = self._device.Alloc(AllocationOptions(), size)
+        return self._workspace.address, self._workspace.size
+
     def AllocAsync(self, size: int) -> CudaBuffer:
         number = as_size(size, "size")
         if not number or not self._device.IsStreamOrderedMemoryAllocationSupported():
@@ -152,6 +171,7 @@ class CudaStream(Stream):
         try:
             self._driver.synchronize_stream(self.device_index, handle)
         finally:
+            self._workspace = None
             self._report.take()  # the next stream with this handle starts without
             if self._owned:
                 self._driver.destroy_stream(self.device_index, handle)

@@ -250,16 +250,8 @@ class TestRefusals:
         memory = device.buffer(np.ones(40, key[0].dtype))
         refused(ValueError, "c overlaps a", a=memory[:8], c=memory[7:13])
         refused(ValueError, "c overlaps b", b=memory[5:17], c=memory[:6])
-        refused(
-            ValueError,
-            "c overlaps a",
-            m=2,
-            n=4,
-            k=4,
-            b=device.buffer(np.ones(16, key[0].dtype)),
-            a=memory[:8],
-            c=memory[:8],
-        )
+        square = {"m": 2, "n": 4, "k": 4, "b": device.buffer(np.ones(16, key[0].dtype))}
+        refused(ValueError, "c is the memory of a", **square, a=memory[:8], c=memory[:8])
 
     def test_streams(self, refused):
         refused(TypeError, "stream must be a stream", stream=None)

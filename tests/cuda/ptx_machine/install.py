@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.cuda.cublas_lt import use_functions
 from ep.cuda.cuda_driver import CudaDriver
 from ep.cuda.driver import is_simulated, use_driver
 from ep.cuda.packages import why_no_compiler
+from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
 from tests.cuda.ptx_machine.driver import PtxDriver
 
 
@@ -19,4 +21,5 @@ def install_without_gpu() -> bool:
     if is_simulated() or why_no_compiler() or CudaDriver().why_unavailable() is None:
         return False
     use_driver(PtxDriver())
+    use_functions(SimulatedCublasLt())
     return True

@@ -1,0 +1,171 @@
+"""What the primitives on CUDA have in common that multiply matrices: cuBLASLt does."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.lazy import lazy
+from ep.common.primitive.product import Product
+from ep.common.primitive.signature import Signature
+from ep.common.scalar import convert_value, number_key
+from ep.cuda.buffers import reader
+from ep.cuda.cublas_lt import MAX_ALIGNMENT, Multiplication, library, scale_type
+from ep.cuda.driver import driver
+from ep.cuda.product_calls import calls
+from ep.cuda.stream import CudaStream
+from ep.include.data_type import DataType
+from ep.include.device_type import DeviceType
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.broadcast_elementwise_binary import (
+    BroadcastElementwiseBinary,
+    BroadcastElementwiseBinaryFactory,
+)
+from ep.include.primitive.cast import Cast, CastFactory
+from ep.include.primitive.primitive import Primitive, Request
+from ep.include.primitive.registry import RequirePrimitive
+
+
+class Number(NamedTuple):
+    """alpha or beta: of the matrices' type, and as the library reads it."""
+
+    value: Any
+    scale: np.ndarray[Any, Any]
+
+
+class ProductPrimitive(Primitive):
+    """A product of matrices: checks the arguments of a launch, and queues as few calls of the library as it takes."""
+
+    signature: ClassVar[Signature]
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._types: Any = self.signature.data_types(request.dtypes or ())
+        (self.data_type,) = request.dtypes or ()
+        self._scale_type = scale_type(self.data_type)
+        options = request.options
+        transposed = [options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")]
+        self._transpose_a, self._transpose_b = transposed
+        self._allow_tf32 = bool(options["allow_tf32"])
+        self._numbers, self._products, self._plans = BoundedCache(), BoundedCache(), BoundedCache()
+        self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
+
+    def Prepare(self) -> None:
+        library()
+
+    def _number(self, number: Any, argument: str) -> Number:
+        """alpha or beta; raises what `convert_value` raises."""
+
+        def make() -> Number:
+            value = convert_value(number, self.data_type, argument)
+            return Number(value, np.array([value]).astype(self._scale_type.dtype))
+
+        key = number_key(number)
+        kept: Number | None = self._numbers.get(key)
+        return kept or self._numbers.keep(key, make)
+
+    def _launch(
+        self,
+        stream: CudaStream,
+        product: Product,
+        alpha: Number,
+        beta: Number,
+        buffers: Sequence[Any],
+        counts: Sequence[int],
+    ) -> None:
+        """Check the buffers a, b and c, which must have so many elements each, and queue the product."""
+        a, b, c = self.signature.read(buffers, self._types, counts, reader(stream))
+        count = counts[2]
+        if not count:
+            return
+        if alpha.value == 0 or not product.k or not product.terms.size:
+            self._scale(stream, beta, buffers[2], c, count)
+        elif product.terms.size > 1 and self.data_type.itemsize == 2:
+            self._sum_in_float32(stream, product, alpha, beta, (a, b), buffers[2], count)
+        else:
+            self._multiply(stream, product, alpha, beta, (a, b, c), self.data_type)
+
+    def _scale(self, stream: CudaStream, beta: Number, c: Any, address: int, count: int) -> None:
+        """Queue `c = beta c`."""
+        if beta.value == 0:
+            driver().fill(stream.device_index, address, 0, count * self.data_type.itemsize, stream.handle)
+        elif beta.value != 1:
+            self._scaler.Launch(stream, (count,), c, (), beta.value, c)
+
+    @lazy
+    def _scaler(self) -> BroadcastElementwiseBinary:
+        key = BinaryOp.kMul, self.data_type, self.data_type
+        return RequirePrimitive(BroadcastElementwiseBinaryFactory, DeviceType.kCUDA, *key, 1)
+
+    @lazy
+    def _casts(self) -> tuple[Cast, Cast]:
+        """To float32, and back."""
+        narrow, wide = self.data_type, DataType.kFloat
+        return (
+            RequirePrimitive(CastFactory, DeviceType.kCUDA, narrow, wide),
+            RequirePrimitive(CastFactory, DeviceType.kCUDA, wide, narrow),
+        )
+
+    def _sum_in_float32(
+        self,
+        stream: CudaStream,
+        product: Product,
+        alpha: Number,
+        beta: Number,
+        operands: tuple[int, int],
+        c: Any,
+        count: int,
+    ) -> None:
+        """Queue a sum of products of a 16-bit type, which is rounded once, after the last one."""
+        wide_type, (widen, narrow) = DataType.kFloat, self._casts
+        memory = stream.AllocAsync(count * wide_type.itemsize)
+        wide = memory.view(wide_type.dtype)
+        if beta.value != 0:
+            widen.Launch(stream, c, wide, count)
+        self._multiply(stream, product, alpha, beta, (*operands, wide.address), wide_type)
+        narrow.Launch(stream, wide, c, count)
+        stream.FreeAsync(memory)
+
+    def _multiply(
+        self,
+        stream: CudaStream,
+        product: Product,
+        alpha: Number,
+        beta: Number,
+        addresses: tuple[int, int, int],
+        dst_type: DataType,
+    ) -> None:
+        """Queue a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
+        multiplier, device = library(), stream.device_index
+        workspace, workspace_size = stream.workspace()
+        sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
+        for call in calls(product):
+            a, b, c = (at + offset * size for at, offset, size in zip(addresses, call.offsets, sizes, strict=True))
+            wanted = Multiplication(
+                self.data_type,
+                dst_type,
+                product.m,
+                product.n,
+                product.k,
+                self._transpose_a,
+                self._transpose_b,
+                self._allow_tf32,
+                call.batch_count,
+                call.strides,
+                (_alignment(a), _alignment(b), _alignment(c)),
+            )
+            key: Hashable = device, wanted, workspace_size
+            plan = self._plans.get(key)
+            if plan is None:
+                plan = self._plans.keep(key, partial(multiplier.plan, device, wanted, workspace_size))
+            numbers = alpha.scale.ctypes.data, (beta if call.first else self._one).scale.ctypes.data
+            multiplier.multiply(device, stream.handle, plan, (a, b, c), numbers, workspace)
+
+
+def _alignment(address: int) -> int:
+    return min(address & -address, MAX_ALIGNMENT)

@@ -1,0 +1,173 @@
+"""How products of matrices call cuBLASLt, on what stands in for it: types, batches, alignments, the workspace."""
+
+import gc
+import itertools
+
+import numpy as np
+import pytest
+
+from ep import AllocationOptions, DeviceType, RequirePrimitive
+from ep.common.primitive.product import broadcast_product
+from ep.cuda import cublas_lt
+from ep.cuda.driver import CudaError
+from ep.cuda.product_calls import calls
+from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
+from ep.include import DeviceUnavailableError
+from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
+from tests.subprocesses import run
+
+N, T = BlasTransposeType
+
+
+@pytest.fixture
+def lt():
+    """What stands in for the library."""
+    functions = cublas_lt._loaded()[0]
+    if not isinstance(functions, SimulatedCublasLt):
+        pytest.skip("a GPU is here, and the library itself")
+    return functions
+
+
+@pytest.fixture
+def launch(cuda, stream, lt):
+    """Launches a BroadcastMatmul of numbers 1 and returns c and the calls that it took."""
+
+    def launch_ones(a_dims, b_dims, c_dims, transposes=(N, N), data_type="float32", beta=0, first=0, **options):
+        arrays = []
+        for dims in (a_dims, b_dims, c_dims):
+            array = np.ones(first + int(np.prod(dims)), data_type)
+            buffer = cuda.Alloc(AllocationOptions(), array.nbytes).view(array.dtype)
+            buffer.copy_from_host(array, stream)
+            arrays.append(buffer[first:])
+        lt.calls = []
+        primitive = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCUDA, data_type, *transposes, 8, **options)
+        a, b, c = arrays
+        primitive.Launch(stream, 1, a_dims, a, b_dims, b, beta, c_dims, c)
+        return c.copy_to_host(stream).reshape(c_dims), lt.calls
+
+    return launch_ones
+
+
+def test_one_call_for_a_batch(launch):
+    for a_dims, b_dims in (((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4)), ((5, 6, 2, 3), (5, 6, 3, 4))):
+        c, made = launch(a_dims, b_dims, (*np.broadcast_shapes(a_dims[:-2], b_dims[:-2]), 2, 4))
+        assert (c == 3).all()
+        assert [call["sizes"] for call in made] == [(4, 2, 3, c.size // 8)]  # column-major: n, m, k, matrices
+
+
+def test_batches_that_share_b_are_one_product(launch):
+    c, made = launch((5, 2, 3), (3, 4), (5, 2, 4))
+    assert (c == 3).all()
+    assert [call["sizes"] for call in made] == [(4, 10, 3, 1)]
+
+
+def test_a_sum_over_batches_is_one_product_where_memory_allows(launch):
+    c, made = launch((5, 3, 2), (5, 3, 4), (2, 4), (T, N), beta=1)
+    assert (c == 16).all()
+    assert [call["sizes"] for call in made] == [(4, 2, 15, 1)]
+
+
+def test_sums_are_taken_term_by_term(launch):
+    c, made = launch((2, 3, 2, 3), (2, 3, 3, 4), (2, 1, 2, 4), beta=1)
+    assert (c == 10).all()
+    assert [call["sizes"] for call in made] == [(4, 2, 3, 2)] * 3
+
+
+def test_computation(launch):
+    def compute(data_type, **options):
+        return launch((2, 3), (3, 4), (2, 4), data_type=data_type, **options)[1][0]["compute"]
+
+    assert compute("float32") == compute("float16") == compute("complex64") == cublas_lt.COMPUTE_32F
+    assert compute("float32", allow_tf32=True) == cublas_lt.COMPUTE_32F_FAST_TF32
+    assert compute("complex64", allow_tf32=True) == cublas_lt.COMPUTE_32F_FAST_TF32
+    assert compute("float16", allow_tf32=True) == cublas_lt.COMPUTE_32F
+    assert compute("float64", allow_tf32=True) == compute("complex128") == cublas_lt.COMPUTE_64F
+
+
+def test_sums_of_16_bit_products_are_rounded_once(launch):
+    c, made = launch((2050, 1, 1), (2050, 1, 1), (1, 1), data_type="float16")
+    assert c.item() == 2050
+    assert {call["sizes"] for call in made} == {(1, 1, 1, 1)}
+
+
+def test_alignments(launch):
+    assert launch((2, 3), (3, 4), (2, 4))[1][0]["alignments"] == [256] * 3
+    assert launch((2, 3), (3, 4), (2, 4), first=1)[1][0]["alignments"] == [4] * 3
+
+
+def test_the_workspace_is_made_outside_of_captures(launch, stream, monkeypatch):
+    monkeypatch.setattr(type(stream), "is_capturing", lambda self: True)
+    assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == 0
+    monkeypatch.undo()
+    address, size = stream.workspace()
+    assert size >= 2**22
+    assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == address
+    monkeypatch.setattr(type(stream), "is_capturing", lambda self: True)
+    assert stream.workspace() == (address, size)
+
+
+def test_plans_are_kept_and_destroyed(cuda, stream, lt):
+    primitive = RequirePrimitive(MatmulFactory, DeviceType.kCUDA, "float32", N, T)
+    x = cuda.Alloc(AllocationOptions(), 400).view(np.dtype(np.float32))
+    y = cuda.Alloc(AllocationOptions(), 400).view(np.dtype(np.float32))
+    gc.collect()
+    before = len(lt.objects)
+    primitive.Launch(stream, 2, 3, 4, 1, x, x, 0, y)
+    made = len(lt.objects) - before
+    assert made >= 5
+    for _ in range(3):
+        primitive.Launch(stream, 2, 3, 4, 2, x, x, 1, y)
+    assert len(lt.objects) == before + made
+    del primitive
+    gc.collect()
+    assert len(lt.objects) <= before + 1  # the handle
+
+
+def test_an_error_of_the_library(cuda, lt, monkeypatch):
+    wanted = cublas_lt.Multiplication(
+        *[cublas_lt.DataType.kFloat] * 2, 2, 3, 4, False, False, False, 1, (0, 0, 0), (4, 4, 4)
+    )
+    monkeypatch.setattr(SimulatedCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
+    with pytest.raises(
+        CudaError, match=r"cublasLtMatmulAlgoGetHeuristic: .* \(CUBLAS_STATUS_NOT_SUPPORTED, error 15\)"
+    ):
+        cublas_lt.library().plan(0, wanted, 0)
+
+
+def test_every_matrix_of_c_is_written_first_once():
+    for dims in (((2, 3, 4), (3, 1), (2, 1, 4)), ((2, 1), (1, 3), (2, 3)), ((5,), (5,), ())):
+        a, b, c = ((*own, 2, 2) for own in dims)
+        product = broadcast_product(a, b, c, False, False)
+        written = []
+        for call in calls(product):
+            places = [call.offsets[2] + index * call.strides[2] for index in range(call.batch_count)]
+            assert all((place in written) is not call.first for place in places)
+            written += places
+        assert sorted(set(written)) == list(range(0, int(np.prod(c)), product.m * product.n))
+        assert len(written) == int(np.prod(np.broadcast_shapes(*dims))) // (product.m // 2) // (product.k // 2)
+    assert next(itertools.islice(calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False)), 1, None), None) is None
+
+
+def test_where_the_library_is_missing():
+    run(
+        f"""
+import sys
+import ep
+from ep.cuda import cublas_lt
+
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "cuda.pathfinder":
+            raise ImportError("no such package")
+
+sys.meta_path.insert(0, Nothing())
+assert "pip install 'ep[cuda-matmul]'" in cublas_lt.why_unavailable()
+try:
+    cublas_lt.library()
+except ep.{DeviceUnavailableError.__name__} as error:
+    assert str(error).startswith("products of matrices on CUDA need cuBLASLt: no such package; pip install")
+else:
+    raise AssertionError
+""",
+        NUMBA_ENABLE_CUDASIM="0",
+    )
