@@ -1,13 +1,15 @@
 """What was measured of the processor at hand: from where on its launches write past the caches, and how.
 
 A calibration is made once for a machine and a number of threads, by the first launch that is large enough for its
-outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels. Only the time of a launch depends on it,
-never a bit of a result.
+outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels, with what was measured: the first few
+processes measure again, and medians decide, so that no bad moment stays. Only the time of a launch depends on it, never
+a bit of a result.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Final, NamedTuple
 
@@ -17,9 +19,10 @@ from ep.cpu.processor import information
 KINDS: Final = 3
 """Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
 NEVER: Final = 2**62
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of the form in which it is kept."""
 _MOST_AHEAD: Final = 2**16
+_MOST_AGAIN: Final = 100
 
 
 class Calibration(NamedTuple):
@@ -41,6 +44,17 @@ class Calibration(NamedTuple):
         return f"past the caches (writing, copying, reading more) {', '.join(ways)}; {self.ahead} bytes fetched ahead"
 
 
+class Kept(NamedTuple):
+    """What the file of a calibration holds.
+
+    rounds: what was measured so far, as `engine/probe.py` has it; again: how many processes are to measure more.
+    """
+
+    calibration: Calibration
+    rounds: tuple[tuple[float, ...], ...] = ()
+    again: int = 0
+
+
 def everywhere(num_bytes: int) -> Calibration:
     """The calibration by which every launch that reads and writes more bytes writes past the caches."""
     return Calibration((num_bytes,) * KINDS, (num_bytes,) * KINDS, 0)
@@ -60,21 +74,24 @@ def name(num_threads: int) -> str:
     )
 
 
-def packed(calibration: Calibration) -> bytes:
+def packed(kept: Kept) -> bytes:
     """The contents of the file of a calibration."""
-    return json.dumps(calibration._asdict()).encode()
+    return json.dumps(kept.calibration._asdict() | {"rounds": kept.rounds, "again": kept.again}).encode()
 
 
-def unpacked(contents: bytes) -> Calibration | None:
-    """The calibration that `contents` are of; None where they are of none."""
+def unpacked(contents: bytes) -> Kept | None:
+    """What `contents` hold; None where they are of no calibration."""
     try:
         found = json.loads(contents)
-        lines, tiles, ahead = found["lines"], found["tiles"], found["ahead"]
-        numbers = [*lines, *tiles, ahead]
+        lines, tiles, ahead, again = (found[name] for name in ("lines", "tiles", "ahead", "again"))
+        numbers, rounds = [*lines, *tiles, ahead, again], tuple(tuple(each) for each in found["rounds"])
     except (ValueError, KeyError, TypeError):
         return None
     fits = len(lines) == len(tiles) == KINDS and all(type(number) is int and 0 <= number <= NEVER for number in numbers)
-    return Calibration(tuple(lines), tuple(tiles), ahead) if fits and ahead <= _MOST_AHEAD else None
+    fits = fits and all(type(ratio) is float and 0 < ratio < math.inf for each in rounds for ratio in each)
+    if not fits or ahead > _MOST_AHEAD or again > _MOST_AGAIN or len({len(each) for each in rounds}) > 1:
+        return None
+    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), rounds, again)
 
 
 def _in_mib(sizes: tuple[int, ...]) -> str:

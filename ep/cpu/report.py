@@ -42,7 +42,7 @@ def large_launches(device: CpuDevice) -> Finding:
 def _calibrate(device: CpuDevice) -> None:
     from ep.cpu.threads import runtime
 
-    runtime.start_streaming(device)
+    runtime.start_streaming(device, settle=True)
 
 
 def _start_threads(device: CpuDevice) -> None:

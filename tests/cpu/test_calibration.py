@@ -7,7 +7,7 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu import calibration
-from ep.cpu.calibration import NEVER, Calibration, everywhere
+from ep.cpu.calibration import KINDS, NEVER, Calibration, Kept, everywhere
 from ep.include.primitive import (
     BroadcastElementwiseBinaryFactory,
     ElementwiseUnaryFactory,
@@ -76,7 +76,8 @@ def test_results_have_the_same_bits(cpu):
 
 @pytest.mark.parametrize("made_up", MADE_UP)
 def test_what_is_kept_is_read_again(made_up):
-    assert calibration.unpacked(calibration.packed(made_up)) == made_up
+    kept = Kept(made_up, ((0.5, 1.25), (2.0, 0.75)), 3)
+    assert calibration.unpacked(calibration.packed(kept)) == kept
 
 
 @pytest.mark.parametrize(
@@ -92,10 +93,18 @@ def test_what_is_kept_is_read_again(made_up):
         {"tiles": "123"},
         {"ahead": 2**40},
         {"ahead": [0]},
+        {"again": -1},
+        {"again": 1000},
+        {"rounds": [[1.0], [1.0, 2.0]]},
+        {"rounds": [[0.0]]},
+        {"rounds": [["1"]]},
+        {"rounds": [1.0]},
     ],
 )
 def test_what_makes_no_sense_is_ignored(changes):
-    fields = everywhere(2**20)._asdict() | changes
+    fields = everywhere(2**20)._asdict() | {"rounds": [[1.0]], "again": 0}
+    assert calibration.unpacked(json.dumps(fields).encode()) is not None
+    fields |= changes
     assert calibration.unpacked(json.dumps(fields).encode()) is None
 
 
@@ -116,7 +125,7 @@ import sys
 import numpy as np
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu import calibration
-from ep.cpu.calibration import everywhere
+from ep.cpu.calibration import Kept, everywhere
 from ep.include.primitive import ElementwiseUnaryFactory
 
 device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
@@ -137,7 +146,7 @@ large = calibration.least_size(2) // 2 + 1000
 
 
 def test_only_a_large_launch_measures(tmp_path):
-    """It is kept for the next process, each number of threads has its own, and `Prepare` only compiles."""
+    """It is kept, each number of threads has its own, and `Prepare` only compiles."""
     code = """
 relu.Prepare()
 launch(10**5)
@@ -149,22 +158,41 @@ device.SetNumThreads(1)
 assert device.calibration() is None
 device.SetNumThreads(2)
 assert device.calibration() == found
-print(*calibration.packed(found).decode().split())
+cache, name = file_name()
+assert calibration.unpacked(cache.read(name)).calibration == found
 """
-    first = run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+
+
+def test_a_few_processes_measure(tmp_path):
+    """Each adds to what the ones before have found, until there is enough: no bad moment decides, or stays."""
     code = """
 cache, name = file_name()
-assert calibration.unpacked(cache.read(name)) is not None
-print(*cache.read(name).decode().split())
+def kept():
+    return calibration.unpacked(cache.read(name))
+before = kept()
+launch(large)
+after = kept()
+if before is None:
+    assert after.again > 0
+    cache.write(name, calibration.packed(after._replace(again=1)))
+elif before.again:
+    assert after.again == 0
+    assert len(after.rounds) > len(before.rounds)
+    assert after.rounds[: len(before.rounds)] == before.rounds
+else:
+    assert after == before
+assert device.calibration() == after.calibration
 """
-    assert run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path)) == first
+    for _ in range(3):
+        run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
 
 
 @pytest.mark.parametrize("made_up", MADE_UP[:3])
 def test_what_was_kept_decides(made_up, tmp_path):
     code = f"""
 cache, name = file_name()
-cache.write(name, calibration.packed(everywhere({made_up.ahead or made_up.lines[0]})))
+cache.write(name, calibration.packed(Kept(everywhere({made_up.lines[0]}))))
 launch(large)
 assert device.calibration() == everywhere({made_up.lines[0]})
 """
@@ -175,19 +203,32 @@ assert device.calibration() == everywhere({made_up.lines[0]})
 def test_what_is_damaged_is_measured_again(damage, tmp_path):
     code = f"""
 cache, name = file_name()
-cache.write(name, calibration.packed(everywhere(3)))
+cache.write(name, calibration.packed(Kept(everywhere(3))))
 {damage}
 launch(large)
 assert device.calibration() is not None
-assert device.calibration() == calibration.unpacked(cache.read(name))
+assert device.calibration() == calibration.unpacked(cache.read(name)).calibration
 """
     run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
 
 
-def test_what_stays_in_the_caches_is_not_measured():
-    """A size between two that were measured; a processor where it is always, and never better."""
+def test_where_it_is_better_from_is_decided_by_all_sizes():
+    """A size between two that were measured; a processor where it is always, and never better; one bad moment."""
     from ep.cpu.engine.probe import _first
 
-    assert _first([True, False, False, True], 2**20, 7) == int(2**20 * 2**0.5)
-    assert _first([True, True, True, True], 2**20, 7) == 7
-    assert _first([True, True, True, False], 2**20, 7) == NEVER
+    assert _first([0.9, 1.5, 1.3, 0.7], 2**20, 7) == int(2**20 * 2**0.5)
+    assert _first([0.7, 0.7, 0.7, 0.7], 2**20, 7) == 7
+    assert _first([1.5, 1.5, 1.5, 1.5], 2**20, 7) == NEVER
+    assert _first([0.7, 0.7, 0.7, 5.0], 2**20, 7) == 7
+    assert _first([2.0, 2.0, 0.01, 2.0], 2**20, 7) == NEVER
+
+
+def test_medians_of_rounds_decide():
+    from ep.cpu.engine.probe import _SIZES, decided
+
+    def round_of(ratio, ahead):
+        return (ahead, *[ratio] * (2 * KINDS * len(_SIZES)))
+
+    better, worse = round_of(0.6, 0.9), round_of(3.0, 1.1)
+    assert decided([better, worse, better], 2**25, 99) == everywhere(99)._replace(ahead=4096)
+    assert decided([worse, better, worse], 2**25, 99) == everywhere(NEVER)

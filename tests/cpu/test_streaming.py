@@ -18,6 +18,9 @@ from ep.include.primitive import (
     ElementwiseUnaryFactory,
     ExpandFactory,
     GatherFactory,
+    MemcpyFactory,
+    MemcpyKind,
+    MemsetFactory,
     PermuteFactory,
 )
 from tests.subprocesses import run
@@ -83,6 +86,10 @@ def test_expand(stream, rng, dims, dtype):
         ((261, 517), (1, 0)),
         ((7, 300, 11, 5), (2, 0, 3, 1)),
         ((37, 41, 64), (1, 0, 2)),
+        ((7, 1024, 2), (0, 2, 1)),  # planes whose lines begin together
+        ((2, 832, 3), (0, 2, 1)),
+        ((576, 4), (1, 0)),
+        ((4, 999), (1, 0)),
     ],
 )
 def test_permute(stream, rng, monkeypatch, dims, permutation, dtype, scattered_from):
@@ -103,7 +110,7 @@ def test_constant_pad(stream, rng, before, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128])
-@pytest.mark.parametrize("extent", [(3, 70, 301), (5, 99, 2), (1, 1, 299)])
+@pytest.mark.parametrize("extent", [(3, 70, 301), (5, 99, 2), (1, 1, 299), (5, 99, 256)])
 def test_copy_nd(stream, rng, extent, dtype):
     primitive = RequirePrimitive(CopyNdFactory, DeviceType.kCPU, 3)
     src, box = numbers(rng, (6, 100, 302), dtype), tuple(slice(1, 1 + size) for size in extent)
@@ -111,6 +118,29 @@ def test_copy_nd(stream, rng, extent, dtype):
         lambda dst: primitive.Launch(stream, dtype, dst, extent, (0, 0, 0), src, src.shape, (1, 1, 1), extent),
         src[box],
     )
+
+
+@pytest.mark.parametrize("columns", [5, 64, 1300])
+def test_copy_nd_leaves_gaps(stream, rng, columns):
+    primitive = RequirePrimitive(CopyNdFactory, DeviceType.kCPU, 2)
+    src, extent = numbers(rng, (90, columns), np.float32), (90, columns)
+    for begin, gap in ((0, 64), (3, 7)):
+        out = np.full((90, columns + gap), 7, np.float32)
+        expected = out.copy()
+        expected[:, begin : begin + columns] = src
+        primitive.Launch(stream, np.float32, out.reshape(-1), out.shape, (0, begin), src, src.shape, (0, 0), extent)
+        assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 5000, 70_001])
+def test_runs_of_bytes(stream, rng, count):
+    src = numbers(rng, (count + 3,), np.uint8)[3:]
+    copy, fill = (
+        RequirePrimitive(MemcpyFactory, DeviceType.kCPU, MemcpyKind.kDtoD),
+        RequirePrimitive(MemsetFactory, DeviceType.kCPU),
+    )
+    check(lambda out: copy.Launch(stream, out, src, count), src)
+    check(lambda out: fill.Launch(stream, out, 0xC3, count), np.full(count, 0xC3, np.uint8))
 
 
 def test_expand_to_strides_leaves_gaps(stream):
@@ -226,7 +256,8 @@ def test_the_last_caches(tmp_path):
 COMPILE = """
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import op_kernel
-from ep.cpu.engine.move import gather_rows, gather_walk
+from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, row_writers, walk
+from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.compile import compiler
 from ep.cpu.engine import streaming
 from ep.include import DataType
@@ -234,6 +265,10 @@ from ep.include import DataType
 print(compiler._keep[-1].get_asm_str())
 """
 CALLS = [
+    "byte_runs.copy_task()",
+    "byte_runs.set_task()",
+    "pad.task(4)",
+    *(f"row_writers.writer(RowWriter({way}))" for way in ("'copy'", "'fill', 8", "'weave', 2, 3", "'unweave', 4, 3")),
     "streaming.stream()",
     "gather_rows.mover(DataType.kInt64, 12)",
     "gather_rows.mover(DataType.kInt64, gather_rows.ANY_SIZE)",
@@ -251,6 +286,8 @@ def test_whole_lines_go_past_the_caches(call, tmp_path):
 
 
 @pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64")
-@pytest.mark.parametrize("call", ["gather_walk.task()", "streaming.stream()"])
+@pytest.mark.parametrize(
+    "call", ["gather_walk.task()", "streaming.stream()", "walk.task()", "pad.task(1)", "byte_runs.set_task()"]
+)
 def test_tasks_that_stream_end_with_a_fence(call, tmp_path):
     assert "\tsfence" in run(COMPILE.format(call=call), EP_CACHE_DIR=str(tmp_path))

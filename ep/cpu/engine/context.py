@@ -14,7 +14,7 @@ CONTEXT: Final = layout(
     dst=1,  # its address; first, since what writes past the caches replaces it
     state=1,
     plan=1,  # or what else follows from the sizes of the launch; 0 where there is none
-    streaming=1,  # who writes past the caches without tiles, see `streaming`: NONE, LATER, or the address of the task
+    streaming=1,  # who writes past the caches without tiles: NONE, LATER, ITSELF, or the address of the task
     dst_count=1,
     dst_size=1,  # bytes of an element
     num_sources=1,
@@ -28,3 +28,5 @@ NONE: Final = 0
 """Nothing writes past the caches without tiles."""
 LATER: Final = 1
 """Something does that has not been compiled yet."""
+ITSELF: Final = 2
+"""The task does: where the context that it gets says so, too."""

@@ -1,22 +1,24 @@
 """Measures from where on launches write past the caches: the calibration of the processor at hand.
 
 What is measured is a launch and another one that reads what it wrote: lines that went past the caches must be fetched
-again by who reads them next.
+again by who reads them next. A launch past the caches takes turns with the same one through them, and only the ratio of
+the two is kept, so that what else the machine does meanwhile counts for both.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from ep.cpu.caches import last_caches
-from ep.cpu.calibration import KINDS, NEVER, Calibration, everywhere, least_size
+from ep.cpu.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word, loader, store_word, storer
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
@@ -29,10 +31,12 @@ _SIZE: Final = 8  # bytes of an element
 _READ: Final = KINDS  # the number of sources that stands for: read dst, and write nothing
 _AHEAD: Final = 4096  # bytes of dst, of tiles: some processors fetch nothing ahead across the ends of pages
 _SECONDS: Final = 0.15  # after which no further round begins
-_ROUNDS: Final = 4  # at most: what is fastest is undisturbed
+_ROUNDS: Final = 4  # of a process, at most
+_PROCESSES: Final = 4  # that measure: the median of all rounds decides
 _MOST_BYTES: Final = 2**28  # that are measured
 _SIZES: Final = (0.5, 0.75, 1.0, 2.0)  # of what a launch reads and writes, in last caches
 _WORTH: Final = 1.2  # how much longer it may take past the caches: not all that is written is read at once
+_CLEAR: Final = math.log(1.5)  # what is clearer counts no more: it may be a bad moment
 _THROUGH, _LINES, _TILES = range(3)
 
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
@@ -68,35 +72,45 @@ def tasks() -> tuple[int, int, int]:
     return (*tasks, compile_task("probe.run", _run, 4))
 
 
-def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int) -> Calibration:
-    """Measure this processor for launches on `num_threads` threads, in 0.2 s; settings: a copy of the device's."""
+def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: Kept | None = None) -> Kept:
+    """Measure this processor for launches on `num_threads` threads, in 0.2 s.
+
+    settings: a copy of the device's; kept: what processes before this one found.
+    """
     caches = min(last_caches(num_threads), _MOST_BYTES // 2)
     try:
         probe = _Probe(settings, share, int(max(_SIZES) * caches))
     except MemoryError:
-        return everywhere(NEVER)
+        return Kept(everywhere(NEVER))
+    rounds, again = (list(kept.rounds), kept.again) if kept else ([], _PROCESSES)
+    probe.tiles(0, caches)()  # the threads are awake from here on
     end = time.perf_counter() + _SECONDS
-    least = probe.least({(ahead,): probe.tiles(ahead, caches) for ahead in (0, _AHEAD)}, end - _SECONDS / 2)
-    ahead = min((0, _AHEAD), key=lambda ahead: least[ahead,])
-    probe.fetch_ahead(ahead)
-    places = [(way, kind, size) for size in _SIZES for kind in range(KINDS) for way in (_THROUGH, _LINES, _TILES)]
-    least = probe.least({place: probe.launch(*place[:2], int(place[2] * caches)) for place in places}, end)
-
-    def sizes_of(way: int) -> tuple[int, ...]:
-        better = [
-            [least[way, kind, size] < _WORTH * least[_THROUGH, kind, size] for size in _SIZES] for kind in range(KINDS)
-        ]
-        return tuple(_first(each, caches, least_size(num_threads)) for each in better)
-
-    return Calibration(sizes_of(_LINES), sizes_of(_TILES), ahead)
+    for _ in range(_ROUNDS):
+        rounds.append(tuple(probe.ratios(caches, _fetched_ahead(rounds))))
+        if time.perf_counter() > end:
+            break
+    return Kept(decided(rounds, caches, least_size(num_threads)), tuple(rounds), again - 1)
 
 
-def _first(better: list[bool], caches: int, least: int) -> int:
-    """The bytes from which on it is better, at all sizes that were measured; between two of them, their mean."""
-    first = len(better)
-    while first > 0 and better[first - 1]:
-        first -= 1
-    if first == len(better):
+def decided(rounds: Sequence[Sequence[float]], caches: int, least: int) -> Calibration:
+    """The calibration that rounds of ratios lead to; caches: the bytes that sizes are measured in, least: the first."""
+    medians = [statistics.median(each) for each in zip(*rounds, strict=True)]
+    sizes = [_first(medians[1 + i : None : 2 * KINDS], caches, least) for i in range(2 * KINDS)]
+    return Calibration(tuple(sizes[:KINDS]), tuple(sizes[KINDS:]), _fetched_ahead(rounds))
+
+
+def _fetched_ahead(rounds: Sequence[Sequence[float]]) -> int:
+    return _AHEAD if rounds and statistics.median(each[0] for each in rounds) < 1 else 0
+
+
+def _first(ratios: Sequence[float], caches: int, least: int) -> int:
+    """The bytes from which on it is better, where that costs least at all sizes together; between two, their mean.
+
+    ratios: at each size, the time past the caches over that through them.
+    """
+    costs = [max(min(math.log(ratio / _WORTH), _CLEAR), -_CLEAR) for ratio in ratios]
+    first = min(range(len(costs), -1, -1), key=lambda size: sum(costs[size:]))
+    if first == len(costs):
         return NEVER
     return least if first == 0 else int(caches * math.sqrt(_SIZES[first - 1] * _SIZES[first]))
 
@@ -146,17 +160,21 @@ class _Probe:
 
         return write_and_read
 
-    def least(self, launches: Mapping[Any, Callable[[], None]], end: float) -> dict[Any, float]:
-        """The seconds of each, the least of as many rounds as there are until `end`."""
-        found = dict.fromkeys(launches, math.inf)
-        for _ in range(_ROUNDS):
-            for place, launch in launches.items():
-                start = time.perf_counter()
-                launch()
-                found[place] = min(found[place], time.perf_counter() - start)
-            if time.perf_counter() > end:
-                break
-        return found
+    def ratios(self, caches: int, ahead: int) -> list[float]:
+        """A round. First the time of tiles whose operands are fetched ahead, over that of others.
+
+        Then, for each size, those past the caches over those through them, for each kind in lines, then for each kind
+        by tiles, whose operands are fetched `ahead`.
+        """
+        found = [_seconds(self.tiles(_AHEAD, caches)) / _seconds(self.tiles(0, caches))]
+        self.fetch_ahead(ahead)
+        for size in _SIZES:
+            times = [
+                [_seconds(self.launch(way, kind, int(size * caches))) for way in (_THROUGH, _LINES, _TILES)]
+                for kind in range(KINDS)
+            ]
+            found += [each[way] / each[_THROUGH] for way in (_LINES, _TILES) for each in times]
+        return [float(f"{ratio:.3g}") for ratio in found]
 
     def _call(self, task: int, context: np.ndarray[Any, Any], count: int) -> None:
         self._run(self._state.words.ctypes.data, task, context.ctypes.data, count)
@@ -178,3 +196,9 @@ class _Probe:
         words = self._stream
         words[STREAM.task], words[STREAM.context] = self._task, self._context.ctypes.data
         words[STREAM.count], words[STREAM.size] = count, _SIZE
+
+
+def _seconds(launch: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    launch()
+    return time.perf_counter() - start

@@ -22,9 +22,10 @@ from numba.extending import intrinsic
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, LATER, NONE, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch_second
+from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler
+from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE
 from ep.cpu.engine.state import SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
 
@@ -38,10 +39,10 @@ STREAM: Final = layout(
 """The context of the task that streams."""
 _STREAM_WORDS: Final[int] = STREAM.num_words
 
-LINE_BYTES: Final = 64
-_LINE: Final = LINE_BYTES
+LINE_BYTES: Final = LINE
+_LINE: Final = LINE
 _UNROLLED: Final = 4 * _LINE
-_LEAST_ROW: Final = 1024  # bytes of rows that are written in lines where each may begin anywhere in one
+_BURST: Final = 2048  # bytes that are fetched, then written
 _TILE: Final = 2048  # bytes that are written to the first cache, then streamed
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
@@ -137,17 +138,42 @@ def finish_streams(typing_context: Any) -> Any:
 @jit
 def stream_row(dst, src, size):
     """Copy `size` bytes, past the caches but for parts of lines at the ends; `finish_streams` comes after the last."""
+    if (dst | size) & (_LINE - 1) == 0 and size <= _BURST:
+        stream_lines(dst, src, size)
+        return
     head = min(-dst & (_LINE - 1), size)
-    lines = (size - head) & -_LINE
+    last = head + ((size - head) & -_LINE)
     copy_short_row(dst, src, head)
-    stream_lines(dst + head, src + head, lines)
-    copy_short_row(dst + head + lines, src + head + lines, size - head - lines)
+    for begin in range(head, last, _BURST):
+        # memory reads a while, then writes a while: to turn round for every line takes longer
+        for place in range(begin + _BURST, min(begin + 2 * _BURST, last), _LINE):
+            prefetch(src + place)
+        stream_lines(dst + begin, src + begin, min(last - begin, _BURST))
+    copy_short_row(dst + last, src + last, size - last)
+
+
+@cache
+def streaming_filler(unit: int) -> Any:
+    """The same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
+    fill_lines, fill_row = line_filler(unit), row_filler(unit)
+
+    @jit
+    def fill(dst, size, src):
+        head = min(-dst & (_LINE - 1), size)
+        if dst & (unit - 1) != 0:  # every line would begin with another part of the unit
+            head = size
+        lines = (size - head) & -_LINE
+        fill_row(dst, head, src)
+        fill_lines(dst + head, lines, src)
+        fill_row(dst + head + lines, size - head - lines, src)
+
+    return fill
 
 
 @jit
 def has_streaming_rows(dst, row_bytes):
     """Whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
-    return row_bytes >= _LEAST_ROW or (dst | row_bytes) & (_LINE - 1) == 0
+    return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
 
 
 @jit
@@ -217,20 +243,21 @@ def run_writing(context, task, count, size, num_bytes, grain):
     """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
 
     context: that of the launch, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless
-        the caller writes another: a task like `task`, which writes whole lines past the caches.
-    size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps, and must write to it directly.
+        the caller writes another: a task like `task`, which writes whole lines past the caches, or ITSELF.
+    size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps that it would not leave in a tile.
     num_bytes: how many the launch reads and writes.
     Returns 1, and has run nothing, where something is needed to stream that has not been compiled yet.
     """
     state = load_word(context, CONTEXT.state)
-    settings, streamed = load_word(state, STATE.settings), stack_words(_STREAM_WORDS)
-    way = SETTINGS.tiles_from if load_word(context, CONTEXT.streaming) == NONE else SETTINGS.lines_from
+    settings, streaming = load_word(state, STATE.settings), load_word(context, CONTEXT.streaming)
+    way, streamed = SETTINGS.tiles_from if streaming == NONE else SETTINGS.lines_from, stack_words(_STREAM_WORDS)
     if size != 0 and num_bytes > load_word(settings, way + kind_of_work(num_bytes, count * size)):
-        store_words(streamed, task, context, count, size)
-        task = load_word(settings, SETTINGS.stream)
-        if task == 0 or load_word(context, CONTEXT.streaming) == LATER:
+        stream_task = load_word(settings, SETTINGS.stream)
+        if stream_task == 0 or streaming == LATER:
             return 1
-        context = streamed
+        if streaming != ITSELF:
+            store_words(streamed, task, context, count, size)
+            task, context = stream_task, streamed
     else:
         store_word(context, CONTEXT.streaming, NONE)
     run(state, task, context, count, grain)

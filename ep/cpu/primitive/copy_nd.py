@@ -67,7 +67,7 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         if plan is None or (lie_between and plan.apart != apart):
             plan = BoxPlan(self.signature, box, of_type, apart if lie_between else None)
             link(plan)
-            self._plans.pop((box, types), None)
+            self._forget((box, types))
             self._plans.keep((box, types), lambda: plan)
         self._run(plan.words, box, to, of)
 

@@ -119,7 +119,10 @@ class PlannedPrimitive(CpuPrimitive):
         super().__init__(request)
         self._plans = BoundedCache()
         self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
-        self._last_typed: tuple[Any, Any, Plan | None] = None, None, None  # the same with what names a data type
+        # the same with what names a data type, of the last two: concat has launches of different dims in turns
+        self._last_typed: tuple[Any, Any, Plan | None] = None, None, None
+        self._last_but_one: tuple[Any, Any, Plan | None] = None, None, None
+        self._typed_plans = BoundedCache()  # by the same, which they hold, and its identity
 
     def _find_plan(self, dims: tuple[Any, ...]) -> Plan | None:
         """The plan of these dims, which the next launch finds without hashing; None where there is none yet."""
@@ -130,18 +133,32 @@ class PlannedPrimitive(CpuPrimitive):
 
     def _plan_of(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
         """The plan of a launch that names the data type of all its operands; None where there is none yet."""
+        # by identity: NumPy's types are equal to names that are no data types
         last_dims, last_type, plan = self._last_typed
         try:
-            # by identity: NumPy's types are equal to names that are no data types
             if data_type is last_type and dims == last_dims:
                 return plan
-            types = (as_data_type(data_type),) * len(self.signature.operands)
-            plan = self._plans.get((dims, types))
+            last_dims, last_type, plan = self._last_but_one
+            if data_type is last_type and dims == last_dims:
+                return plan
+            found = self._typed_plans.get((id(data_type), dims))
+            if found is None:
+                types = (as_data_type(data_type),) * len(self.signature.operands)
+                plan = self._plans.get((dims, types))
+                if plan is None:
+                    return None
+                found = self._typed_plans.keep((id(data_type), dims), lambda: (dims, data_type, plan))
         except (TypeError, ValueError):  # dims in a list or in an array, or no data type
             return None
-        if plan is not None:
-            self._last_typed = dims, data_type, plan
-        return plan
+        self._last_but_one, self._last_typed = self._last_typed, found
+        made: Plan = found[2]
+        return made
+
+    def _forget(self, key: Any) -> None:
+        """Let launches find the plan of `key` no more."""
+        self._plans.pop(key, None)
+        self._typed_plans.clear()
+        self._last_typed = self._last_but_one = None, None, None
 
     def _launch_planned(
         self,

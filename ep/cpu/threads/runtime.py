@@ -33,15 +33,20 @@ def compile_streaming() -> None:
     probe.tasks()
 
 
-def start_streaming(device: CpuDevice) -> None:
-    """Let launches of `device` write past the caches from where on that is better, as was measured, or is now."""
+def start_streaming(device: CpuDevice, settle: bool = False) -> None:
+    """Let launches of `device` write past the caches from where on that is better, as was measured, or is now.
+
+    settle: measure as often as several processes would.
+    """
     num_threads = device.GetNumThreads()
-    if device.calibration() is None:
+    if settle or device.calibration() is None:
         file_name = CACHE.file_name(calibration.name(num_threads), calibration.VERSION, probe.measure)
-        found = calibration.unpacked(CACHE.read(file_name) or b"")
-        if found is None:
+        kept = calibration.unpacked(CACHE.read(file_name) or b"")
+        while kept is None or kept.again > 0:
             start(device)
-            found = probe.measure(device.settings(), thread_pool.share(), num_threads)
-            CACHE.write(file_name, calibration.packed(found))
-        device.set_calibration(found, num_threads)
+            kept = probe.measure(device.settings(), thread_pool.share(), num_threads, kept)
+            CACHE.write(file_name, calibration.packed(kept))
+            if not settle:
+                break
+        device.set_calibration(kept.calibration, num_threads)
     device.set_stream(streaming.stream())

@@ -6,19 +6,33 @@ from functools import cache
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, set_bytes, store_word
-from ep.cpu.engine.context import CONTEXT
+from ep.cpu.compile.memory import load_word, set_bytes, stack_words, store_word
+from ep.cpu.engine.context import CONTEXT, ITSELF
 from ep.cpu.engine.move.byte_rows import copy_row
 from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import run_writing
+from ep.cpu.engine.streaming import finish_streams, run_writing, stream_row, streaming_filler
+
+_stream_byte = streaming_filler(1)
 
 
 def _copy(context, begin, end):
-    copy_row(load_word(context, CONTEXT.dst) + begin, load_word(context, CONTEXT.sources) + begin, end - begin)
+    dst, src = load_word(context, CONTEXT.dst) + begin, load_word(context, CONTEXT.sources) + begin
+    if load_word(context, CONTEXT.streaming) == ITSELF:
+        stream_row(dst, src, end - begin)
+        finish_streams()
+    else:
+        copy_row(dst, src, end - begin)
 
 
 def _set(context, begin, end):
-    set_bytes(load_word(context, CONTEXT.dst) + begin, end - begin, load_word(context, CONTEXT.sources))
+    dst, value = load_word(context, CONTEXT.dst) + begin, load_word(context, CONTEXT.sources)
+    if load_word(context, CONTEXT.streaming) == ITSELF:
+        place = stack_words(1)
+        store_word(place, 0, value)
+        _stream_byte(dst, end - begin, place)
+        finish_streams()
+    else:
+        set_bytes(dst, end - begin, value)
 
 
 @cache
@@ -37,6 +51,7 @@ def set_task() -> int:
 def _run(context, num_bytes):
     state = load_word(context, CONTEXT.state)
     count, grain = load_word(context, CONTEXT.dst_count), load_word(state, STATE.grain)
+    store_word(context, CONTEXT.streaming, ITSELF)
     return run_writing(context, load_word(state, STATE.task), count, 1, num_bytes, grain)
 
 

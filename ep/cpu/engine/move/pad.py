@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.cpu.engine.move.byte_rows import copy_row, row_filler
 from ep.cpu.engine.move.plan import PAD_PLAN
+from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE
 from ep.cpu.engine.odometer import first_row, next_row
+from ep.cpu.engine.streaming import finish_streams, stream_row, streaming_filler
 from ep.include.primitive.primitive import kMaxNumDims
+
+_TILE: Final = 2048  # bytes of dst that are put together before they go past the caches, where rows are short
+_TILE_WORDS: Final = (_TILE + LINE) // 8
 
 _SRC, _DST = 0, 1  # the sides, as the odometer has them
 
@@ -36,7 +41,21 @@ def _row_that_ends_after(plan, place):
 
 
 def _pad(size: int) -> Any:
-    fill_row = row_filler(size)
+    fill_row, stream_fill = row_filler(size), streaming_filler(size)
+
+    @jit
+    def write_row(in_lines, dst, src, size):
+        if in_lines:
+            stream_row(dst, src, size)
+        else:
+            copy_row(dst, src, size)
+
+    @jit
+    def write_padding(in_lines, dst, size, value):
+        if in_lines and size >= LEAST_STREAMED_ROW:
+            stream_fill(dst, size, value)
+        else:
+            fill_row(dst, size, value)
 
     def pad(context, begin, end):
         plan, dst = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.dst)
@@ -50,18 +69,35 @@ def _pad(size: int) -> Any:
         row = _row_that_ends_after(plan, first) if num_rows > 0 else 0
         if row < num_rows:
             src_offset, dst_offset = first_row(dims, strides, inner_axis, row, index)
+        past_caches = load_word(context, CONTEXT.streaming) == ITSELF
+        in_lines = past_caches and (length >= LEAST_STREAMED_ROW or num_rows == 0)
+        by_tiles = past_caches and not in_lines
+        tile = stack_words(_TILE_WORDS)
+        tile += -tile & (LINE - 1)
         done = first
-        while row < num_rows:
-            row_begin = box + dst_offset
-            if row_begin >= last:
-                break
-            start, stop = max(row_begin, first), min(row_begin + length, last)
-            fill_row(dst + done, start - done, value)
-            copy_row(dst + start, src + src_offset + start - row_begin, stop - start)
-            done = stop
-            row += 1
-            src_offset, dst_offset = next_row(dims, strides, inner_axis, index, src_offset, dst_offset)
-        fill_row(dst + done, last - done, value)
+        while done < last:
+            start_of_tile, stop_of_tile, to = done, last, dst
+            if by_tiles:  # which end where lines do
+                stop_of_tile = min(done + _TILE - ((dst + done) & (LINE - 1)), last)
+                to = tile + ((dst + done) & (LINE - 1)) - done
+            while row < num_rows:
+                row_begin = box + dst_offset
+                if row_begin >= stop_of_tile:
+                    break
+                start, stop = max(row_begin, done), min(row_begin + length, stop_of_tile)
+                write_padding(in_lines, to + done, start - done, value)
+                write_row(in_lines, to + start, src + src_offset + start - row_begin, stop - start)
+                done = stop
+                if row_begin + length > stop:
+                    break
+                row += 1
+                src_offset, dst_offset = next_row(dims, strides, inner_axis, index, src_offset, dst_offset)
+            write_padding(in_lines, to + done, stop_of_tile - done, value)
+            done = stop_of_tile
+            if by_tiles:
+                stream_row(dst + start_of_tile, to + start_of_tile, stop_of_tile - start_of_tile)
+        if past_caches:
+            finish_streams()
 
     return pad
 

@@ -14,7 +14,7 @@ from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.caches import scattered_from
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.move.row_writer import row_writer, transposed
+from ep.cpu.engine.move.row_writer import row_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import GRAIN_BYTES
 from ep.include.data_type import DataType
@@ -25,7 +25,9 @@ MOVE_PLAN: Final = layout(
     num_axes=1,
     count=1,  # units
     grain=1,  # units up to which a launch stays on one thread
-    streamed=1,  # bytes of a unit where dst has no gaps, so that it can be streamed; else 0
+    unit=1,  # bytes
+    streamed=1,  # the same where dst has no gaps, so that what is written to a tile can be streamed; else 0
+    in_lines=1,  # bits of dst that must be 0 for the writer to write past the caches itself, -1 where it cannot
     writer=1,  # the address of the task that writes rows
     walk=1,  # and of the one that walks
     whole_rows=1,  # whether a range is moved to where rows begin: rows are not cut
@@ -78,7 +80,8 @@ class MovePlan(Plan):
         walk, self.writer = blocks or (walk, row_writer(walk, unit))
         # what moves whole rows alone would write beyond the tiles that are streamed
         in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
-        self.set(num_axes=len(walk.dims), count=count, streamed=unit * in_order, dims=walk.dims)
+        self.set(num_axes=len(walk.dims), count=count, unit=unit, streamed=unit * in_order, dims=walk.dims)
+        self.set(in_lines=streamed_in_lines(self.writer, walk, unit))
         self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1), whole_rows=blocks is not None)
         for side, strides in enumerate(walk[1:]):
             first = MOVE_PLAN.strides + kMaxNumDims * side
@@ -132,6 +135,6 @@ class PadPlan(MovePlan):
         super().__init__(walk, size, signature, fields=PAD_PLAN)
         self.moves = ()
         counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
-        self.set(count=counts[1], streamed=size, begins=(size * src_begin, size * dst_begin))
+        self.set(count=counts[1], streamed=size, in_lines=0, begins=(size * src_begin, size * dst_begin))
         self.set(num_rows=num_copied // walk.dims[-1])
         self.set_checks(counts, in_place=False)

@@ -10,8 +10,16 @@ from ep.common.primitive.broadcast import StridedWalk
 VECTOR: Final = 32
 """Bytes of the vectors that repeated rows are written in."""
 
+LINE: Final = 64
+"""Bytes of a line of the caches."""
+
+LEAST_STREAMED_ROW: Final = 1024
+"""Bytes of rows that are written past the caches in whole lines where each row may begin anywhere in one."""
+
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
+
+_WIDE: Final = 4096  # bytes of the rows of src that are enough to be shared among threads
 
 _FEW: Final = 3  # units of a row, up to which they are moved one by one
 
@@ -43,6 +51,20 @@ def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     return RowWriter("any", unit)
 
 
+def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
+    """Which bits of the address of dst must be 0 for the writer to write past the caches itself; -1 where it cannot."""
+    if writer.kind == "weave":
+        return 0
+    if writer.kind == "unweave":  # the planes must begin at the same place of a line
+        return 0 if walk.dst_strides[-1] * unit % LINE == 0 else -1
+    if writer.kind not in ("copy", "fill"):
+        return -1
+    row = walk.dims[-1] * unit
+    if row >= LEAST_STREAMED_ROW:
+        return 0
+    return -1 if any(size % LINE for size in (row, *(unit * step for step in walk.dst_strides[:-1]))) else LINE - 1
+
+
 def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:
     """The walk in the order of the writers of transposed blocks, and its writer; None where these gain nothing.
 
@@ -61,7 +83,8 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
     elif width * unit < LANE or length * unit < LANE:
         return None
     else:
-        rows = across if width > length else last
+        # whole rows of dst for each thread, where there are enough
+        rows = across if width > length or width * unit >= _WIDE else last
         writer = RowWriter("transpose", unit, math.prod(walk.dims) * unit > streamed_from)
     outer = [axis for axis in range(num_axes) if axis not in (across, last)]
     order = [*outer, rows, across + last - rows]

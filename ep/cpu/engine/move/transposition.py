@@ -16,11 +16,11 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, stack_words, unit_functions
-from ep.cpu.engine.move.byte_rows import copy_row
-from ep.cpu.engine.move.row_writer import LANE, VECTOR
+from ep.cpu.engine.move.byte_rows import copy_row, prefetch_second
+from ep.cpu.engine.move.row_writer import LANE, LINE, VECTOR
 from ep.cpu.engine.streaming import finish_streams, stream_lines
 
-_LINE: Final = 64
+_LINE: Final = LINE
 _WIDE: Final = 256  # bytes of a run of src: processors fetch the lines after one, not one line here and there as fast
 _RUN: Final = 128  # bytes of a run of dst
 _PITCH: Final = _RUN + _LINE  # from row to row of a tile, in which a line that is not whole yet stays for the next tile
@@ -39,22 +39,30 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
     tile_bytes = wide * _PITCH + _LINE
     on_stack = tile_bytes <= _STACK
     tile_words = tile_bytes // 8 if on_stack else 1
-    transpose_vectors = _vector_transposer(unit, streamed)
+    transpose_vectors, transpose_few = (_vector_transposer(unit, streamed, whole) for whole in (True, False))
     copy_unit, copy_line = unit_functions(unit)[0], unit_functions(_LINE)[0]
 
     @jit
-    def fill_tile(tile, dst, dst_row, src, src_row, width, length):
-        """Transpose to a tile, whose rows lie in their lines as those of dst do where these are streamed."""
+    def fill_tile(tile, dst, dst_row, src, src_row, width, length, following):
+        """Transpose to a tile, whose rows lie in their lines as those of dst do where these are streamed.
+
+        following: the place of src that the next tile begins with: its lines are fetched meanwhile, since processors do
+        not foresee so many short runs.
+        """
         row, last = 0, min(tall, length) - 1
         while row < length:
+            for i in range(row, min(row + tall, length)):
+                for offset in range(0, width * unit, _LINE):
+                    prefetch_second(following + i * src_row + offset)
             row = max(min(row, length - tall), 0)
             column = 0
             while column < width:
                 column = min(column, width - lane)
-                transpose_vectors(
-                    tile + column * _PITCH + row * unit, _PITCH, dst + column * dst_row, dst_row,
-                    src + row * src_row + column * unit, src_row, last,
-                )  # fmt: skip
+                to, of = tile + column * _PITCH + row * unit, src + row * src_row + column * unit
+                if length >= tall:
+                    transpose_vectors(to, _PITCH, dst + column * dst_row, dst_row, of, src_row, last)
+                else:
+                    transpose_few(to, _PITCH, dst + column * dst_row, dst_row, of, src_row, last)
                 column += lane
             row += tall
 
@@ -97,7 +105,9 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
             while row < length:
                 rows = min(long, length - row)
                 to = dst + column * dst_row + row * unit
-                fill_tile(tile, to, dst_row, src + row * src_row + column * unit, src_row, columns, rows)
+                of = src + row * src_row + column * unit
+                following = of + rows * src_row if row + rows < length else src + (column + columns) * unit
+                fill_tile(tile, to, dst_row, of, src_row, columns, rows, following)
                 if streamed:
                     stream_tile(to, dst_row, tile, columns, rows * unit, row == 0, row + rows == length)
                 else:
@@ -107,7 +117,7 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
         if streamed:
             finish_streams()
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
         # from here on, rows are those of src: adjacent units there, which go to different rows of dst
         width, length, src_pitch, dst_pitch = num_rows, count, src_step, dst_row
         if dst_row == unit:
@@ -130,11 +140,12 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
 
 
 @cache
-def _vector_transposer(unit: int, shifted: int) -> Any:
+def _vector_transposer(unit: int, shifted: int, whole: bool) -> Any:
     """A function transpose(tile, tile_row, dst, dst_row, src, src_row, last): lanes of rows of src to rows of a tile.
 
     It reads one lane of as many rows of src as a vector has units, and writes a vector to as many rows of the tile as a
     lane has units. last: the last row of src that there is: it stands in for those after it.
+    whole: whether all rows are there, and `last` is not asked.
     shifted: whether vectors are written as many bytes further on as the row of dst lies in its cache line.
     """
     units = LANE // unit
@@ -164,7 +175,9 @@ def _vector_transposer(unit: int, shifted: int) -> Any:
             tile, tile_row, dst, dst_row, src, src_row, last = args
 
             def lane_of(row: int) -> Any:
-                place = builder.select(builder.icmp_signed("<", word(row), last), word(row), last)
+                place = word(row)
+                if not whole:
+                    place = builder.select(builder.icmp_signed("<", place, last), place, last)
                 address = builder.add(src, builder.mul(place, src_row))
                 return builder.load(builder.inttoptr(address, lane.as_pointer()), align=1)
 

@@ -7,11 +7,11 @@ from functools import cache
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT
+from ep.cpu.engine.context import CONTEXT, ITSELF
 from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import run_writing
+from ep.cpu.engine.streaming import finish_streams, run_writing
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -33,7 +33,7 @@ def _walk(context, begin, end):
         begin -= begin % inner
         if end != load_word(plan, MOVE_PLAN.count):
             end -= end % inner
-    index = stack_words(kMaxNumDims)
+    index, past_caches = stack_words(kMaxNumDims), 1 if load_word(context, CONTEXT.streaming) == ITSELF else 0
     row, column = begin // inner, begin % inner
     src_offset, dst_offset = first_row(dims, strides, num_outer, row // rows, index)
     row %= rows
@@ -45,13 +45,16 @@ def _walk(context, begin, end):
             num_rows, count = 1, min(inner - column, end - begin)
         elif end - begin < num_rows * inner:
             num_rows = (end - begin) // inner
-        call_task(load_word(plan, MOVE_PLAN.writer), dst, dst_row, dst_step, src, src_row, src_step, num_rows, count)
+        writer = load_word(plan, MOVE_PLAN.writer)
+        call_task(writer, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past_caches)
         begin += num_rows * count
         column = 0
         row += num_rows
         if row == rows:
             row = 0
             src_offset, dst_offset = next_row(dims, strides, num_outer, index, src_offset, dst_offset)
+    if past_caches != 0:
+        finish_streams()
 
 
 @cache
@@ -65,7 +68,12 @@ def launch(context, num_bytes, in_place, sizes):
     """What entries of planned launches call; the state's task is `task`."""
     plan = load_word(context, CONTEXT.plan)
     count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)
-    unit = 0 if in_place else load_word(plan, MOVE_PLAN.streamed)
+    unit = 0
+    if not in_place:
+        unit = load_word(plan, MOVE_PLAN.streamed)
+        if load_word(context, CONTEXT.dst) & load_word(plan, MOVE_PLAN.in_lines) == 0:
+            unit = load_word(plan, MOVE_PLAN.unit)
+            store_word(context, CONTEXT.streaming, ITSELF)
     task = load_word(load_word(context, CONTEXT.state), STATE.task)
     return run_writing(context, task, count, unit, num_bytes, grain)
 
@@ -81,4 +89,5 @@ def launch_box(context, num_bytes, in_place, sizes):
         return 1
     store_word(context, CONTEXT.sources, src_begin)
     store_word(context, CONTEXT.dst, dst_begin)
-    return launch(context, num_bytes, False, sizes)
+    box_bytes = load_word(plan, MOVE_PLAN.count) * load_word(plan, MOVE_PLAN.unit)
+    return launch(context, 2 * box_bytes, False, sizes)

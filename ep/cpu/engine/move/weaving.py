@@ -13,17 +13,32 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.engine.move.row_writer import VECTOR
+from ep.cpu.engine.move.row_writer import LINE, VECTOR
+from ep.cpu.engine.streaming import store_past_caches
 
 
 def weave(unit: int, planes: int) -> Callable[..., None]:
     """The writer of adjacent rows of `planes` units, each from a plane of its own in src."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, True), unit_functions(unit)[0], VECTOR // unit
+    move_lines, per_line = _shuffler(unit, planes, True, past_caches=True), LINE // unit
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
-        done = 0
-        if count == planes and num_rows >= per_vector:
+    @jit
+    def write_lines(dst, src, src_step, begin, num_rows):
+        while begin + per_line <= num_rows:
+            move_lines(dst + begin * planes * unit, LINE, src + begin * unit, src_step)
+            begin += per_line
+        return begin
+
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+        done, head = 0, _rows_to_line(dst, planes * unit, per_line) if past != 0 and count == planes else per_line
+        if head < per_line and head + per_line <= num_rows:
+            for i in range(head):
+                for k in range(planes):
+                    copy_unit(dst + i * dst_row, k, src + i * unit + k * src_step, 0)
+            done = write_lines(dst, src, src_step, head, num_rows)
+        elif count == planes and num_rows >= per_vector:
             while done < num_rows:
                 done = min(done, num_rows - per_vector)
                 move_vectors(dst + done * dst_row, VECTOR, src + done * unit, src_step)
@@ -38,10 +53,23 @@ def weave(unit: int, planes: int) -> Callable[..., None]:
 def unweave(unit: int, planes: int) -> Callable[..., None]:
     """The writer that takes adjacent rows of `planes` units of src apart, each unit to a plane of its own."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, False), unit_functions(unit)[0], VECTOR // unit
+    move_lines, per_line = _shuffler(unit, planes, False, past_caches=True), LINE // unit
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count):
-        done = 0
-        if count == planes and num_rows >= per_vector:
+    @jit
+    def write_lines(dst, dst_step, src, begin, num_rows):
+        while begin + per_line <= num_rows:
+            move_lines(dst + begin * unit, dst_step, src + begin * planes * unit, LINE)
+            begin += per_line
+        return begin
+
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+        done, head = 0, _rows_to_line(dst, unit, per_line) if past != 0 and count == planes else per_line
+        if head < per_line and head + per_line <= num_rows:
+            for i in range(head):
+                for k in range(planes):
+                    copy_unit(dst + i * unit + k * dst_step, 0, src + i * src_row, k)
+            done = write_lines(dst, dst_step, src, head, num_rows)
+        elif count == planes and num_rows >= per_vector:
             while done < num_rows:
                 done = min(done, num_rows - per_vector)
                 move_vectors(dst + done * unit, dst_step, src + done * src_row, VECTOR)
@@ -53,15 +81,26 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
     return write
 
 
+@jit
+def _rows_to_line(dst, row_bytes, most):
+    """How many rows of dst there are before one that begins where a line does; `most` where none does."""
+    for rows in range(most):
+        if (dst + rows * row_bytes) & (LINE - 1) == 0:
+            return rows
+    return most
+
+
 @cache
-def _shuffler(unit: int, planes: int, woven: bool) -> Any:
+def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False) -> Any:
     """A function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
     woven: whether dst gets the rows, and src is the planes; else the other way round.
+    past_caches: the vectors are lines, and those of dst go past the caches.
     """
+    size = LINE if past_caches else VECTOR
     byte, word = ir.IntType(8), ir.IntType(64)
-    vector, mask = ir.VectorType(byte, VECTOR), ir.VectorType(ir.IntType(32), VECTOR)
-    per_vector = VECTOR // unit
+    vector, mask = ir.VectorType(byte, size), ir.VectorType(ir.IntType(32), size)
+    per_vector = size // unit
 
     def source(target: int, place: int) -> tuple[int, int]:
         """The vector, and the unit in it, that unit `place` of vector `target` comes from."""
@@ -85,12 +124,15 @@ def _shuffler(unit: int, planes: int, woven: bool) -> Any:
                 value = vectors[0]
                 for number in range(1, planes):  # what comes from the vectors so far stays, the rest is taken from one
                     chosen = [
-                        VECTOR + of * unit + part if taken == number else (of if number == 1 else place) * unit + part
+                        size + of * unit + part if taken == number else (of if number == 1 else place) * unit + part
                         for place, (taken, of) in enumerate(sources)
                         for part in range(unit)
                     ]
                     value = builder.shuffle_vector(value, vectors[number], ir.Constant(mask, chosen))
-                builder.store(value, pointer(dst, dst_pitch, target), align=1)
+                if past_caches:
+                    store_past_caches(builder, value, pointer(dst, dst_pitch, target))
+                else:
+                    builder.store(value, pointer(dst, dst_pitch, target), align=1)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 4), generate
