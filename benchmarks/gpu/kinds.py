@@ -14,6 +14,7 @@ from ep.bench.case import (
     FillWork,
     GatherWork,
     JoinWork,
+    MatmulWork,
     OneHotWork,
     PadWork,
     PermuteWork,
@@ -56,6 +57,8 @@ def kind_of(case: Case) -> str:
             return "memcpy"
         case UnaryWork():
             return f"unary, {case.group}"
+        case MatmulWork():
+            return "matmul"
         case BinaryWork():
             layout = case.name.partition(", ")[2]
             if case.group == "transcendental":

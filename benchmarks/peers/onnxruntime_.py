@@ -11,7 +11,17 @@ import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as capi
 
 from benchmarks.peers import Contender
-from ep.bench.case import Array, Arrays, BatchGatherWork, BinaryWork, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.case import (
+    Array,
+    Arrays,
+    BatchGatherWork,
+    BinaryWork,
+    Case,
+    ExpandWork,
+    GatherWork,
+    MatmulWork,
+    UnaryWork,
+)
 from ep.include.primitive import BinaryOp, UnaryOp
 
 _OPSET: Final = 20
@@ -102,6 +112,8 @@ def _nodes(case: Case) -> list[tuple[str, list[str], str, dict[str, Any]]] | Non
             return [("Gather", ["x", "y"], "out", {"axis": 1})]
         case ExpandWork():
             return [("Expand", ["x", "dims"], "out", {})]
+        case MatmulWork(transpose_b=False):
+            return [("MatMul", ["x", "y"], "out", {})]
         case BatchGatherWork():
             return [("GatherND", ["x", "y"], "out", {"batch_dims": 1})]
     return None

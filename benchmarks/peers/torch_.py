@@ -24,6 +24,7 @@ from ep.bench.case import (
     FillWork,
     GatherWork,
     JoinWork,
+    MatmulWork,
     OneHotWork,
     PadWork,
     PermuteWork,
@@ -113,6 +114,9 @@ class Adapter:
                 return partial(out.copy_, inputs[0][numpy_ways.box(begin, out.shape)])
             case JoinWork(axis):
                 return partial(torch.cat, inputs, axis, out=out)
+            case MatmulWork(transpose_b):
+                a, b = inputs
+                return partial(torch.matmul, a, b.mT if transpose_b else b, out=out)
             case SetBytesWork(value):
                 return partial(out.view(torch.uint8).fill_, value)
         return None

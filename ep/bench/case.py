@@ -63,6 +63,13 @@ class CastWork:
 
 
 @dataclass(frozen=True)
+class MatmulWork:
+    """The product of two matrices, or of batches of them; transpose_b: the second one's last two axes are exchanged."""
+
+    transpose_b: bool = False
+
+
+@dataclass(frozen=True)
 class WhereWork:
     """The second operand where the first is true, else the third, with broadcasting."""
 
@@ -128,6 +135,7 @@ Work: TypeAlias = (
     | BatchGatherWork
     | ExpandWork
     | CastWork
+    | MatmulWork
     | WhereWork
     | AddWork
     | FillWork

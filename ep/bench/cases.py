@@ -10,6 +10,7 @@ from ep.bench import numpy_ways
 from ep.bench.builders import batch_gather, binary, expand, gather, unary
 from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
+from ep.bench.builders_product import broadcast_matmul, matmul
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu
@@ -21,6 +22,7 @@ __all__ = (
     "batch_gather",
     "bench_cases",
     "binary",
+    "broadcast_matmul",
     "cast",
     "copy",
     "copy_bytes",
@@ -29,6 +31,7 @@ __all__ = (
     "fill",
     "gather",
     "join",
+    "matmul",
     "numpy_fast_gelu",
     "numpy_relu",
     "one_hot",
@@ -80,5 +83,8 @@ def bench_cases(count: int) -> list[Case]:
         join("2 matrices side by side", (side, side // 2), 1),
         copy_bytes("copy bytes", dims),
         set_bytes("set bytes", dims),
+        matmul("rows by weights", count // 384, 384, 384),
+        matmul("scores of heads", 64, 64, 32, batch_size=max(count // 4096, 1), transpose_b=True),
+        broadcast_matmul("sentences by weights", 4, side // 4, side, 64),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

@@ -107,6 +107,14 @@ def add(srcs: Arrays, out: Array) -> None:
         np.add(out, other, out=out)
 
 
+def matmul(a: Array, b: Array, out: Array) -> None:
+    """The product; of 16-bit types in float32, since NumPy has none that sums up in it."""
+    if out.dtype.itemsize == 2:
+        out[...] = np.matmul(a.astype(np.float32), b.astype(np.float32))
+    else:
+        np.matmul(a, b, out=out)
+
+
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
     """What indexes an array for the box of `dims` that begins there."""
     return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))

@@ -14,6 +14,7 @@ from ep.bench.cases import (
     batch_gather,
     bench_cases,
     binary,
+    broadcast_matmul,
     cast,
     copy_bytes,
     cut,
@@ -21,6 +22,7 @@ from ep.bench.cases import (
     fill,
     gather,
     join,
+    matmul,
     numpy_fast_gelu,
     numpy_relu,
     one_hot,
@@ -71,6 +73,9 @@ def demo_cases() -> list[Case]:
         join("2 x 384 features side by side", (_TOKENS, _HIDDEN // 2), 1),
         copy_bytes("keep a copy of the activations", activations),
         set_bytes("all bytes of a workspace", activations),
+        matmul("multiply 2,048 activations by weights of 768 x 768", 2048, _HIDDEN, _HIDDEN),
+        matmul("scores of 384 heads of 128 x 64 queries and keys", 128, 128, 64, batch_size=384, transpose_b=True),
+        broadcast_matmul("weights of 768 x 768 for 32 sentences of 64", 32, 64, _HIDDEN, _HIDDEN),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

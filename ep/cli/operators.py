@@ -74,6 +74,12 @@ def add_arguments(commands: Any) -> None:
     where.add_argument("--y", metavar="Y.npy", required=True, help="an array or a number")
     where.set_defaults(operate=_where)
 
+    matmul = commands.add_parser("matmul", help="products of matrices, with broadcasting")
+    for name, what in (("lhs", "left"), ("rhs", "right")):
+        matmul.add_argument(f"--{name}", metavar=f"{name[0].upper()}.npy", required=True, help=f"the {what} operand")
+        matmul.add_argument(f"--transpose-{name}", action="store_true", help="with its last two axes exchanged")
+    matmul.set_defaults(operate=_matmul)
+
     one_hot = commands.add_parser("one-hot", help="indices of classes as rows with one element of another value")
     one_hot.add_argument("--indices", metavar="I.npy", required=True, help="the indices, as integers")
     one_hot.add_argument("--classes", type=int, required=True, help="the elements of a row")
@@ -132,6 +138,15 @@ def _pad(ops: Any, arguments: Namespace) -> Plan:
 def _where(ops: Any, arguments: Namespace) -> Plan:
     operands = [npy.read(arguments.condition), *(_operand(text, arguments) for text in (arguments.x, arguments.y))]
     return ops.where, operands, [_tinies(operands)]
+
+
+def _matmul(ops: Any, arguments: Namespace) -> Plan:
+    operands = [npy.read(file, arguments.dtype) for file in (arguments.lhs, arguments.rhs)]
+
+    def operate(x1: Any, x2: Any) -> Any:
+        return ops.matmul(x1, x2, arguments.transpose_lhs, arguments.transpose_rhs)
+
+    return operate, operands, [_tinies(operands)]
 
 
 def _one_hot(ops: Any, arguments: Namespace) -> Plan:

@@ -22,8 +22,8 @@ from ep.ops.full import full
 
 # each declares its operators when it is imported
 for _family in (
-    *("binary", "cast", "expand", "gather", "join", "one_hot", "pad", "permute", "repeat", "slice", "split", "unary"),
-    "where",
+    *("binary", "cast", "expand", "gather", "join", "matmul", "one_hot", "pad", "permute", "repeat", "slice"),
+    *("split", "unary", "where"),
 ):
     import_module(f"ep.ops.{_family}")
 

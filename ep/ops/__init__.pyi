@@ -292,6 +292,9 @@ def logical_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array
 def logical_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Exactly one of them true."""
 
+def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False, *, out: Array | None = None) -> Array:
+    """Return the product of matrices, as `numpy.matmul`."""
+
 def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The larger one, b where they are equal; NaN if either is."""
 

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
-from ep.include.primitive import CastFactory, ConstantPadFactory, OneHotFactory, PermuteFactory, WhereFactory
+from ep.include.primitive import (
+    BroadcastMatmulFactory,
+    CastFactory,
+    ConstantPadFactory,
+    OneHotFactory,
+    PermuteFactory,
+    WhereFactory,
+)
 from ep.testing.keys import needs_one_of
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -104,6 +111,11 @@ MORE = {
         ["--condition", "indices.npy", "--x", "3", "--y", "indices.npy"],
         lambda load: np.where(load("indices.npy"), np.int32(3), load("indices.npy")),
         WhereFactory,
+    ),
+    "matmul": (
+        ["--lhs", "empty.npy", "--transpose-lhs", "--rhs", "empty.npy"],
+        lambda load: np.zeros((3, 3), np.float32),
+        BroadcastMatmulFactory,
     ),
     "one-hot": (
         ["--indices", "wrong.npy", "--classes", "4", "--on", "0.5"],

@@ -1,0 +1,84 @@
+"""Cases of the products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ep.bench import data, numpy_ways
+from ep.bench.case import Array, Arrays, Call, Case, MatmulWork
+from ep.include.data_type import DTypeLike
+from ep.include.primitive import BatchMatmul, BlasTransposeType, BroadcastMatmul, Matmul
+from ep.include.stream import Stream
+
+_N, _T = BlasTransposeType
+
+
+def matmul(
+    name: str,
+    m: int,
+    n: int,
+    k: int,
+    dtype: DTypeLike = np.float32,
+    batch_size: int = 0,
+    transpose_b: bool = False,
+    **about: Any,
+) -> Case:
+    """A product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size."""
+    item, batch = np.dtype(dtype), (batch_size,) * bool(batch_size)
+    sizes = (*batch, m, n, k)
+
+    def bind(primitive: Any, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        a, b = inputs
+        return partial(primitive.Launch, stream, *sizes, 1, a, b, 0, out)
+
+    return _case(
+        *(name, BatchMatmul if batch else Matmul, (item, _N, _T if transpose_b else _N)),
+        *(((*batch, m, k), (*batch, n, k) if transpose_b else (*batch, k, n), (*batch, m, n)), transpose_b, bind),
+        **about,
+    )
+
+
+def broadcast_matmul(
+    name: str, batch: int, m: int, n: int, k: int, dtype: DTypeLike = np.float32, **about: Any
+) -> Case:
+    """Matrices of a batch by one matrix."""
+    a_dims, b_dims, c_dims = (batch, m, k), (k, n), (batch, m, n)
+
+    def bind(primitive: BroadcastMatmul, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
+        a, b = inputs
+        return partial(primitive.Launch, stream, 1, a_dims, a, b_dims, b, 0, c_dims, out)
+
+    return _case(name, BroadcastMatmul, (np.dtype(dtype), _N, _N, 3), (a_dims, b_dims, c_dims), False, bind, **about)
+
+
+def _case(
+    name: str,
+    primitive: type[Any],
+    key: tuple[Any, ...],
+    dims: tuple[tuple[int, ...], ...],
+    transpose_b: bool,
+    bind: Any,
+    **about: Any,
+) -> Case:
+    a_dims, b_dims, c_dims = dims
+    item: np.dtype[Any] = key[0]
+
+    def make(rng: np.random.Generator) -> Arrays:
+        return data.numbers(rng, a_dims, item), data.numbers(rng, b_dims, item)
+
+    def numpy(inputs: Arrays, out: Array) -> Call:
+        a, b = inputs
+        return partial(numpy_ways.matmul, a, b.swapaxes(-1, -2) if transpose_b else b, out)
+
+    moved = item.itemsize * sum(int(np.prod(each)) for each in dims)
+    # each of k partial sums of normal numbers, which grow as the root of k does, is rounded
+    depth = max(a_dims[-1], 16)
+    error = {2: 2.0**-6, 4: 2.0**-22 * depth, 8: 2.0**-51 * depth}[item.itemsize]
+    return Case(
+        name, primitive, key, MatmulWork(transpose_b), make, c_dims, item, bind, numpy, moved,
+        relative_error=error, absolute_error=error, **about,
+    )  # fmt: skip

@@ -1,0 +1,43 @@
+"""What is multiplied: matrices of models, from one row to squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ep.bench.builders_product import broadcast_matmul, matmul
+from ep.bench.case import Case
+
+_WIDTH: Final = 384  # of a small model
+_HEAD: Final = 32
+
+
+def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Activations by weights, heads of attention, and squares; of floating types alone."""
+    if dtype.kind in "biu":
+        return
+    about: dict[str, Any] = {"dtype": dtype, "group": "matmul"}
+    yield matmul("one row by weights", 1, size, min(size, _WIDTH), **about)
+    yield matmul("one row by transposed weights", 1, size, min(size, _WIDTH), **about, transpose_b=True, core=False)
+    rows, columns = _sides(size, 16)
+    yield matmul("few rows by weights", rows, columns, min(size, _WIDTH), **about)
+    rows, columns = _sides(size, _WIDTH)
+    yield matmul("rows by weights", columns, rows, min(size, _WIDTH), **about)
+    yield matmul("rows by transposed weights", columns, rows, min(size, _WIDTH), **about, transpose_b=True, core=False)
+    side = math.isqrt(size)
+    yield matmul("square", side, side, side, **about)
+    tokens = min(side, 128)
+    heads = max(size // (tokens * tokens), 1)
+    yield matmul("scores of heads", tokens, tokens, _HEAD, **about, batch_size=heads, transpose_b=True)
+    yield broadcast_matmul(
+        "sentences by weights", min(side, 4), max(side // 4, 1), side, min(size, _WIDTH), **about, core=False
+    )
+
+
+def _sides(size: int, first: int) -> tuple[int, int]:
+    """Two sides of `size` elements, of which one is as long as that, or shorter."""
+    short = min(first, math.isqrt(size))
+    return short, size // short

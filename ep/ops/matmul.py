@@ -1,0 +1,132 @@
+"""matmul: products of matrices, of vectors, and of broadcast batches of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadcast_dims
+from ep.include.arrays import Array, ArrayLike
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+
+_NAMES = "x1", "x2"
+
+
+def _matrices(shapes: Sequence[Dims]) -> tuple[Dims, Dims]:
+    """The shapes of both operands as matrices: a vector is a row on the left, and a column on the right."""
+    x1, x2 = shapes
+    return x1 if len(x1) > 1 else (1, *x1), x2 if len(x2) > 1 else (*x2, 1)
+
+
+def _sizes(shape: Dims, transpose: BlasTransposeType) -> Dims:
+    """The rows and columns of a matrix as it enters the product."""
+    rows, columns = shape[-2:]
+    return (columns, rows) if transpose is BlasTransposeType.T else (rows, columns)
+
+
+def _product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
+    """The dims of both operands and of the result, all as matrices."""
+    a, b = _matrices(shapes)
+    (m, _), (_, n) = _sizes(a, attributes["transpose_x1"]), _sizes(b, attributes["transpose_x2"])
+    return a, b, (*broadcast_dims(a[:-2], b[:-2], names=[f"{name}.shape[:-2]" for name in _NAMES]), m, n)
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    x1, x2 = shapes
+    *batch, m, n = _product_dims(shapes, attributes)[2]
+    return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
+
+
+@operator(shape=_shape, dtype=SameAs("x1"))
+def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
+    """Return the product of matrices, as `numpy.matmul`.
+
+    x1, x2: arrays of one floating or complex dtype. Of more than two axes, the last two are those of matrices, and the
+        others broadcast; of one, a vector, whose axis the result lacks.
+    transpose_x1, transpose_x2: whether the last two axes are exchanged first; a complex matrix is conjugated, too.
+    out: where to put the result, an array of its shape and dtype.
+
+    float16 and bfloat16 are summed up in float32, and rounded once. Views of NumPy's arrays whose last two axes were
+    exchanged are not copied. Integers, which NumPy multiplies too, have no kernel. Raises TypeError where the dtypes
+    differ, ValueError for shapes that do not fit and for arrays without axes.
+    """
+    if x1.dtype != x2.dtype:
+        raise TypeError(f"x1 has dtype {x1.dtype}, x2 has {x2.dtype}; convert one of them")
+    transposes = []
+    for x, name, transpose in zip((x1, x2), _NAMES, (transpose_x1, transpose_x2), strict=True):
+        if not x.shape:
+            raise ValueError(f"{name} has no axes; a product needs one at least")
+        if not isinstance(transpose, bool):
+            raise TypeError(f"transpose_{name} must be True or False, not {transpose!r}")
+        if transpose and len(x.shape) == 1:
+            raise ValueError(f"transpose_{name} is True, and {name} of shape {x.shape} has one axis alone")
+        transposes.append(BlasTransposeType.T if transpose else BlasTransposeType.N)
+    a, b = _matrices((x1.shape, x2.shape))
+    (_, k), (other_k, _) = _sizes(a, transposes[0]), _sizes(b, transposes[1])
+    if k != other_k:
+        raise ValueError(
+            f"x1 of shape {x1.shape} has {k} columns, and x2 of shape {x2.shape} has {other_k} rows; they must be equal"
+        )
+    return {"transpose_x1": transposes[0], "transpose_x2": transposes[1]}
+
+
+def _of_views(function: Any) -> Any:
+    """`function`, taking views of NumPy's whose last two axes were exchanged as the arrays that they are views of."""
+
+    @wraps(function)
+    def matmul(
+        x1: ArrayLike,
+        x2: ArrayLike,
+        transpose_x1: bool = False,
+        transpose_x2: bool = False,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        x1, transpose_x1 = _of_view(x1, transpose_x1)
+        x2, transpose_x2 = _of_view(x2, transpose_x2)
+        return function(x1, x2, transpose_x1, transpose_x2, out=out)
+
+    return matmul
+
+
+def _of_view(x: ArrayLike, transpose: bool) -> tuple[Any, bool]:
+    if type(x) is np.ndarray and x.ndim > 1 and x.dtype.kind != "c" and isinstance(transpose, bool):
+        exchanged = x.swapaxes(-1, -2)
+        if exchanged.flags.c_contiguous and not x.flags.c_contiguous:
+            return exchanged, not transpose
+    return x, transpose
+
+
+matmul = FUNCTIONS["matmul"] = _of_views(matmul)
+
+_MATMUL = primitive_exists(
+    BroadcastMatmulFactory, data_type("x1"), attribute("transpose_x1"), attribute("transpose_x2"), kMaxNumDims
+)
+
+
+@register_kernel("matmul", matches=_MATMUL)
+class MatmulKernel(Kernel):
+    """One launch of BroadcastMatmul."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _MATMUL.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x1, x2), (out,) = call.inputs, call.outputs
+        a, b, c = _product_dims((x1.shape, x2.shape), call.attributes)
+        if len(c) > kMaxNumDims and 0 not in c:
+            (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
+            a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
+        names = {"a": "x1", "b": "x2", "c": "out", "a_dims": "x1.shape", "b_dims": "x2.shape", "c_dims": "out.shape"}
+        launch(self._primitive, names, call.stream, 1, a, x1, b, x2, 0, c, out)
