@@ -75,11 +75,12 @@ def test_the_changelog_knows_the_version():
 LAYERS = {
     "include": ("include",),
     "common": ("include", "common"),
+    "sbp": ("include", "common", "sbp"),
     "cpu": ("include", "common", "cpu"),
     "cuda": ("include", "common", "cuda"),
-    "ops": ("include", "common", "ops"),
+    "ops": ("include", "common", "sbp", "ops"),
     "bench": ("include", "common", "ops", "bench"),
-    "cli": ("include", "common", "ops", "bench", "cli"),
+    "cli": ("include", "common", "sbp", "ops", "bench", "cli"),
     "testing": ("include", "common", "testing"),
 }
 

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "devices": ("ep.cli.devices", "list the devices, and why one is not available"),
     "ops": ("ep.cli.ops", "list the operators, or show one: inputs, attributes, the rule for its type, its kernels"),
     "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why the others are not"),
+    "sbp": ("ep.cli.sbp", "choose how an operator's tensors lie on several ranks, by the bytes that it moves"),
     "run": ("ep.cli.run", "run one operator on .npy files"),
     "bench": ("ep.cli.bench", "time the primitives against NumPy on this machine"),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),

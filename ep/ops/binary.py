@@ -19,6 +19,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise_rows import binary_rows
 from ep.ops.kernels import Call, PrimitiveExists, Subject
 from ep.ops.names import function_name, launch
 from ep.ops.operands import as_operands
@@ -51,7 +52,7 @@ def _declare(op: BinaryOp) -> None:
     Where operands are ndarrays of one shape and nothing else is given, the function remembers the kernel by their
     dtype, and lets its Launch check the rest, which it does in any case.
     """
-    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands))
+    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_rows)
     operator.add_kernel(BroadcastElementwiseBinaryFactory, BinaryKernel, kMaxNumDims)
     declared, parameters, names = operator.declared, operator.parameters, operator.parameters.operands
     ready, ndarray, empty = declared.ready, np.ndarray, np.empty

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.data_type import DTypeLike, as_data_type
-from ep.include.number_kind import COMPLEXES
+from ep.include.data_type import DataType, DTypeLike, as_data_type
+from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.cast import CastFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import PMAX, PMIN, P, row
+from ep.sbp import Problem, Signature, Split
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
 
 
-@operator(shape=_shape, dtype=Given("dtype"), aliases=["astype"])
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (shape,), (source,), target = problem.shapes, problem.types, problem.out_type
+    for axis in range(len(shape)):
+        yield row(Split(axis), Split(axis))
+    if _keeps_sums(source, target):
+        yield row(P, P)
+    if _keeps_order(source, target):
+        yield row(PMAX, PMAX)
+        yield row(PMIN, PMIN)
+    if source.dtype.kind == "u" and target in BOOL:
+        yield row(P, PMAX)
+
+
+def _keeps_sums(source: DataType, target: DataType) -> bool:
+    """Whether a sum may be cast term by term, up to rounding: not where fractions are cut off, nor to or from bool."""
+    if source in BOOL or target in BOOL:
+        return False
+    return source not in FLOATS or target in FLOATS + COMPLEXES
+
+
+def _keeps_order(source: DataType, target: DataType) -> bool:
+    """Whether a larger number never becomes a smaller one: not where integers wrap, nor where only 0 is told apart."""
+    if source in COMPLEXES or target in COMPLEXES:
+        return False
+    if target in BOOL:
+        return source in BOOL or source.dtype.kind == "u"
+    if source in BOOL or source in FLOATS or target in FLOATS:
+        return True
+    return np.can_cast(source.dtype, target.dtype, "safe")
+
+
+@operator(shape=_shape, dtype=Given("dtype"), aliases=["astype"], rows=_rows)
 def cast(x: Tensor, dtype: DTypeLike) -> Attributes:
     """Return `x` in another data type, as `numpy.astype`.
 

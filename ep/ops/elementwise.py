@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,11 @@ from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.operator import REQUIRED, Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.documentation import described, docstring
+from ep.ops.elementwise_rows import why_not_listed
 from ep.ops.kernels import Kernel, PrimitiveExists, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import ALIASES, function_name, parameter_name
 from ep.ops.parameters import Parameters
+from ep.sbp import Problem, Signature
 
 
 class OfOp(TypeRule):
@@ -57,8 +59,9 @@ class OpOperator:
         op: UnaryOp | BinaryOp,
         role: Role,
         shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
+        rows: Callable[[Any, Problem], Iterable[Signature]],
     ) -> None:
-        """Declare it. role: of its operands."""
+        """Declare it. role: of its operands; rows: the signatures of an op for a problem."""
         self.op, self.parameters = op, Parameters(op)
         row = OPS[op]
         self.declared = add_operator(
@@ -75,6 +78,8 @@ class OpOperator:
                 dtype=OfOp(op),
                 meaning=docstring(op),
                 aliases=(ALIASES[op],) if op in ALIASES else (),
+                rows=partial(rows, op),
+                not_listed=partial(why_not_listed, op),
             )
         )
 

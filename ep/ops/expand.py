@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
@@ -14,14 +14,34 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, moved_rows, row
 from ep.ops.shapes import as_sizes, launch_dims
+from ep.sbp import Problem, Signature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["sizes"]]
 
 
-@operator(shape=_shape, dtype=SameAs("x"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (shape,), sizes = problem.shapes, problem.attributes["sizes"]
+    num_new = len(sizes) - len(shape)
+    kept = {axis: axis + num_new for axis in range(len(shape)) if shape[axis] == sizes[axis + num_new]}
+    yield from moved_rows(problem, kept)
+    for axis in range(len(sizes)):
+        if axis < num_new or shape[axis - num_new] == 1:
+            yield row(B, Split(axis))
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The sizes of the rank's piece of the result."""
+    sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
+    if isinstance(source, Split) and not isinstance(target, Split):
+        target = Split(source.axis + len(sizes) - len(problem.shapes[0]))
+    return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
 def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
@@ -16,7 +16,9 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indices import check_mode, resolved
 from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.rows import B, partials_of, row, sum_of
 from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -25,7 +27,31 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [params[:axis] + indices[attributes["batch_dims"] :] + params[axis + 1 :]]
 
 
-@operator(shape=_shape, dtype=SameAs("params"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (params, indices), axis, batch = problem.shapes, problem.attributes["axis"], problem.attributes["batch_dims"]
+    for place in range(batch):
+        yield row(Split(place), Split(place), Split(place))
+    for place in range(batch, len(indices)):
+        yield row(B, Split(place), Split(axis + place - batch))
+    yield row(Split(axis), B, sum_of(problem.types[0]))  # the rows of other ranks are zeros
+    for place in range(batch, len(params)):
+        if place != axis:
+            moved = place if place < axis else place + len(indices) - batch - 1
+            yield row(Split(place), B, Split(moved))
+    for partial in partials_of(problem.types[0]):
+        yield row(partial, B, partial)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """Indices are those of the whole axis; a rank with a part of it starts at `offset`."""
+    axis = problem.attributes["axis"]
+    if signature.inputs[0] != Split(axis):
+        return problem.attributes
+    begin, _ = span(problem.attributes["size"], problem.ranks, rank)
+    return {**problem.attributes, "offset": begin}
+
+
+@operator(shape=_shape, dtype=SameAs("params"), rows=_rows, local=_local)
 def gather(
     params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
 ) -> Attributes:
@@ -48,7 +74,7 @@ def gather(
     """
     check_mode(mode)
     along, batch = _axes(params.shape, indices.shape, axis, batch_dims)
-    return {"axis": along, "batch_dims": batch, "mode": mode, "offset": 0}
+    return {"axis": along, "batch_dims": batch, "mode": mode, "offset": 0, "size": params.shape[along]}
 
 
 def _axes(
@@ -84,7 +110,7 @@ class _GatherKernel(Kernel):
     def compute(self, call: Call) -> None:
         params, indices = call.inputs
         axis, batch_dims = call.attributes["axis"], call.attributes["batch_dims"]
-        indices = resolved(call.arrays, indices, params.shape[axis], call.attributes["mode"])
+        indices = resolved(call.arrays, indices, call.attributes["size"], call.attributes["mode"])
         indices_type = as_data_type(indices.dtype)
         primitive = self._primitives.get(indices_type)
         if primitive is None:

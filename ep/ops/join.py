@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
@@ -12,7 +12,9 @@ from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, register_kernel
+from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature
 
 
 def _concat_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -27,7 +29,17 @@ def _stack_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*first[:axis], len(shapes), *first[axis:])]
 
 
-@operator(shape=_concat_shape, dtype=SameAs("arrays"), takes_out=False)
+def _concat_rows(problem: Problem) -> Iterable[Signature]:
+    axes = {axis: axis for axis in range(len(problem.shapes[0])) if axis != problem.attributes["axis"]}
+    return moved_rows(problem, {} if problem.attributes["axis"] is None else axes)
+
+
+def _stack_rows(problem: Problem) -> Iterable[Signature]:
+    new = problem.attributes["axis"]
+    return moved_rows(problem, {axis: axis + (axis >= new) for axis in range(len(problem.shapes[0]))})
+
+
+@operator(shape=_concat_shape, dtype=SameAs("arrays"), rows=_concat_rows, takes_out=False)
 def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     """Return arrays one behind the other along an axis, as `numpy.concat`.
 
@@ -49,7 +61,7 @@ def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     return {"axis": along}
 
 
-@operator(shape=_stack_shape, dtype=SameAs("arrays"), takes_out=False)
+@operator(shape=_stack_shape, dtype=SameAs("arrays"), rows=_stack_rows, takes_out=False)
 def stack(arrays: Tensors, axis: int = 0) -> Attributes:
     """Return arrays beside each other along a new axis, as `numpy.stack`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import wraps
 from typing import Any
 
@@ -18,6 +18,8 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, P, row
+from ep.sbp import Problem, Sbp, Signature, Split
 
 _NAMES = "x1", "x2"
 
@@ -47,7 +49,38 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
 
 
-@operator(shape=_shape, dtype=SameAs("x1"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    x1, x2 = problem.shapes
+    (out,), num_batch = problem.out_shapes, max(len(x1) - 2, len(x2) - 2, 0)
+    m, k1 = _axes(len(x1), problem.attributes["transpose_x1"], from_end=2)
+    n, k2 = _axes(len(x2), problem.attributes["transpose_x2"], from_end=1)
+    for axis in range(num_batch):
+        places = [_of_batch(shape, axis - num_batch, out[axis]) for shape in problem.shapes]
+        yield row(*places, Split(axis))
+    if m is not None:
+        yield row(Split(m), B, Split(num_batch))
+    if n is not None:
+        yield row(B, Split(n), Split(len(out) - 1))
+    yield row(Split(k1), Split(k2), P)
+    yield row(P, B, P)
+    yield row(B, P, P)
+
+
+def _axes(num_dims: int, transpose: BlasTransposeType, from_end: int) -> tuple[int | None, int]:
+    """The axis that the result keeps, which is `from_end` where nothing is transposed, and the one that is summed."""
+    if num_dims == 1:
+        return None, 0
+    kept = from_end if transpose is BlasTransposeType.N else 3 - from_end
+    return num_dims - kept, num_dims - (3 - kept)
+
+
+def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
+    """How an operand lies where a batch axis of the result, counted from the last of them, is split."""
+    has_it = -axis <= len(shape) - 2 and shape[axis - 2] == size
+    return Split(len(shape) - 2 + axis) if has_it else B
+
+
+@operator(shape=_shape, dtype=SameAs("x1"), rows=_rows)
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 

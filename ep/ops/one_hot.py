@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,13 +16,30 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, row
+from ep.sbp import Problem, Signature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0], attributes["upper_bound"] - attributes["lower_bound"])]
 
 
-@operator(shape=_shape, dtype=Given("dtype"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    num_dims = len(problem.shapes[0])
+    for axis in range(num_dims):
+        yield row(Split(axis), Split(axis))
+    yield row(B, Split(num_dims))
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The classes that the rank has."""
+    if signature.outputs != (Split(len(problem.shapes[0])),):
+        return problem.attributes
+    lower, upper = span(problem.attributes["upper_bound"], problem.ranks, rank)
+    return {**problem.attributes, "lower_bound": lower, "upper_bound": upper}
+
+
+@operator(shape=_shape, dtype=Given("dtype"), rows=_rows, local=_local)
 def one_hot(
     indices: Indices,
     num_classes: int,

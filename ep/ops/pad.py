@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,51 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, P, partials_of, row
+from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [PadShape(shapes[0], attributes["before"], attributes["after"]).dst_dims]
 
 
-@operator(shape=_shape, dtype=SameAs("x"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (shape,), (result,), ranks = problem.shapes, problem.out_shapes, problem.ranks
+    for axis in range(len(shape)):
+        split = row(Split(axis), Split(axis))
+        padded = [_local(problem, split, rank) for rank in range(ranks)]
+        sizes = [
+            size + one["before"][axis] + one["after"][axis]
+            for size, one in zip(piece_sizes(shape[axis], ranks), padded, strict=True)
+        ]
+        if sizes == piece_sizes(result[axis], ranks):  # padding at the ends leaves even pieces
+            yield split
+        yield row(B, Split(axis))
+    for partial in partials_of(problem.types[0]):
+        yield row(partial, partial)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """Pads at the ends of a split axis alone; of an input that is whole, what the rank does not have is taken away.
+
+    Of a sum, the padding is on the first rank alone.
+    """
+    given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
+    before, after, value = [*given["before"]], [*given["after"]], given["constant_values"]
+    if isinstance(source, Split):
+        before[source.axis] *= rank == 0
+        after[source.axis] *= rank == problem.ranks - 1
+    elif isinstance(target, Split):
+        size = problem.out_shapes[0][target.axis]
+        begin, end = span(size, problem.ranks, rank)
+        before[target.axis] -= begin
+        after[target.axis] -= size - end
+    if source == P and rank > 0:
+        value = 0
+    return {"before": tuple(before), "after": tuple(after), "constant_values": value}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
 def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attributes:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 

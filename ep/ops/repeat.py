@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
@@ -11,14 +11,34 @@ from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import ExpandingKernel
 from ep.ops.kernels import Call, register_kernel
+from ep.ops.rows import B, moved_rows, row
 from ep.ops.shapes import as_sizes
+from ep.sbp import Problem, Signature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [repeat_dims(shapes[0], attributes["sizes"])[-1]]
 
 
-@operator(shape=_shape, dtype=SameAs("x"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (shape,), sizes = problem.shapes, problem.attributes["sizes"]
+    num_new = len(sizes) - len(shape)
+    yield from moved_rows(problem, {axis: axis + num_new for axis in range(len(shape)) if sizes[axis + num_new] <= 1})
+    for axis, times in enumerate(sizes):
+        size = 1 if axis < num_new else shape[axis - num_new]
+        if size == 1 or times % problem.ranks == 0:  # each rank makes whole copies
+            yield row(B, Split(axis))
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The copies of x in the rank's piece of the result."""
+    sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
+    if isinstance(source, Split) or not isinstance(target, Split):
+        return problem.attributes
+    return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
 def repeat(x: Tensor, *sizes: Any) -> Attributes:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
@@ -18,13 +18,41 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, partials_of, row
+from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [tuple(map(len, attributes["ranges"]))]
 
 
-@operator(shape=_shape, dtype=SameAs("x"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (result,), ranks = problem.out_shapes, problem.ranks
+    for axis, size in enumerate(result):
+        split = row(Split(axis), Split(axis))
+        sizes = [len(_local(problem, split, rank)["ranges"][axis]) for rank in range(ranks)]
+        if sizes == piece_sizes(size, ranks):  # what is left of each piece is the piece of what is left
+            yield split
+        yield row(B, Split(axis))
+    for partial in partials_of(problem.types[0]):
+        yield row(partial, partial)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The places of the slices in the rank's piece of x, or those of its piece of the result."""
+    ranges, (source,), (target,) = [*problem.attributes["ranges"]], signature.inputs, signature.outputs
+    if isinstance(source, Split):
+        places = ranges[source.axis]
+        begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
+        mine = [place - begin for place in places if begin <= place < end]
+        ranges[source.axis] = range(mine[0], mine[-1] + 1, places.step) if mine else range(0)
+    elif isinstance(target, Split):
+        begin, end = span(problem.out_shapes[0][target.axis], problem.ranks, rank)
+        ranges[target.axis] = ranges[target.axis][begin:end]
+    return _attributes(ranges)
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
 def slice(x: Tensor, *slices: Any) -> Attributes:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view.
 
@@ -37,7 +65,10 @@ def slice(x: Tensor, *slices: Any) -> Attributes:
     Raises TypeError for what is no slice, an integer too: axes are kept; ValueError for more slices than axes, for
     steps below 1, and where more than 8 axes are left once those that are kept whole are part of their neighbours.
     """
-    ranges = _ranges(slices, x.shape)
+    return _attributes(_ranges(slices, x.shape))
+
+
+def _attributes(ranges: Sequence[range]) -> Attributes:
     return {"ranges": tuple(ranges), "strided": any(one.step != 1 and len(one) > 1 for one in ranges)}
 
 

@@ -14,7 +14,9 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, register_kernel
+from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -22,7 +24,12 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shape[:axis], end - begin, *shape[axis + 1 :]) for begin, end in attributes["sections"]]
 
 
-@operator(shape=_shape, dtype=SameAs("x"), takes_out=False, many=True)
+def _rows(problem: Problem) -> Iterable[Signature]:
+    axes = range(len(problem.shapes[0]))
+    return moved_rows(problem, {axis: axis for axis in axes if axis != problem.attributes["axis"]})
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, takes_out=False, many=True)
 def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
     """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views.
 

@@ -15,6 +15,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise_rows import unary_rows
 from ep.ops.kernels import Call
 from ep.ops.names import launch
 
@@ -37,7 +38,7 @@ def _declare(op: UnaryOp) -> None:
     Where x is an ndarray and nothing else is given, the function remembers the kernel by the dtype of x, and lets its
     Launch check the rest, which it does in any case.
     """
-    operator = OpOperator(op, Role.TENSOR, _shape)
+    operator = OpOperator(op, Role.TENSOR, _shape, unary_rows)
     operator.add_kernel(ElementwiseUnaryFactory, UnaryKernel)
     declared, parameters = operator.declared, operator.parameters
     ready, ndarray, empty = declared.ready, np.ndarray, np.empty

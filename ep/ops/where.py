@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
@@ -13,7 +13,9 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, broadcast_rows, partials_of, row
 from ep.ops.shapes import launch_dims
+from ep.sbp import Problem, Signature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -22,7 +24,13 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [broadcast_dims(condition, chosen, names=("condition", "x and y"))]
 
 
-@operator(shape=_shape, dtype=SameAs("x"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    yield from broadcast_rows(problem)
+    for partial in partials_of(problem.out_type):
+        yield row(B, partial, partial, partial)
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
 def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 

@@ -1,4 +1,4 @@
-"""The examples of docs/operators.md run."""
+"""The examples of docs/operators.md and docs/placement.md run."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from ep.cli.main import main
 from tests.subprocesses import run
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/operators.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+DOCUMENT = "".join((DOCS / name).read_text() for name in ("operators.md", "placement.md"))
 
 
 @pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL))

@@ -13,6 +13,7 @@ from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_operands
+from ep.sbp import Problem, Signature
 
 Tensor: TypeAlias = Any
 """What annotates an input of a declaration; Role says what each means."""
@@ -34,6 +35,8 @@ def operator(
     shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
     dtype: TypeRule,
     aliases: Sequence[str] = (),
+    rows: Callable[[Problem], Iterable[Signature]] | None = None,
+    local: Callable[[Problem, Signature, int], Attributes] | None = None,
     takes_out: bool = True,
     many: bool = False,
 ) -> Callable[[Callable[..., Attributes]], Function]:
@@ -42,7 +45,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring is that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases: as Operator has them.
+    shape, dtype, aliases, rows, local: as Operator has them.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -52,7 +55,7 @@ def operator(
         declared = add_operator(
             Operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
-                *(inspect.getdoc(resolve) or "", tuple(aliases)),
+                *(inspect.getdoc(resolve) or "", tuple(aliases), rows, local),
             )
         )
         return function_of(declared, takes_out=takes_out, many=many)(resolve)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -21,6 +21,7 @@ from ep.ops.declare.type_rules import TypeRule
 from ep.ops.kernels.conditions import Subject
 from ep.ops.kernels.kernel import Call, Kernel
 from ep.ops.kernels.registry import choose, kernels_of, when_registered
+from ep.sbp import Problem, Signature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
 """The attributes of an operator by name, resolved: axes count from the front, sizes are complete."""
@@ -84,6 +85,11 @@ class Operator:
     dtype: the rule for the type of the results.
     aliases: other names of the function.
     meaning: the function's docstring.
+    rows: the SBP signatures for a problem, but for that by which every rank does everything; None where there is no
+        other.
+    local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None where they are the
+        logical ones. It takes any signature: for one that is not listed, the result may be wrong.
+    not_listed: why rows that hold for all finite data are left out, for an operator of which there are such.
     """
 
     name: str
@@ -95,6 +101,9 @@ class Operator:
     dtype: TypeRule
     meaning: str
     aliases: tuple[str, ...] = ()
+    rows: Callable[[Problem], Iterable[Signature]] | None = None
+    local: Callable[[Problem, Signature, int], Attributes] | None = None
+    not_listed: Callable[[Problem], str | None] | None = None
     ready: dict[Any, Any] = field(default_factory=dict)
     """What the function keeps of kernels that it calls without further questions."""
     _kernels: dict[Any, tuple[Kernel, np.dtype[Any]]] = field(default_factory=dict)
@@ -146,6 +155,32 @@ class Operator:
         named = dict(zip(self.input_names, types, strict=True))
         named["out"] = self.dtype.result(named, attributes)
         return Subject(device_type, named, {name: attributes[name] for name in self.asked_for})
+
+    def problem(self, inputs: Sequence[Array], attributes: Attributes, ranks: int) -> Problem:
+        """The use of the operator on whole inputs, of which `shape` and `dtype` are read, along one axis of a mesh."""
+        types = [as_data_type(one.dtype) for one in inputs]
+        shapes = [tuple(one.shape) for one in inputs]
+        named = dict(zip(self.input_names, types, strict=False))
+        result = self.dtype.result(named, attributes)
+        return Problem(shapes, types, list(self.shape(shapes, attributes)), result, attributes, ranks)
+
+    def signatures(self, problem: Problem) -> list[Signature]:
+        """How inputs and outputs may lie along one axis of a mesh: all that hold for all finite data, each once."""
+        return list(dict.fromkeys([*(self.rows(problem) if self.rows else ()), all_broadcast(problem)]))
+
+    def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
+        """Why a signature that holds is not listed; None where it is listed, or does not hold for all finite data."""
+        listed = self.signatures(problem)
+        if signature in listed:
+            return None
+        other = follows_from(signature, listed)
+        if other is not None:
+            return f"it follows from {other}: B is PMax and PMin as it is"
+        return self.not_listed(problem) if self.not_listed else None
+
+    def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Attributes:
+        """The attributes with which a rank works on its pieces."""
+        return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
     def forget(self) -> None:
         """Choose kernels anew."""

@@ -1,0 +1,206 @@
+"""Choose how the tensors of an operator lie on several ranks: the signature that moves the fewest bytes.
+
+  ep sbp gather --params S(0) --indices B --shape 50257x768 --ranks 4
+  ep sbp gather --params S(0) --indices S(0) --shape 50257x768 --shape indices=8x128 --out B --ranks 4
+  ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4
+
+Each input lies as S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each with commas between. In a shell,
+S(0) needs quotes. Bytes are those that all ranks together send, by the ring formulas of `ep.sbp.boxing`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.cli import names, output, text
+from ep.cli.parser import CommandError, Parser
+from ep.sbp import Choice, Move, Problem, Sbp, choices, choose, parse_many
+
+_INDICES = (1024,)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add the operators, each with an option for each of its inputs."""
+    import ep.ops  # noqa: F401, which declares them
+    from ep.ops.declare.operator import Role, operators
+
+    commands = parser.add_commands("operator")
+    for operator in operators():
+        command = commands.add_parser(operator.name, help=operator.meaning.partition("\n")[0])
+        for one in operator.inputs:
+            several = " (once for each array)" if one.role is Role.TENSORS else ""
+            what = f"how {one.name} lies, such as 'S(0)'; B where left out{several}"
+            command.add_argument(f"--{one.name}", metavar="SBP", type=_sbps, action="append", help=what)
+        command.add_argument(
+            "--out", metavar="SBP", type=_sbps, help="how the result is to lie; as it comes if left out"
+        )
+        meaning = "of the first input, or of the one that is named; others are as the first, and indices 1024"
+        command.add_argument("--shape", metavar="[INPUT=]NxM", action="append", required=True, help=meaning)
+        command.add_argument(
+            "--ranks", metavar="N[xM]", type=_sizes, required=True, help="of the mesh, such as 4 or 2x4"
+        )
+        command.add_argument("--dtype", type=names.data_type, default="float32", help="default: float32")
+        command.add_argument("--attribute", metavar="NAME=VALUE", action="append", default=[], help="such as axis=1")
+        output.add_format(command, "table", "json")
+        command.set_defaults(declared=operator)
+
+
+def run(arguments: Namespace) -> int:
+    """Print every signature with what it moves, and which one is chosen."""
+    operator, mesh = arguments.declared, arguments.ranks
+    given = [places for one in operator.inputs for places in _of_input(arguments, one.name, len(mesh))]
+    problem = _problem(arguments, len(given))
+    wanted = None if arguments.out is None else _on_mesh("--out", arguments.out, len(mesh))
+    try:
+        chosen = choose(problem, operator.signatures, mesh, given, wanted)
+        if len(mesh) == 1:
+            first = problem._replace(ranks=mesh[0])
+            places = [one[0] for one in given]
+            listed = choices(first, operator.signatures(first), places, wanted[0] if wanted else None)
+        else:
+            listed = chosen
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    if arguments.format == "json":
+        output.as_json([_as_dict(operator, one, one in chosen) for one in listed])
+        return 0
+    shapes = " and ".join(_in_words(shape) for shape in problem.shapes)
+    total = sum(one.bytes for one in chosen)
+    signatures = "; ".join(str(one.signature) for one in chosen)
+    output.paragraph(
+        f"{operator.name} of {shapes} on {_in_words(mesh)} ranks: {signatures}, which moves {_bytes(total)}"
+        f"{'' if len(mesh) > 1 else _why(listed)}"
+    )
+    heading = "signature" if len(mesh) == 1 else "signature, for each axis of the mesh"
+    rows = [(str(one.signature), _bytes(one.bytes), _moves(operator, one)) for one in listed]
+    output.table((heading, "moved", "how"), rows, right=("moved",))
+    return 0
+
+
+def _why(listed: Sequence[Choice]) -> str:
+    if len(listed) == 1:
+        return ": there is no other"
+    best, second = listed[0], listed[1]
+    if best.bytes == second.bytes:
+        return f": no other moves less, and of those that move as much it is listed first, before {second.signature}"
+    return f": the next, {second.signature}, moves {_bytes(second.bytes)}"
+
+
+def _problem(arguments: Namespace, num_inputs: int) -> Problem:
+    from ep.ops.declare.operator import Role
+
+    operator = arguments.declared
+    shapes = _shapes(operator, arguments.shape)
+    of_roles = {Role.INDICES: np.dtype(np.int64), Role.CONDITION: np.dtype(bool)}
+    inputs: list[Any] = [
+        np.broadcast_to(np.zeros((), of_roles.get(one.role, arguments.dtype.dtype)), shapes[one.name])
+        for one in operator.inputs
+    ]
+    attributes = {}
+    for given in arguments.attribute:
+        name, _, value = given.partition("=")
+        try:
+            attributes[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            attributes[name] = value
+    try:
+        if operator.inputs[0].role is Role.TENSORS:
+            inputs = inputs * num_inputs
+            resolved = operator.resolve(inputs, **attributes)
+        else:
+            positional = attributes.pop(operator.attributes[0].name, ()) if _takes_many(operator) else ()
+            resolved = operator.resolve(*inputs, *positional, **attributes)
+        problem: Problem = operator.problem(inputs, resolved, 1)
+    except (TypeError, ValueError) as error:
+        raise CommandError(f"{operator.name}: {error}") from error
+    return problem
+
+
+def _takes_many(operator: Any) -> bool:
+    """Whether the function takes its attribute as any number of arguments, as expand does."""
+    parameters = inspect.signature(operator.resolve).parameters.values()
+    declared = {one.name for one in operator.attributes}
+    return any(one.kind is one.VAR_POSITIONAL and one.name in declared for one in parameters)
+
+
+def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    from ep.ops.declare.operator import Role
+
+    first = operator.inputs[0].name
+    shapes = {}
+    for one in given:
+        name, _, sizes = one.rpartition("=")
+        if name and name not in operator.input_names:
+            listed = ", ".join(operator.input_names)
+            raise CommandError(f"--shape {one}: {operator.name} has no input {name!r}; it has {listed}")
+        try:
+            shapes[name or first] = _sizes(sizes)
+        except ArgumentTypeError as error:
+            raise CommandError(f"--shape {one}: {error}") from error
+    if first not in shapes:
+        raise CommandError(f"--shape is missing for {first}, the first input of {operator.name}")
+    for inputs in operator.inputs:
+        default = _INDICES if inputs.role is Role.INDICES else shapes[first]
+        shapes.setdefault(inputs.name, default)
+    return shapes
+
+
+def _of_input(arguments: Namespace, name: str, num_axes: int) -> list[tuple[Sbp, ...]]:
+    given = getattr(arguments, name) or [parse_many(",".join("B" * num_axes))]
+    return [_on_mesh(f"--{name}", places, num_axes) for places in given]
+
+
+def _on_mesh(option: str, places: tuple[Sbp, ...], num_axes: int) -> tuple[Sbp, ...]:
+    if len(places) != num_axes:
+        listed = ",".join(map(str, places))
+        raise CommandError(f"{option} {listed} is for a mesh of {len(places)} axes, and --ranks has {num_axes}")
+    return places
+
+
+def _sbps(given: str) -> tuple[Sbp, ...]:
+    try:
+        return parse_many(given)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def _sizes(given: str) -> tuple[int, ...]:
+    if not all(part.isdigit() for part in given.split("x")):
+        raise ArgumentTypeError(f"{given!r} must be sizes with x between, such as 50257x768")
+    return tuple(map(int, given.split("x")))
+
+
+def _in_words(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes)) or "scalar"
+
+
+def _bytes(count: int) -> str:
+    return text.megabytes(count) if count else "0"
+
+
+def _moves(operator: Any, choice: Choice) -> str:
+    names_of_inputs = list(operator.input_names) * (len(choice.inputs) // len(operator.input_names))
+    steps: list[tuple[str, Sequence[Move]]] = [
+        *zip(names_of_inputs, choice.inputs, strict=True),
+        ("out", choice.output),
+    ]
+    return ", ".join(
+        f"{name} {move.source} to {move.target} {'locally' if move.name == 'local' else f'by {move.name}'}"
+        for name, of in steps
+        for move in of
+    )
+
+
+def _as_dict(operator: Any, choice: Choice, chosen: bool) -> dict[str, Any]:
+    return {
+        "signature": str(choice.signature),
+        "bytes": choice.bytes,
+        "moves": _moves(operator, choice),
+        "chosen": chosen,
+    }

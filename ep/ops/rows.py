@@ -1,0 +1,57 @@
+"""Rows of signatures that several families of operators have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.data_type import DataType
+from ep.include.number_kind import BOOL, COMPLEXES
+from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Problem, Sbp, Signature, Split
+
+B: Final = Broadcast()
+P: Final = PartialSum()
+PMAX: Final = PartialMax()
+PMIN: Final = PartialMin()
+
+
+def row(*places: Sbp) -> Signature:
+    """A signature of an operator with one output, which comes last."""
+    return Signature(places[:-1], places[-1:])
+
+
+def partials_of(data_type: DataType) -> tuple[Sbp, ...]:
+    """The partials that values of a type have: a sum of bool is its PMax, and complex numbers have no order."""
+    if data_type in BOOL:
+        return PMAX, PMIN
+    return (P,) if data_type in COMPLEXES else (P, PMAX, PMIN)
+
+
+def sum_of(data_type: DataType) -> Sbp:
+    """What becomes of pieces of which all but one are zeros, or false."""
+    return PMAX if data_type in BOOL else P
+
+
+def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
+    """The rows of what moves the data of all inputs alike: their axis i becomes axis `axes[i]`; partials stay."""
+    num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
+    for source, target in axes.items():
+        yield Signature((Split(source),) * num_inputs, (Split(target),) * num_outputs)
+    for partial in partials_of(problem.types[0]):
+        yield Signature((partial,) * num_inputs, (partial,) * num_outputs)
+
+
+def broadcast_rows(problem: Problem) -> Iterator[Signature]:
+    """The rows of operands that broadcast: along an axis, those that have its size are split, the others are not."""
+    (shape,) = problem.out_shapes
+    for axis, size in enumerate(shape):
+        places = [_place(operand, axis - len(shape), size) for operand in problem.shapes]
+        if any(isinstance(place, Split) for place in places):
+            yield row(*places, Split(axis))
+
+
+def _place(operand: Dims, axis: int, size: int) -> Sbp:
+    """How an operand lies where the result is split along `axis`, counted from the last."""
+    has_it = -axis <= len(operand) and operand[axis] == size
+    return Split(axis + len(operand)) if has_it else B

@@ -1,0 +1,39 @@
+"""SBP: how a tensor lies on the ranks of a mesh: split along an axis, broadcast, or partial.
+
+    from ep.sbp import Broadcast, PartialSum, Split, parse
+
+Along each axis of a mesh, a tensor has one of them: `S(0)`, `B`, `P`, `PMax`, `PMin`. Operators list the combinations
+under which every rank works on its own piece and the pieces of the result are right: signatures.
+"""
+
+from ep.sbp.boxing import Move, bytes_moved, moves
+from ep.sbp.choice import Choice, choices, choose
+from ep.sbp.pieces import assemble, piece_shape, piece_sizes, pieces, span
+from ep.sbp.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
+from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from
+
+__all__ = [
+    "Broadcast",
+    "Choice",
+    "Move",
+    "PartialMax",
+    "PartialMin",
+    "PartialSum",
+    "Problem",
+    "Sbp",
+    "Signature",
+    "Split",
+    "all_broadcast",
+    "assemble",
+    "bytes_moved",
+    "choices",
+    "choose",
+    "follows_from",
+    "moves",
+    "parse",
+    "parse_many",
+    "piece_shape",
+    "piece_sizes",
+    "pieces",
+    "span",
+]

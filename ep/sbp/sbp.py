@@ -1,0 +1,93 @@
+"""Split, Broadcast and the three Partials, as they are written and read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from ep.common.checks import as_integer
+
+
+class Sbp:
+    """How a tensor lies along one axis of a mesh. Two that are alike are equal."""
+
+    def check(self, shape: tuple[int, ...], name: str) -> None:
+        """Raise ValueError where a tensor of `shape` cannot lie so; name: the tensor's."""
+
+
+@dataclass(frozen=True)
+class Split(Sbp):
+    """Each rank has a piece along `axis`, counted from the front: the first `n mod ranks` pieces are one larger."""
+
+    axis: int
+
+    def __post_init__(self) -> None:
+        if as_integer(self.axis, "axis") < 0:
+            raise ValueError(f"axis is {self.axis}; that of a Split is counted from the front")
+
+    def check(self, shape: tuple[int, ...], name: str) -> None:
+        if self.axis >= len(shape):
+            raise ValueError(f"{name} of shape {shape} has no axis {self.axis} to be split along, as {self} says")
+
+    def __str__(self) -> str:
+        return f"S({self.axis})"
+
+
+@dataclass(frozen=True)
+class Broadcast(Sbp):
+    """Each rank has all of it."""
+
+    def __str__(self) -> str:
+        return "B"
+
+
+@dataclass(frozen=True)
+class Partial(Sbp):
+    """Each rank has a tensor of the whole shape, and the value is what comes of all of them."""
+
+    letter: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.letter
+
+
+@dataclass(frozen=True)
+class PartialSum(Partial):
+    """The value is the sum over the ranks. Sums of bool are PartialMax."""
+
+    letter = "P"
+
+
+@dataclass(frozen=True)
+class PartialMax(Partial):
+    """The value is the largest over the ranks; of bool, whether any is true."""
+
+    letter = "PMax"
+
+
+@dataclass(frozen=True)
+class PartialMin(Partial):
+    """The value is the smallest over the ranks; of bool, whether all are true."""
+
+    letter = "PMin"
+
+
+_NAMES: Final = {"b": Broadcast(), "p": PartialSum(), "psum": PartialSum(), "pmax": PartialMax(), "pmin": PartialMin()}
+_SPLIT: Final = re.compile(r"s\((\d+)\)")
+
+
+def parse(text: str) -> Sbp:
+    """Return what `text` says: S(0), B, P, PMax or PMin, in any case; ValueError for anything else."""
+    folded = text.strip().casefold()
+    split = _SPLIT.fullmatch(folded)
+    if split:
+        return Split(int(split[1]))
+    if folded not in _NAMES:
+        raise ValueError(f"{text!r} is no SBP; it must be S(axis), such as S(0), B, P, PMax or PMin")
+    return _NAMES[folded]
+
+
+def parse_many(text: str) -> tuple[Sbp, ...]:
+    """Return one SBP for each axis of a mesh, given with commas between: S(0),B."""
+    return tuple(map(parse, text.split(",")))

@@ -1,0 +1,64 @@
+"""`ep sbp`: what is chosen, what it moves, and what is refused."""
+
+import pytest
+
+TABLE = ("sbp", "gather", "--params", "S(0)", "--shape", "50257x768", "--ranks", "4")
+
+
+def test_a_table_that_is_split_by_rows(ep):
+    done = ep(*TABLE, "--indices", "B")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert (done.code, done.err) == (0, "")
+    assert lines[0].startswith("gather of 50257 x 768 and 1024 on 4 ranks: S(0), B -> P, which moves 0: no other moves")
+    assert lines[1] == "signature moved how"
+    assert lines[2] == "S(0), B -> P 0"
+    assert "S(1), B -> S(1) 115.8 MB params S(0) to S(1) by all-to-all" in lines
+    assert "B, S(0) -> S(0) 463.2 MB params S(0) to B by all-gather, indices B to S(0) locally" in lines
+
+
+def test_where_the_result_is_wanted(ep):
+    out = ep(*TABLE, "--shape", "indices=8x128", "--out", "B").out
+    assert "S(0), B -> P, which moves 18.9 MB: no other moves less, and of those that move as much" in out
+    assert "out P to B by all-reduce" in out
+
+
+def test_a_mesh_of_two_axes(ep):
+    done = ep("sbp", "gather", "--params", "S(0),S(1)", "--shape", "50257x768", "--ranks", "2x4")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert lines[0].endswith("on 2 x 4 ranks: S(0), B -> P; S(1), B -> S(1), which moves 0")
+    assert lines[2:] == ["S(0), B -> P 0", "S(1), B -> S(1) 0"]
+
+
+def test_json(ep):
+    found = ep(*TABLE, "--format", "json").json()
+    assert [one["signature"] for one in found if one["chosen"]] == ["S(0), B -> P"]
+    assert len(found) == 7
+
+
+def test_other_operators(ep):
+    expand = ep("sbp", "expand", "--shape", "1x4", "--attribute", "sizes=(8,4)", "--ranks", "2", "--out", "S(0)")
+    assert "B -> S(0), which moves 0" in expand.out
+    concat = ("sbp", "concat", "--arrays", "S(0)", "--arrays", "S(1)", "--shape", "6x4", "--ranks", "2")
+    assert "S(0), S(0) -> S(0), which moves 48 bytes" in ep(*concat, "--attribute", "axis=1", "--out", "S(0)").out
+    assert "PMax, B -> PMax" in ep("sbp", "add", "--x", "PMax", "--shape", "5", "--ranks", "3").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--params", "S(2)"], 1, "input 0 of shape (50257, 768) has no axis 2 to be split along"),
+        (["--params", "S"], 2, "'S' is no SBP; it must be S(axis)"),
+        (["--params", "S(0),B"], 1, "--params S(0),B is for a mesh of 2 axes, and --ranks has 1"),
+        (["--shape", "table=4"], 1, "gather has no input 'table'; it has params, indices"),
+        (["--shape", "4,5"], 1, "'4,5' must be sizes with x between"),
+        (["--attribute", "axis=3"], 1, "gather: axis is 3"),
+        (["--attribute", "axes=3"], 1, "unexpected keyword argument 'axes'"),
+        (["--ranks", "two"], 2, "'two' must be sizes"),
+    ],
+)
+def test_wrong_arguments(ep, arguments, code, words):
+    done = ep(*TABLE, *arguments)
+    if arguments[0] == "--params":
+        done = ep("sbp", "gather", "--shape", "50257x768", "--ranks", "4", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err

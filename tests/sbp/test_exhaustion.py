@@ -1,0 +1,164 @@
+"""The signatures of all operators, by exhaustion: every combination of placements on 2 and 3 ranks, in one process."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ep import BinaryOp, UnaryOp
+from ep.include.data_type import as_data_type
+from ep.include.primitive.op_table import OPS
+from ep.ops.names import function_name, parameter_name
+from tests.sbp.exhaustion import Case, check
+
+
+def normal(rng, shape):
+    return rng.normal(0, 2, shape)
+
+
+def small(rng, shape):
+    return rng.uniform(0.1, 0.9, shape)
+
+
+def large(rng, shape):
+    return rng.uniform(1.1, 3, shape)
+
+
+def negative(rng, shape):
+    return -rng.uniform(0.1, 3, shape)
+
+
+def integers(rng, shape):
+    return rng.integers(-4, 5, shape)
+
+
+def signs(rng, shape):
+    return rng.integers(-1, 2, shape)
+
+
+def many(rng, shape):
+    return rng.integers(-30, 31, shape)
+
+
+def complexes(rng, shape):
+    return rng.normal(0, 2, shape) + 1j * rng.normal(0, 2, shape)
+
+
+def below(end):
+    return lambda rng, shape: rng.integers(0, end, shape)
+
+
+def around(end):
+    """Some out of range."""
+    return lambda rng, shape: rng.integers(-2, end + 2, shape)
+
+
+OF_KIND = {
+    "f": [normal, small, large, negative, integers, signs],
+    "i": [integers, signs, many],
+    "b": [below(2)],
+    "c": [complexes, signs],
+}
+REQUIRED = {"threshold": 1.0, "value": -1.0, "exponent": 2.5, "base": 0.5}
+ALSO = {
+    "threshold": {"threshold": 1.0, "value": 2.5},
+    "elu": {"alpha": -2.0},
+    "leaky_relu": {"alpha": -2.0},
+    "hard_tanh": {"min": 1.0, "max": -1.0},
+    "scalar_base_power_grad": {"exponent": 4.0},
+    "scalar_exp_power_grad": {"base": 2.0},
+    "elu_backward_with_dy_x": {"alpha": -2.0},
+}
+"""Other values of attributes, with which an op keeps an order that it does not keep otherwise, or the reverse."""
+
+
+def elementwise():
+    for op, dtype in itertools.product((*UnaryOp, *BinaryOp), (np.float64, np.int32, np.bool_, np.complex128)):
+        if op is UnaryOp.kCast or as_data_type(dtype) not in OPS[op].takes:
+            continue
+        name = function_name(op)
+        given = {parameter_name(one): REQUIRED[one.name] for one in OPS[op].attributes if one.default is None}
+        draws = list(itertools.product(OF_KIND[np.dtype(dtype).kind], repeat=len(OPS[op].operands)))
+        for attributes in [given, *([ALSO[name]] if name in ALSO else [])]:
+            shapes = [(11,)] * len(OPS[op].operands)
+            case = Case(name, shapes, [dtype] * len(shapes), kwargs=attributes, draws=draws)
+            yield pytest.param(case, id=f"{name}-{np.dtype(dtype)}-{'-'.join(map(str, attributes.values()))}")
+
+
+@pytest.mark.parametrize("case", [*elementwise()])
+def test_ops(case, rng):
+    check(case, 2, rng, tries=40 if case.dtypes[0] is np.bool_ else 8)
+
+
+def case(name, shapes, *args, draws=None, dtypes=None, **options):
+    """A case of float64, unless `dtypes` says otherwise."""
+    dtypes = dtypes or [np.float64] * len(shapes)
+    kwargs = options.pop("kwargs", {})
+    return Case(name, shapes, dtypes, args, kwargs, draws or [[normal] * len(shapes)], **options)
+
+
+TABLE = [np.float64, np.int64]
+OTHERS = [
+    case("gather", [(6, 5), (4, 3)], 0, 0, "zero", dtypes=TABLE, draws=[[normal, around(6)]]),
+    case("gather", [(4, 7, 5), (5,)], 1, 0, "zero", dtypes=TABLE, draws=[[normal, around(7)]]),
+    case("gather", [(5, 7, 4), (5, 3)], 1, 1, "clip", dtypes=TABLE, draws=[[normal, around(7)]]),
+    case("gather", [(5, 4, 7), (5, 3)], 2, 1, "raise", dtypes=TABLE, draws=[[normal, below(2)]]),
+    case("gather", [(5, 7), (5, 7)], 1, 1, "wrap_negative", dtypes=TABLE, draws=[[normal, below(2)]]),
+    case("gather", [(4, 5), ()], 1, 0, "zero", dtypes=[np.bool_, np.int8], draws=[[below(2), around(5)]]),
+    case("gather", [(4, 5), (4,)], 0, 0, "zero", dtypes=[np.complex128, np.int64], draws=[[complexes, around(4)]]),
+    case("expand", [(5, 1, 4)], 6, 5, 7, 4),
+    case("expand", [(5, 4)], 5, 4, dtypes=[np.int32], draws=[[many]]),
+    case("expand", [(1,)], 4, 5, dtypes=[np.bool_], draws=[[below(2)]]),
+    case("repeat", [(5, 4, 1)], 3, 1, 6, 7),
+    case("permute", [(5, 4, 3)], (2, 0, 1)),
+    case("pad", [(5, 4)], ((1, 2), (0, 0)), kwargs={"constant_values": 2.5}),
+    case("pad", [(5, 6)], ((0, 1), (-1, -2)), kwargs={"constant_values": -2.5}),
+    case("pad", [(4, 6)], ((1, 1), (-2, 2))),
+    case("where", [(5, 4), (5, 4), (4,)], dtypes=[np.bool_, *TABLE[:1] * 2], draws=[[below(2), normal, normal]]),
+    case("where", [(4,), (5, 1), (5, 4)], dtypes=[np.int8, *TABLE[:1] * 2], draws=[[below(2), normal, normal]]),
+    case("where", [(7,)] * 3, dtypes=[np.bool_] * 3, draws=[[below(2)] * 3]),
+    case("one_hot", [(5, 4)], 7, 2.5, -1, dtypes=[np.int64], draws=[[around(7)]]),
+    case("slice", [(6, 5)], slice(1, 5), slice(None, None, 2)),
+    case("slice", [(7, 5)], slice(None), slice(1, 4)),
+    case("concat", [(5, 4), (5, 3)], 1, sequence=True),
+    case("concat", [(5, 4), (4,)], None, sequence=True),
+    case("stack", [(5, 4), (5, 4)], 1, sequence=True),
+    case("split", [(5, 4)], 2, 1),
+    case("matmul", [(5, 4), (4, 6)]),
+    case("matmul", [(4, 5), (6, 4)], True, True),
+    case("matmul", [(4,), (4, 5)]),
+    case("matmul", [(5, 4), (4,)]),
+    case("matmul", [(4, 1, 5, 6), (5, 6, 7)]),
+    case("matmul", [(5, 4), (4, 6)], dtypes=[np.complex128] * 2, draws=[[complexes, complexes]]),
+    case("add", [(5, 4), (4,)]),
+    case("sub", [(5, 1), (6, 1, 4)]),
+    case("mul", [(), (5, 4)]),
+]
+CASTS = [
+    *((np.float64, to) for to in ("float32", "int32", "bool", "complex128")),
+    *((np.int32, to) for to in ("int8", "int64", "uint32", "float64", "bool")),
+    *((np.uint8, to) for to in ("int16", "bool", "int8")),
+    *((np.bool_, to) for to in ("int32", "float32", "bool")),
+    *((np.int8, to) for to in ("uint8", "complex64")),
+    (np.float32, "float64"),
+    (np.complex128, "complex64"),
+]
+DRAWS_OF = {"f": [[normal], [integers], [signs]], "i": [[many], [signs]], "u": [[below(60)], [below(3)]]}
+WRAPPING = {(np.int32, "int8"): [[many], [lambda rng, shape: rng.integers(-1000, 1000, shape)]]}
+WRAPPING |= {(np.uint8, "int8"): [[below(256)]]}
+OTHERS += [
+    case(
+        *("cast", [(7,)], to),
+        dtypes=[source],
+        draws=WRAPPING.get((source, to)) or DRAWS_OF.get(kind) or [[one] for one in OF_KIND[kind]],
+        tolerance=1e-5,
+    )
+    for source, to in CASTS
+    for kind in np.dtype(source).kind
+]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("case", OTHERS, ids=lambda case: f"{case.name}-{case.shapes}-{case.args}".replace(" ", ""))
+def test_operators(case, ranks, rng):
+    check(case, ranks, rng, tries=30 if np.bool_ in case.dtypes else 8)

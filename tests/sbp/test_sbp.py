@@ -1,0 +1,192 @@
+"""Placements: how they are written, which pieces ranks have, what moves cost, and what is chosen."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ep.ops.declare.operator import operator_named
+from ep.sbp import (
+    Broadcast,
+    PartialMax,
+    PartialMin,
+    PartialSum,
+    Signature,
+    Split,
+    assemble,
+    bytes_moved,
+    choices,
+    choose,
+    follows_from,
+    moves,
+    parse,
+    parse_many,
+    piece_shape,
+    piece_sizes,
+    pieces,
+    span,
+)
+
+B, P = Broadcast(), PartialSum()
+
+
+@pytest.mark.parametrize(
+    ("text", "sbp"),
+    [("S(0)", Split(0)), ("s(12)", Split(12)), (" B ", B), ("P", P), ("PMax", PartialMax()), ("pmin", PartialMin())],
+)
+def test_written_and_read(text, sbp):
+    assert parse(text) == sbp
+    assert parse(str(sbp)) == sbp
+    assert hash(parse(text)) == hash(sbp)
+
+
+def test_several_axes_of_a_mesh():
+    assert parse_many("S(0),B") == (Split(0), B)
+
+
+@pytest.mark.parametrize("text", ["S", "S(-1)", "S(a)", "", "PP", "B(0)"])
+def test_what_is_no_sbp(text):
+    with pytest.raises(ValueError, match=r"is no SBP; it must be S\(axis\), such as S\(0\), B, P, PMax or PMin"):
+        parse(text)
+
+
+def test_a_split_axis_counts_from_the_front():
+    with pytest.raises(ValueError, match="axis is -1; that of a Split is counted from the front"):
+        Split(-1)
+    with pytest.raises(ValueError, match=r"table of shape \(3,\) has no axis 1 to be split along, as S\(1\) says"):
+        Split(1).check((3,), "table")
+
+
+@pytest.mark.parametrize(("size", "ranks"), [(7, 3), (2, 5), (0, 4), (12, 4), (50257, 64)])
+def test_the_first_pieces_are_one_larger(size, ranks):
+    sizes = piece_sizes(size, ranks)
+    assert sizes == [len(part) for part in np.array_split(np.arange(size), ranks)]
+    ends = [span(size, ranks, rank) for rank in range(ranks)]
+    assert [end - begin for begin, end in ends] == sizes
+    assert [begin for begin, _ in ends[1:]] == [end for _, end in ends[:-1]]
+    assert piece_shape((3, size), Split(1), ranks, 0) == (3, sizes[0])
+    assert piece_shape((3, size), P, ranks, 0) == (3, size)
+
+
+@pytest.mark.parametrize("sbp", [Split(0), Split(1), B, P, PartialMax(), PartialMin()], ids=str)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 9])
+def test_pieces_make_the_whole(sbp, ranks, rng):
+    array = rng.integers(-9, 9, (7, 4))
+    parts = pieces(array, sbp, ranks)
+    assert [part.shape for part in parts] == [piece_shape(array.shape, sbp, ranks, rank) for rank in range(ranks)]
+    assert np.array_equal(assemble(parts, sbp, array.shape), array)
+
+
+def test_pieces_that_are_wrong():
+    with pytest.raises(ValueError, match=r"the piece of rank 1 has shape \(2,\); S\(0\) of \(3,\) has \(1,\) there"):
+        assemble([np.zeros(2), np.zeros(2)], Split(0), (3,))
+    with pytest.raises(ValueError, match="different values of what is broadcast"):
+        assemble([np.zeros(2), np.ones(2)], B, (2,))
+
+
+SIZE = 6 * 4 * 8
+MOVES = {
+    ("S(0)", "B"): ("all-gather", 2 * SIZE),
+    ("P", "B"): ("all-reduce", 4 * SIZE),
+    ("P", "S(1)"): ("reduce-scatter", 2 * SIZE),
+    ("PMax", "S(1)"): ("reduce-scatter", 2 * SIZE),
+    ("B", "S(1)"): ("local", 0),
+    ("B", "P"): ("local", 0),
+    ("B", "PMin"): ("local", 0),
+    ("S(0)", "P"): ("local", 0),
+}
+
+
+@pytest.mark.parametrize(("source", "target"), MOVES)
+def test_what_a_move_costs(source, target):
+    (move,) = moves(parse(source), parse(target), (6, 4), 8, 3)
+    assert (move.name, move.bytes) == MOVES[source, target]
+
+
+def test_moves_by_way_of_broadcast():
+    assert moves(P, P, (6, 4), 8, 3) == []
+    assert moves(P, B, (6, 4), 8, 1) == []
+    assert [move.name for move in moves(P, PartialMax(), (6, 4), 8, 3)] == ["all-reduce", "local"]
+    assert [move.name for move in moves(Split(0), PartialMax(), (6, 4), 8, 3)] == ["all-gather", "local"]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("shape", [(6, 4), (7, 11, 2), (1, 5), (0, 3)])
+def test_an_exchange_moves_what_does_not_stay(shape, ranks):
+    """Counted element by element: who has it before, and who after."""
+    owner = [
+        np.concatenate([np.full(size, rank) for rank, size in enumerate(piece_sizes(shape[axis], ranks))])
+        for axis in (0, 1)
+    ]
+    moved = (owner[0][:, None] != owner[1][None, :]).sum() * math.prod(shape[2:])
+    assert bytes_moved(Split(0), Split(1), shape, 4, ranks) == 4 * moved
+
+
+def gather_problem(params, indices, axis=0):
+    operator = operator_named("gather")
+    inputs = [np.zeros(params, np.float32), np.zeros(indices, np.int64)]
+    return operator, operator.problem(inputs, operator.resolve(*inputs, axis), 4)
+
+
+def test_an_embedding_table_stays_where_it_is():
+    operator, problem = gather_problem((50257, 768), (1024,))
+    best, *_ = choices(problem, operator.signatures(problem), [Split(0), B])
+    assert str(best.signature) == "S(0), B -> P"
+    assert (best.bytes, best.inputs, best.output) == (0, ((), ()), ())
+    best, *_ = choices(problem, operator.signatures(problem), [Split(0), B], wanted=B)
+    assert (str(best.signature), best.bytes) == ("S(0), B -> P", 2 * 3 * 1024 * 768 * 4)
+    (scattered, *_) = choices(problem, operator.signatures(problem), [Split(0), B], wanted=Split(1))
+    assert scattered.output == tuple(moves(P, Split(1), (1024, 768), 4, 4))
+
+
+def test_a_small_table_is_gathered():
+    operator, problem = gather_problem((10, 768), (100_000,))
+    best, *_ = choices(problem, operator.signatures(problem), [Split(0), Split(0)])
+    assert (str(best.signature), best.bytes) == ("B, S(0) -> S(0)", 3 * 10 * 768 * 4)
+
+
+def test_no_choice_is_better_than_the_first(rng):
+    operator, problem = gather_problem((8, 6), (12,))
+    listed = operator.signatures(problem)
+    for params in map(parse, ("S(0)", "S(1)", "B", "P")):
+        for indices in map(parse, ("S(0)", "B")):
+            found = choices(problem, listed, [params, indices], Split(0))
+            assert [one.bytes for one in found] == sorted(one.bytes for one in found)
+            assert {one.signature for one in found} == set(listed)
+
+
+def test_each_axis_of_a_mesh_has_a_signature():
+    operator, problem = gather_problem((50257, 768), (1024,))
+    chosen = choose(problem, operator.signatures, (2, 4), [(Split(0), Split(1)), (B, B)])
+    assert [str(one.signature) for one in chosen] == ["S(0), B -> P", "S(1), B -> S(1)"]
+    assert sum(one.bytes for one in chosen) == 0
+
+
+def test_wrong_placements():
+    operator, problem = gather_problem((8, 6), (12,))
+    listed = operator.signatures(problem)
+    with pytest.raises(ValueError, match="there are 2 inputs, and 1 placements were given"):
+        choices(problem, listed, [B])
+    with pytest.raises(ValueError, match=r"input 1 of shape \(12,\) has no axis 1"):
+        choices(problem, listed, [B, Split(1)])
+    with pytest.raises(ValueError, match=r"the output of shape \(12, 6\) has no axis 2"):
+        choices(problem, listed, [B, B], Split(2))
+
+
+def test_what_follows_at_no_cost():
+    listed = [Signature((PartialMax(), PartialMax()), (PartialMax(),)), Signature((B, B), (B,))]
+    assert follows_from(Signature((B, PartialMax()), (PartialMax(),)), listed) is listed[0]
+    assert follows_from(Signature((B, B), (PartialMin(),)), listed) is listed[1]
+    assert follows_from(Signature((B, B), (P,)), listed) is None
+    assert follows_from(Signature((PartialMax(), B), (B,)), listed) is None
+
+
+def test_expand_has_physical_sizes():
+    """`(4, 3, 1, 2)` to `(2, 4, 3, 4, 2)`, split on its last axis over two ranks: each has `(2, 4, 3, 4, 1)`."""
+    operator = operator_named("expand")
+    x = np.zeros((4, 3, 1, 2))
+    problem = operator.problem([x], operator.resolve(x, 2, 4, 3, 4, 2), 2)
+    (signature,) = (one for one in operator.signatures(problem) if one.inputs == (Split(3),))
+    assert signature.outputs == (Split(4),)
+    for rank in range(2):
+        assert operator.local_attributes(problem, signature, rank)["sizes"] == (2, 4, 3, 4, 1)
