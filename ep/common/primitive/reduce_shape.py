@@ -69,3 +69,8 @@ def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
     num_src, num_dst = shape.counts()
     if num_dst and not num_src and op in (ReduceOp.kMin, ReduceOp.kMax):
         raise ValueError(f"src_dims {shape.src_dims} has no elements along axes {shape.axes}; {op.name} needs one")
+
+
+def of_nothing(op: ReduceOp) -> float:
+    """What `op` makes of no elements, in any type that has it; kMin and kMax make nothing of them."""
+    return {ReduceOp.kProd: 1, ReduceOp.kAll: 1, ReduceOp.kMean: math.nan}.get(op, 0)

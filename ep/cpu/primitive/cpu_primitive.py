@@ -40,10 +40,14 @@ class CpuPrimitive(Primitive):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._types: Any = self.signature.data_types(request.dtypes or ())
+        self._types: Any = self._data_types(request)
         self._state = LaunchState(self.state_layout, self._types)
         self._words = self._state.words
         self._entry: Callable[..., int] = _not_compiled
+
+    def _data_types(self, request: Request) -> Any:
+        """Those of the operands; None for one of Launch, and for any."""
+        return self.signature.data_types(request.dtypes or ())
 
     @abstractmethod
     def _compile(self) -> Callable[..., int]:

@@ -232,7 +232,8 @@ def test_nothing_to_reduce(device, key, refuses):
     src = np.zeros((3, 0, 2), data_type.dtype)
     if op in NOTHING:
         got = launch(device, op, data_type, src, (1,))
-        np.testing.assert_array_equal(got.astype(np.complex128), np.full(6, NOTHING[op]).astype(got.dtype))
+        part = got.real if got.dtype.kind == "c" else got
+        np.testing.assert_array_equal(part.astype(np.float64), np.full(6, NOTHING[op], np.float64))
     else:
         with refuses.expected(
             device.require(ReduceFactory, *key, 3), ValueError, r"src_dims \(3, 0, 2\) has no elements"

@@ -1,47 +1,55 @@
-"""What Launch calls of the primitives that reduce rows."""
+"""What Launch calls of the primitives that reduce."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_words
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.entry import entry
-from ep.cpu.engine.reduce.state import MAX_SEGMENTS, REDUCE_WORDS, segment_length
-from ep.cpu.engine.state import STATE, LaunchState
+from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_VALUES
+from ep.cpu.engine.reduce.state import REDUCE, REDUCE_STATE, REDUCE_WORDS
+from ep.cpu.engine.reduce.vectors import lanes
+from ep.cpu.engine.reduce.walk import walk
+from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
 
-_ENOUGH_ROWS: Final = 64  # for all threads to have some
-
-_segment_length = jit(segment_length)
+_PARTIAL_BYTES = 16 * TILE_VALUES  # of a segment: values, and what rounding has lost of them
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    rows, cols = sizes
-    state = load_word(context, CONTEXT.state)
-    task, grain = load_word(state, STATE.task), load_word(state, STATE.grain)
-    src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
-    length, own, partials = _segment_length(cols), stack_words(REDUCE_WORDS), stack_words(MAX_SEGMENTS)
-    segments = (cols + length - 1) // length
-    if rows >= _ENOUGH_ROWS or segments == 1:
-        store_words(own, src, dst, cols, 0, 0)
-        run(state, task, own, rows, max(grain // cols, 1))
+    state, plan, own = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan), stack_words(REDUCE_WORDS)
+    task, units, segments = (
+        load_word(state, STATE.task),
+        load_word(plan, REDUCE_PLAN.units),
+        load_word(plan, REDUCE_PLAN.segments),
+    )
+    store_words(own, load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst), plan, state, 0, 0)
+    if num_bytes <= GRAIN_BYTES:
+        call_task(task, own, 0, units)
         return 0
-    for row in range(rows):
-        store_words(own, src, dst, cols, partials, row)
-        run(state, task, own, segments, max(grain // length, 1))
-        call_task(task, own, 0, 0)
+    partials = allocate(_PARTIAL_BYTES * units * segments) if segments > 1 else 0
+    if partials == 0:
+        run(state, task, own, units, max(GRAIN_BYTES * units // num_bytes, 1))
+        return 0
+    store_word(own, REDUCE.partials, partials)
+    run(state, task, own, units * segments, max(GRAIN_BYTES * units * segments // num_bytes, 1))
+    store_word(own, REDUCE.merges, 1)
+    call_task(task, own, 0, units)
+    release(partials)
     return 0
 
 
-def reduce_entry(name: str, signature: Signature, state: LaunchState, kernel: int) -> Callable[..., int]:
-    """The entry (state, rows, cols, src, dst): src is [rows, cols], and dst has a value for each row.
-
-    kernel: a `reduce_kernel`.
-    """
-    state.set(task=kernel)
-    return entry(name, signature, STATE, _launch)
+def reduce_entry(signature: Signature, state: LaunchState, op: ReduceOp, data_type: DataType) -> Callable[..., int]:
+    """The entry (state, plan, dims, src, dst)."""
+    served_by = storage_key(op, data_type)
+    of = lanes(*served_by)
+    state.set(task=walk(), kernel=reduce_kernel(*served_by))
+    state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
+    return entry("reduce", signature, REDUCE_STATE, _launch, REDUCE_PLAN)

@@ -5,26 +5,69 @@ from __future__ import annotations
 from typing import Final
 
 from ep.cpu.engine.layout import layout
+from ep.cpu.engine.state import STATE
+
+REDUCE_STATE: Final = layout(
+    "ReduceState",
+    STATE,
+    kernel=1,  # of the op and the data type
+    itemsize=1,  # bytes of an element of src
+    parts=1,  # values that are carried along for an element
+    value_size=1,  # bytes of each
+)
+"""The launch state of Reduce."""
 
 REDUCE: Final = layout(
     "Reduce",
     src=1,
     dst=1,
-    cols=1,  # elements of a row
-    partials=1,  # the address of the values of a row's segments; 0 where a range of rows is reduced
-    row=1,  # whose segments these are
+    plan=1,
+    state=1,
+    partials=1,  # the values of segments; 0 where a range of units is reduced
+    merges=1,  # whether these are there already
 )
-"""The context of the task that reduces."""
+"""The context of the walk."""
 
 REDUCE_WORDS: Final[int] = REDUCE.num_words
 
-BLOCK: Final = 4096
-"""Elements that are combined by lanes."""
-MAX_SEGMENTS: Final = 256
-"""Parts that a row is cut into, of whole blocks: threads share those of a long row."""
+FOLD_ROW: Final = 0
+"""Write the value of `count` adjacent elements at `address` to `total`."""
+FOLD_COLUMNS: Final = 1
+"""Write a value for each of `count` columns of `num_rows` rows."""
+MERGE: Final = 2
+"""Fold `count` values at `more` into those at `total`, and keep what rounding loses."""
+FINISH: Final = 3
+"""Write results [first, first + count) of dst."""
+ROWS: Final = 4
+"""Write the results of rows [first, first + count), each of `num_rows` adjacent elements, `stride` bytes apart."""
 
+WORK: Final = layout(
+    "Work",
+    what=1,  # one of these
+    total=1,  # addresses of values, and of what rounding has lost of them
+    error=1,
+    more=1,
+    more_error=1,
+    address=1,  # of what is read
+    stride=1,  # bytes from a row to the next
+    num_rows=1,
+    count=1,
+    dst=1,
+    first=1,
+    number=1,  # elements that make one of dst
+    scaled=1,  # whether elements are made smaller, so that no sum overflows
+    wrong=1,  # set by FINISH and ROWS: the results that need not have overflowed, and all behind, must be made anew
+)
+"""What a kernel is called with."""
 
-def segment_length(cols: int) -> int:
-    """The elements of a segment of a row of `cols` elements. Compiled code calls this, too."""
-    blocks = (cols + BLOCK - 1) // BLOCK
-    return (blocks + MAX_SEGMENTS - 1) // MAX_SEGMENTS * BLOCK
+WORK_WORDS: Final[int] = WORK.num_words
+
+SEGMENT_STATE: Final = layout(
+    "SegmentState",
+    STATE,
+    sort=1,  # the task that sorts ids of their type
+    sum=1,  # the task that adds rows of the data type
+    batches=1,  # the task that does both for whole batches
+    parts=1,  # numbers of an element
+)
+"""The launch state of sums by segments."""

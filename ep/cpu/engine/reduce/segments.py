@@ -1,0 +1,288 @@
+"""Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once.
+
+Rows of a segment are added in their order, whoever adds them: threads share segments, or where one segment has most of
+the rows, the columns. Sorting is by counting: an id outside is counted nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.primitive.signature import Signature
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import narrowed
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
+from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.entry import entry
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.move.gather_rows import row_finder
+from ep.cpu.engine.reduce.state import SEGMENT_STATE
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, fold_loop, lanes_in_order, read_values, widths_of
+from ep.cpu.engine.state import GRAIN_BYTES, LaunchState
+from ep.cpu.threads.parallel import call_task, run
+from ep.include.data_type import DataType
+from ep.include.number_kind import Kind, number_kind
+
+_SEGMENTS: Final = layout(
+    "Segments",
+    data=1,
+    ids=1,
+    out=1,
+    state=1,
+    outer=1,
+    num_segments=1,
+    numbers=1,  # of a row
+    row_bytes=1,
+    num_ids=1,
+    offset=1,
+    starts=1,  # of the runs in `order`, one more than there are segments, and the longest run
+    order=1,  # the rows of all segments, one behind the other
+    tiles=1,  # that rows are cut into; of all batches: bytes of an id
+)
+"""What a batch is."""
+_SEGMENTS_WORDS: Final[int] = _SEGMENTS.num_words
+
+_TILE_BYTES: Final = 8 * VECTOR_BYTES
+_ENOUGH_BATCHES: Final = 16  # for all threads to have some
+_ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved meanwhile
+
+_STORED_AS: Final = {
+    1: DataType.kUInt8,
+    2: DataType.kUInt16,
+    4: DataType.kUInt32,
+    8: DataType.kUInt64,
+}
+_PARTS: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
+
+
+def _numbers_of(data_type: DataType) -> tuple[DataType, int]:
+    """The type of the numbers that elements are made of, whose sums are the same, and how many of these."""
+    if number_kind(data_type) is Kind.INTEGER:
+        return _STORED_AS[data_type.itemsize], 1
+    return (_PARTS[data_type], 2) if data_type in _PARTS else (data_type, 1)
+
+
+@cache
+def _sort_task(ids_type: DataType) -> int:
+    """The address of the task (ids, number, offset, segments, starts, order)."""
+    find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
+
+    def sort(ids, number, offset, segments, starts, order):
+        low = max(offset, 0) if unsigned else offset  # no id without a sign is below 0
+        first = low - offset
+        valid = max(segments - first, 0)
+        set_bytes(starts, 8 * (segments + 2), 0)
+        for i in range(number):
+            segment, there = find(ids, i, low, valid, first)
+            if there:
+                store_word(starts, segment + 2, load_word(starts, segment + 2) + 1)
+        longest, total = 0, 0
+        for segment in range(segments):
+            count = load_word(starts, segment + 2)
+            longest = max(longest, count)
+            total += count
+            store_word(starts, segment + 2, total)
+        for i in range(number):
+            segment, there = find(ids, i, low, valid, first)
+            if there:
+                place = load_word(starts, segment + 1)
+                store_word(order, place, i)
+                store_word(starts, segment + 1, place + 1)
+        store_word(starts, segments + 1, longest)
+
+    return compile_task(f"segments.sort.{ids_type.name}", sort, num_words=6)
+
+
+@cache
+def _row_adder(data_type: DataType) -> Any:
+    """A function add(out, data, order, first, last, row_bytes, count): the sum of rows order[first] to order[last - 1].
+
+    Each is `count` numbers of those at data + row * row_bytes. 16-bit floating types are added in float32.
+    """
+    of = lanes_in_order(data_type)
+
+    @intrinsic
+    def add_rows(
+        typing_context: Any, out: Any, data: Any, order: Any, first: Any, last: Any, row_bytes: Any, count: Any
+    ) -> Any:
+        word = ir.IntType(64)
+        bits = ir.IntType(8 * data_type.itemsize)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            out, data, order, first, last, row_bytes, count = args
+            rows = builder.inttoptr(order, word.as_pointer())
+
+            def do(width: int) -> None:
+                def columns(index: Any, _: Any) -> None:
+                    def more(place: Any, value: Any) -> Any:
+                        row = builder.load(builder.gep(rows, [place]), align=8)
+                        address = builder.add(data, builder.mul(row, row_bytes))
+                        read = read_values(builder, of, address, index, width, None)
+                        return (builder.fadd if of.is_real else builder.add)(value, read)
+
+                    zero = ir.Constant(of.vector(width), None)
+                    value = fold_loop(builder, first, last, 1, zero, more)
+                    target = builder.gep(builder.inttoptr(out, bits.as_pointer()), [index])
+                    result = narrowed(builder, value, data_type)
+                    builder.store(result, builder.bitcast(target, ir.VectorType(bits, width).as_pointer()), align=1)
+
+                whole = builder.and_(count, word(-width))
+                fold_loop(builder, word(0), whole, width, None, columns)
+                if width > 1:
+                    with builder.if_then(builder.icmp_signed("<", whole, count)):
+                        columns(builder.sub(count, word(width)), None)
+
+            by_width(builder, widths_of(of, 1), count, do)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 7), generate
+
+    return add_rows
+
+
+@cache
+def _sum_task(data_type: DataType) -> int:
+    """The address of the task (context by _SEGMENTS, begin, end): rows of out, or with tiles, parts of them."""
+    add_rows, size = _row_adder(data_type), data_type.itemsize
+    tile = _TILE_BYTES // size
+
+    def add_segments(context, begin, end):
+        data, out, row_bytes = (
+            load_word(context, _SEGMENTS.data),
+            load_word(context, _SEGMENTS.out),
+            load_word(context, _SEGMENTS.row_bytes),
+        )
+        segments, numbers, tiles = (
+            load_word(context, _SEGMENTS.num_segments),
+            load_word(context, _SEGMENTS.numbers),
+            load_word(context, _SEGMENTS.tiles),
+        )
+        starts, order = load_word(context, _SEGMENTS.starts), load_word(context, _SEGMENTS.order)
+        outer_bytes = load_word(context, _SEGMENTS.num_ids) * row_bytes
+        while begin < end:
+            segment, rest = begin % segments, begin // segments
+            skip = rest % tiles * tile
+            outer, count = rest // tiles, min(tile, numbers - skip) if tiles > 1 else numbers
+            target = out + (outer * segments + segment) * row_bytes + skip * size
+            first, last, done = load_word(starts, segment), load_word(starts, segment + 1), 1
+            if first == last:
+                while tiles == 1 and begin + done < end and segment + done < segments:
+                    if load_word(starts, segment + done) != load_word(starts, segment + done + 1):
+                        break
+                    done += 1
+                set_bytes(target, (done - 1) * row_bytes + count * size, 0)
+            else:
+                add_rows(target, data + outer * outer_bytes + skip * size, order, first, last, row_bytes, count)
+            begin += done
+
+    return compile_task(f"segments.sum.{data_type.name}", add_segments, light=True)
+
+
+@jit
+def _batch(context, number, own):
+    """Write what batch `number` is."""
+    for field in range(_SEGMENTS_WORDS):
+        store_word(own, field, load_word(context, field))
+    outer, num_ids, row_bytes = (
+        load_word(context, _SEGMENTS.outer),
+        load_word(context, _SEGMENTS.num_ids),
+        load_word(context, _SEGMENTS.row_bytes),
+    )
+    segments = load_word(context, _SEGMENTS.num_segments)
+    ids_size = load_word(context, _SEGMENTS.tiles)
+    store_word(own, _SEGMENTS.data, load_word(context, _SEGMENTS.data) + number * outer * num_ids * row_bytes)
+    store_word(own, _SEGMENTS.out, load_word(context, _SEGMENTS.out) + number * outer * segments * row_bytes)
+    store_word(own, _SEGMENTS.ids, load_word(context, _SEGMENTS.ids) + number * num_ids * ids_size)
+    store_word(own, _SEGMENTS.tiles, 1)
+
+
+@jit
+def _sort(own, memory):
+    segments, state = load_word(own, _SEGMENTS.num_segments), load_word(own, _SEGMENTS.state)
+    starts, order = memory, memory + 8 * (segments + 2)
+    store_word(own, _SEGMENTS.starts, starts)
+    store_word(own, _SEGMENTS.order, order)
+    call_task(
+        load_word(state, SEGMENT_STATE.sort),
+        load_word(own, _SEGMENTS.ids),
+        load_word(own, _SEGMENTS.num_ids),
+        load_word(own, _SEGMENTS.offset),
+        segments,
+        starts,
+        order,
+    )
+    return load_word(starts, segments + 1)
+
+
+def _whole_batches(context, begin, end):
+    own = stack_words(_SEGMENTS_WORDS)
+    segments, state = load_word(context, _SEGMENTS.num_segments), load_word(context, _SEGMENTS.state)
+    memory = allocate(8 * (segments + 2 + load_word(context, _SEGMENTS.num_ids)))
+    if memory == 0:
+        store_word(context, _SEGMENTS.starts, 1)  # whoever launches does all batches then
+        return
+    for number in range(begin, end):
+        _batch(context, number, own)
+        _sort(own, memory)
+        call_task(load_word(state, SEGMENT_STATE.sum), own, 0, load_word(own, _SEGMENTS.outer) * segments)
+    release(memory)
+
+
+@cache
+def _batches_task() -> int:
+    return compile_task("segments.batches", _whole_batches)
+
+
+@jit
+def _launch(context, num_bytes, in_place, sizes):
+    batch, outer, segments, inner, num_ids, offset = sizes
+    if not -MAX_OFFSET <= offset <= MAX_OFFSET:
+        return 1
+    state, all_of, own = (
+        load_word(context, CONTEXT.state),
+        stack_words(_SEGMENTS_WORDS),
+        stack_words(_SEGMENTS_WORDS),
+    )
+    data, ids, out = (
+        load_word(context, CONTEXT.sources),
+        load_word(context, CONTEXT.sources + SOURCE_WORDS),
+        load_word(context, CONTEXT.dst),
+    )
+    row_bytes, numbers = inner * load_word(context, CONTEXT.dst_size), inner * load_word(state, SEGMENT_STATE.parts)
+    ids_size = load_word(context, CONTEXT.sources + SOURCE_WORDS + 2)
+    store_words(all_of, data, ids, out, state, outer, segments, numbers, row_bytes, num_ids, offset, 0, 0, ids_size)
+    work = num_bytes + batch * num_ids * _ID_COST
+    if batch >= _ENOUGH_BATCHES:
+        run(state, load_word(state, SEGMENT_STATE.batches), all_of, batch, max(GRAIN_BYTES * batch // work, 1))
+        if load_word(all_of, _SEGMENTS.starts) == 0:
+            return 0
+    memory = allocate(8 * (segments + 2 + num_ids))
+    if memory == 0:
+        return 1
+    for number in range(batch):
+        _batch(all_of, number, own)
+        longest = _sort(own, memory)
+        tiles = (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
+        if 4 * longest > num_ids:  # one segment would be the work of one thread
+            store_word(own, _SEGMENTS.tiles, tiles)
+        rows = outer * segments * load_word(own, _SEGMENTS.tiles)
+        run(state, load_word(state, SEGMENT_STATE.sum), own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
+    release(memory)
+    return 0
+
+
+def segment_entry(
+    signature: Signature, state: LaunchState, data_type: DataType, ids_type: DataType
+) -> Callable[..., int]:
+    """The entry (state, sizes, offset, operands) of UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+    numbers, parts = _numbers_of(data_type)
+    state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
+    return entry("segments", signature, SEGMENT_STATE, _launch)

@@ -1,0 +1,75 @@
+"""Reduce on the CPU: the reduce engine, by rows or by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import REDUCE
+from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
+from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.reduce.plan import reduce_plan
+from ep.cpu.engine.reduce.state import REDUCE_STATE
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.number_kind import COMPLEXES
+from ep.include.primitive.op_table import REDUCTIONS
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.reduce import Reduce, ReduceFactory
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class ReduceImpl(PlannedPrimitive, Reduce):
+    signature, state_layout = signatures.REDUCE, REDUCE_STATE
+    op: ReduceOp
+
+    def __init__(self, request: Request) -> None:
+        self.op, (self.data_type,) = request.op, request.dtypes  # type: ignore[assignment, misc]
+        super().__init__(request)
+
+    def _data_types(self, request: Request) -> Any:
+        return self.data_type, REDUCTIONS[self.op].result_type(self.data_type)
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.reduce.entry import reduce_entry
+
+        return reduce_entry(self.signature, self._state, self.op, self.data_type)
+
+    def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
+        dims = src_dims, axes
+        last_dims, plan = self._last
+        try:
+            if dims != last_dims:
+                plan = self._find_plan(dims)
+        except (TypeError, ValueError):  # dims in a list, or in an array
+            plan = None
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
+            self._launch_dims(stream, dims, src, dst)
+
+    def _launch_dims(self, stream: Stream, dims: tuple[Any, Any], src: Any, dst: Any) -> None:
+        shape = as_reduce_shape(*dims, self.request.max_num_dims)
+        counts = shape.counts()
+        if 0 in counts:
+            _, result = self._checked(stream, (src, dst), counts)
+            check_reduces_something(self.op, shape)
+            result.reshape(-1)[: counts[1]] = of_nothing(self.op)
+            return
+        axes = shape.simplified()
+
+        def make() -> Plan:
+            parts = 2 if self.data_type in COMPLEXES else 1
+            return reduce_plan(self.signature, axes, self.data_type, parts, counts)
+
+        self._launch_planned(stream, shape, counts, (src, dst), make)
+
+
+@register_primitive_factory(DeviceType.kCPU, ReduceFactory)
+class ReduceFactoryImpl(ReduceFactory):
+    keys = REDUCE
+
+    def Make(self, request: Request) -> Reduce:
+        return ReduceImpl(request)
