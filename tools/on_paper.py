@@ -1,10 +1,10 @@
 """What the kernels that wait for memory are on paper, beside nine tenths of the bandwidth of a copy; needs no GPU.
 
 `python -m tools.on_paper [--match TEXT]`, for an H100 SXM. A row for each kernel: its registers and shared memory, the
-blocks that a multiprocessor holds, the PTX instructions for each 16 bytes written, the share of the issue slots that
-these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of those
-that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a loop
-does in rare cases counts too: that of `pad` has code for packs that lie in two rows.
+blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read or written, the share of the issue slots
+that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of
+those that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a
+loop does in rare cases counts too: that of `pad` has code for packs that lie in two rows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ import argparse
 from collections.abc import Iterator
 from typing import Final
 
-from ep.cuda.kernels import compiler, move, pad, transpose
-from ep.cuda.launch_config import BLOCK_THREADS, PACK_BYTES
+from ep.cuda.engine import reduce, rows
+from ep.cuda.kernels import compiler, move, pad, segment_sum, softmax, transpose
+from ep.cuda.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements
+from ep.cuda.reduce_plan import Axes, ColumnVariant, RowVariant
+from ep.cuda.row_plan import Keep
+from ep.cuda.row_plan import RowVariant as SoftmaxVariant
 from ep.cuda.tile import every_tile
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
 from tools.ptx import Loop, Resources, find_ptxas, main_loop, resources
 
 _CC: Final = (9, 0)
@@ -28,13 +34,41 @@ _REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # 
 
 
 def kernels() -> Iterator[compiler.Kernel]:
-    """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes."""
+    """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes, and those of rows and sums."""
     for unit in (16, 8, 4, 2, 1):
         yield move.kernel(2, unit, PACK_BYTES // unit, 32)
         yield move.kernel(2, unit, 0, 32)
         yield pad.kernel(2, unit, PACK_BYTES // unit, 32)
     for tile in every_tile():
         yield transpose.kernel(tile, 3, 32)
+    for data_type in (DataType.kFloat, DataType.kBFloat16, DataType.kDouble):
+        yield from kernels_of_rows(data_type)
+        yield from kernels_of_sums(data_type)
+
+
+def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
+    """The softmaxes of rows in registers, of the longest rows that are kept there, and of rows that are read again."""
+    elements = pack_elements(data_type)
+    most = 256 if data_type is DataType.kDouble else 1024
+    for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward, softmax.log_softmax_backward):
+        for cols in (64, most):
+            threads = min(cols // elements, 32)
+            yield rows.kernel(
+                function, data_type, SoftmaxVariant(Keep.REGISTERS, True, threads, cols // elements // threads)
+            )
+        yield rows.kernel(function, data_type, SoftmaxVariant(Keep.NOWHERE, True, BLOCK_THREADS))
+
+
+def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:
+    """Reductions along the last and the first axis, and sums of short segments."""
+    elements, axes = pack_elements(data_type), Axes(1, 1, 32)
+    for op in (ReduceOp.kSum, ReduceOp.kMean, ReduceOp.kMax):
+        for row_threads in (8, 32, 256):
+            variant = RowVariant(axes, elements, True, row_threads, False)
+            yield reduce.kernel(op, data_type, data_type, variant)
+        for sharers in (1, 8, 64):
+            yield reduce.kernel(op, data_type, data_type, ColumnVariant(axes, min(elements, 4), True, sharers, False))
+    yield segment_sum.sum_kernel(data_type, DataType.kInt32, elements, 32)
 
 
 def row(kernel: compiler.Kernel, ptxas: str) -> str:
@@ -43,9 +77,9 @@ def row(kernel: compiler.Kernel, ptxas: str) -> str:
     used, loop = resources(ptxas, text, _CC), main_loop(text)
     blocks = resident_blocks(used)
     slots = issue_share(loop)
-    under_way = blocks * BLOCK_THREADS * loop.loaded / needed_bytes()
+    under_way = blocks * BLOCK_THREADS * loop.loaded / needed_bytes(loop)
     return (
-        f"{used.registers:9} {used.shared:6} {blocks:6} {16 * loop.instructions / loop.stored:12.0f} {slots:6.0%} "
+        f"{used.registers:9} {used.shared:6} {blocks:6} {16 * loop.instructions / loop.moved:12.0f} {slots:6.0%} "
         f"{under_way:9.0%}  {kernel.name}"
     )
 
@@ -58,13 +92,12 @@ def resident_blocks(used: Resources) -> int:
 
 def issue_share(loop: Loop) -> float:
     """The share of all instructions that the device can issue while it moves memory at the bandwidth that is wanted."""
-    written = _BYTES_PER_SECOND / 2
-    return loop.instructions / loop.stored * written / (_MULTIPROCESSORS * _HERTZ * _ISSUED_AT_ONCE)
+    return loop.instructions / loop.moved * _BYTES_PER_SECOND / (_MULTIPROCESSORS * _HERTZ * _ISSUED_AT_ONCE)
 
 
-def needed_bytes() -> float:
+def needed_bytes(loop: Loop) -> float:
     """The bytes that a multiprocessor must have under way: what arrives within the latency."""
-    return _BYTES_PER_SECOND / 2 * _LATENCY / _MULTIPROCESSORS
+    return _BYTES_PER_SECOND * loop.loaded / loop.moved * _LATENCY / _MULTIPROCESSORS
 
 
 def main() -> int:

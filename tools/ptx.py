@@ -61,7 +61,7 @@ def _bytes(access: str) -> int:
 
 @dataclass(frozen=True)
 class Loop:
-    """The loop of a kernel that writes the most: what one turn of it is for one thread, without loops inside of it.
+    """The loop of a kernel that moves the most: what one turn of it is for one thread, without loops inside of it.
 
     instructions: those of PTX, some of which are two of the machine; loaded, stored: bytes of global memory.
     """
@@ -69,6 +69,11 @@ class Loop:
     instructions: int
     loaded: int
     stored: int
+
+    @property
+    def moved(self) -> int:
+        """Bytes of global memory, in both directions."""
+        return self.loaded + self.stored
 
 
 def main_loop(text: str) -> Loop:
@@ -80,7 +85,8 @@ def main_loop(text: str) -> Loop:
     for place, line in enumerate(lines):
         if (branch := re.search(r"\bbra(?:\.uni)?\s+([$\w]+);", line)) and labels[branch[1]] <= place:
             loops.append((labels[branch[1]], place))
-    return max((_turn(lines, loop, loops) for loop in loops[1:] or loops), key=lambda loop: loop.stored)
+    turns = (_turn(lines, loop, loops) for loop in loops[1:] or loops)
+    return max(turns, key=lambda loop: (loop.moved, loop.stored))
 
 
 def _turn(lines: list[str], loop: tuple[int, int], loops: list[tuple[int, int]]) -> Loop:

@@ -106,6 +106,7 @@ class CudaDriver(Driver):
             max_threads_per_block=attribute("MAX_THREADS_PER_BLOCK"),
             total_memory=int(self._ask(cuda.cuDeviceTotalMem, handle)),
             memory_pools=bool(attribute("MEMORY_POOLS_SUPPORTED")),
+            shared_bytes_per_block=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         )
 
     # contexts
@@ -281,6 +282,12 @@ class CudaDriver(Driver):
             # loaded now and not by the first launch, which may be captured
             self._ask(cuda.cuFuncLoad, self._ask(cuda.cuKernelGetFunction, kernel))
         return int(kernel)
+
+    def allow_shared(self, device: int, function: int, size: int) -> None:
+        which = self._cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self._in(
+            device, self._cuda.cuKernelSetAttribute, which, size, function, self._ask(self._cuda.cuDeviceGet, device)
+        )
 
     def max_active_blocks(self, device: int, function: int, block_threads: int, shared_bytes: int = 0) -> int:
         occupancy = self._cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor

@@ -22,6 +22,10 @@ PER_THREAD_STREAM: Final = 2
 """The handle of the calling thread's own default stream."""
 
 
+SHARED_BYTES: Final = 48 * 1024
+"""The shared memory that a block may always have."""
+
+
 class CudaError(RuntimeError):
     """What the CUDA driver answered; `code` is its CUresult, `name` that result's name."""
 
@@ -43,6 +47,8 @@ class DeviceProperties:
     total_memory: int
     memory_pools: bool
     """Whether `alloc_async` is supported."""
+    shared_bytes_per_block: int
+    """The shared memory that a block may have at most; for more than `SHARED_BYTES` see `allow_shared`."""
 
 
 class ParameterBlock:
@@ -211,6 +217,10 @@ class Driver(ABC):
             `image(grid, block, shared_bytes, words)`, which the compile step makes and which runs the kernel in Numba's
             simulator with parameters taken from the words.
         """
+
+    @abstractmethod
+    def allow_shared(self, device: int, function: Any, size: int) -> None:
+        """Let launches of the function ask for `size` bytes of shared memory, more than `SHARED_BYTES`."""
 
     @abstractmethod
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:

@@ -10,7 +10,10 @@ from ep.include.data_type import DataType
 _SIMULATED: Final = is_simulated()
 
 BLOCK_THREADS: Final = 2 if _SIMULATED else 256
-"""Threads of a block, of every kernel. In the simulator so few that small data crosses blocks and grids."""
+"""Threads of a block, of nearly every kernel. In the simulator so few that small data crosses blocks and grids."""
+
+WARP_THREADS: Final = 1 if _SIMULATED else 32
+"""Threads that run together and can shuffle; the simulator has no shuffles, so each thread is a warp of its own."""
 
 MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
 """Blocks of a grid at most."""

@@ -19,6 +19,9 @@ from ep.include.process import Rank, new_lock
 _MEMORY: Final = 2**33
 """Bytes that the simulated device says it has; what is not used costs nothing."""
 
+_SHARED: Final = 12 * 1024
+"""Bytes of shared memory of a block: few, so that small data is too much for it."""
+
 _SWITCH_SECONDS: Final = 1e-5  # with more, kernels with barriers take ten times as long; with less, others do
 
 _FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
@@ -49,7 +52,9 @@ class SimulatedDriver(Driver):
         return int(major), int(minor)
 
     def properties(self, device: int) -> DeviceProperties:
-        return DeviceProperties("Numba's simulator", (9, 0), 2, 2048, 1024, _MEMORY, memory_pools=True)
+        return DeviceProperties(
+            "Numba's simulator", (9, 0), 2, 2048, 1024, _MEMORY, memory_pools=True, shared_bytes_per_block=_SHARED
+        )
 
     def current_device(self) -> int:
         return 0
@@ -162,6 +167,9 @@ class SimulatedDriver(Driver):
 
     def load_function(self, device: int, image: Callable[..., None], name: str) -> Callable[..., None]:
         return image
+
+    def allow_shared(self, device: int, function: Callable[..., None], size: int) -> None:
+        return None
 
     def max_active_blocks(
         self, device: int, function: Callable[..., None], block_threads: int, shared_bytes: int = 0

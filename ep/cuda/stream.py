@@ -118,6 +118,11 @@ class CudaStream(Stream):
         finally:  # CUDA keeps it until nothing waits for it
             self._driver.destroy_event(self.device_index, event)
 
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a block of its launches may have at most."""
+        return self._device.properties.shared_bytes_per_block
+
     def is_capturing(self) -> bool:
         """Whether launches are being captured into a CUDA graph."""
         return self._driver.is_capturing(self.device_index, self.handle)

@@ -49,6 +49,7 @@ Result cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 39: *value = 2048; return 0; /* threads per multiprocessor */
     case 75: *value = 9; return 0;    /* compute capability */
     case 76: *value = 0; return 0;
+    case 97: *value = 232448; return 0; /* shared memory that a block may ask for */
     case 115: *value = 1; return 0;   /* memory pools */
     default: return INVALID_VALUE;
   }
@@ -159,6 +160,9 @@ Result cuLibraryGetKernel(void **kernel, void *library, const char *name) {
 }
 Result cuKernelGetFunction(void **function, void *kernel) { NEEDS_CONTEXT; return *function = (void *)0x99, 0; }
 Result cuFuncLoad(void *function) { NEEDS_CONTEXT; return say("loaded %p\n", function), 0; }
+Result cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
+  return say("attribute %d of %p on device %d is %d\n", attribute, kernel, device, value), 0;
+}
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t shared) {
   NEEDS_CONTEXT;
   return *blocks = 2048 / threads, 0;

@@ -79,6 +79,7 @@ def test_launches(python):
 stream = cuda.CreateStream()
 function = driver.load_function(0, b"\\x7fELFcode", "ep_kernel")
 assert driver.max_active_blocks(0, function, 256) == 8
+driver.allow_shared(1, function, 100_000)
 block = ParameterBlock(2)
 block.words[0], block.words[1] = 41, -42
 def launch(device, grid, stream):
@@ -95,6 +96,7 @@ assert driver.current_device() == 1
     lines = python("-c", code, STUB_LOG="1")
     assert "load \x7fELFcode, 0 and 0 options" in lines
     assert "loaded 0x99" in lines
+    assert "attribute 8 of 0x88 on device 1 is 100000" in lines
     launches = [line for line in lines if line.startswith("launch")]
     rest = "(4,5,6) shared 7 stream {} words 41 -42 extra (nil) device {}"
     assert launches == [

@@ -1,6 +1,4 @@
-"""Grids of three axes, shared memory and the engine of reductions."""
-
-import math
+"""Grids of three axes, shared memory, and functors of several operands."""
 
 import numpy as np
 import pytest
@@ -8,10 +6,8 @@ import scipy.special
 
 from ep import DeviceType, UnaryOp
 from ep.common.functor import functor_maker
-from ep.common.functor.reduction import SUM
 from ep.cuda.driver import driver
 from ep.cuda.engine import map as map_engine
-from ep.cuda.engine import reduce
 from ep.cuda.engine.functor import Functor
 from ep.cuda.kernels import loader, memory
 from ep.cuda.kernels.compiler import Kernel
@@ -105,54 +101,3 @@ def test_a_functor_of_three_operands(gpu, rng, dims):
     want = (a + b) * 0.5 * scipy.special.erfc(-(a + b) / np.sqrt(2)) * c
     np.testing.assert_allclose(got[:-1].reshape(want.shape), want, 3e-6, 1e-7)
     assert set(got[-1:].view(np.uint8)) == {0xA5}
-
-
-def sums(gpu, array, dst_type, offset=0):
-    """The sums of the rows of `array`, which begins `offset` elements into its buffer."""
-    rows, cols = array.shape
-    data_type = next(member for member in DataType if member.dtype == array.dtype and member is not DataType.kChar)
-    src = gpu.buffer(np.concatenate([np.zeros(offset, array.dtype), array.reshape(-1)]))[offset:]
-    dst = gpu.filled(rows + 2, dst_type)
-    variant = reduce.variant(data_type, src.address, cols)
-    kernel = loader.load(driver(), 0, reduce.row_kernel(SUM, data_type, dst_type, variant))
-    kernel.launch_grid(gpu.stream, reduce.grid(variant, rows, 3), src.address, dst[1:].address, rows, cols)
-    result = gpu.array(dst)
-    assert set(result[[0, -1]].view(np.uint8)) == {0xA5}
-    return result[1:-1]
-
-
-@pytest.mark.parametrize("cols", [0, 1, 3, 4, 7, 16, 33, 64, 101])
-@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kBFloat16], ids=lambda t: t.name)
-def test_sum_of_rows(gpu, rng, data_type, cols):
-    array = rng.uniform(0.5, 2, (5, cols)).astype(data_type.dtype)
-    want = np.array([math.fsum(map(float, row)) for row in array])
-    got = sums(gpu, array, data_type).astype(np.float64)
-    ulp = np.spacing(want.astype(np.float32)) * (2**16 if data_type is DataType.kBFloat16 else 1)
-    bound = 0.51 * ulp if data_type is not DataType.kDouble else 2 * np.spacing(want)
-    assert (np.abs(got - want) <= bound).all()
-
-
-def test_the_error_does_not_grow_with_the_row(gpu, rng):
-    array = rng.uniform(0.5, 2, (1, 4001)).astype(np.float32)
-    want = math.fsum(map(float, array[0]))
-    assert abs(float(sums(gpu, array, DataType.kFloat)[0]) - want) <= 0.51 * np.spacing(np.float32(want))
-
-
-def test_integers_wrap(gpu, rng):
-    array = rng.integers(-128, 128, (7, 75)).astype(np.int8)
-    assert sums(gpu, array, DataType.kInt8).tolist() == array.sum(1, dtype=np.int8).tolist()
-    assert sums(gpu, array, DataType.kInt32).tolist() == array.sum(1, dtype=np.int32).tolist()
-
-
-def test_rows_with_nan_and_infinities(gpu):
-    inf, nan = np.inf, np.nan
-    array = np.array(
-        [[1, inf, 2], [1, -inf, 2], [inf, -inf, 0], [1, nan, 2], [3e38, 3e38, 0], [-0.0, 0, 0]], np.float32
-    )
-    np.testing.assert_array_equal(sums(gpu, array, DataType.kFloat), np.float32([inf, -inf, nan, nan, inf, 0]))
-
-
-def test_the_bits_do_not_depend_on_the_address(gpu, rng):
-    array = rng.standard_normal((3, 68)).astype(np.float32)
-    results = [sums(gpu, array, DataType.kFloat, offset).tobytes() for offset in range(4)]
-    assert len(set(results)) == 1

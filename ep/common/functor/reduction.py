@@ -49,10 +49,12 @@ class States(NamedTuple):
     value: Function
 
 
-def states(reduction: Reduction, m: MathLibrary) -> States:
-    """The functions of a reduction in a library. Where it sums floating-point numbers of one sign, the result is within
-    2 ulp of the exact sum, however many there are."""
-    compensated = reduction.sums and issubclass(m.T, np.floating)
+def states(reduction: Reduction, m: MathLibrary, *, compensated: bool = False) -> States:
+    """The functions of a reduction in a library.
+
+    compensated: of a sum of floating-point numbers: whether rounding errors are added up beside it. Then the result is
+    within 2 ulp of the exact sum where all numbers have one sign, however many there are.
+    """
     makers = _compensated(reduction) if compensated else _plain(reduction)
     return States(2 if compensated else 1, *map(m.use, makers))
 
@@ -103,7 +105,7 @@ def _compensated(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
         return f
 
     def add(m: MathLibrary) -> Function:
-        before, exact = m.use(reduction.before), m.use(_exact_sum)
+        before, exact = m.use(reduction.before), m.use(exact_sum)
 
         def f(state: State, x: Scalar) -> State:
             total, error = exact(state[0], before(x))
@@ -112,7 +114,7 @@ def _compensated(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
         return f
 
     def merge(m: MathLibrary) -> Function:
-        exact = m.use(_exact_sum)
+        exact = m.use(exact_sum)
 
         def f(a: State, b: State) -> State:
             total, error = exact(a[0], b[0])
@@ -132,7 +134,7 @@ def _compensated(reduction: Reduction) -> tuple[Maker, Maker, Maker, Maker]:
     return empty, add, merge, value
 
 
-def _exact_sum(m: MathLibrary) -> Function:
+def exact_sum(m: MathLibrary) -> Function:
     """Knuth's two-sum: a + b rounded, and its rounding error, exactly. The error is NaN where the sum is not finite."""
 
     def f(a: Scalar, b: Scalar) -> State:

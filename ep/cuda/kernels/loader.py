@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ep.cuda.driver import Driver, ParameterBlock
+from ep.cuda.driver import SHARED_BYTES, Driver, ParameterBlock
 from ep.cuda.kernels import compiler
 from ep.cuda.launch_config import BLOCK_THREADS, Axes, Grid, num_blocks
 from ep.cuda.stream import CudaStream
@@ -26,7 +26,7 @@ class LoadedKernel:
         active = driver.max_active_blocks(device, self._function, BLOCK_THREADS)
         self.resident_blocks: int = properties.multiprocessors * active
         """The blocks that the device holds at a time."""
-        self._driver, self._device = driver, device
+        self._driver, self._device, self._allowed = driver, device, SHARED_BYTES
         self._num_words = kernel.num_words + kernel.num_packed
         self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
         self._blocks: list[ParameterBlock] = []  # those that no launch is using
@@ -37,6 +37,9 @@ class LoadedKernel:
 
     def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
         """Queue the kernel on `stream` with the blocks and threads of `grid`."""
+        if grid.shared_bytes > self._allowed:
+            self._driver.allow_shared(self._device, self._function, grid.shared_bytes)
+            self._allowed = grid.shared_bytes
         self._launch(stream, *grid, words)
 
     def _launch(self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: Sequence[int]) -> None:

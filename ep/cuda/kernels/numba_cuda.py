@@ -110,22 +110,51 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     return array if SIMULATED else cuda.jit(device=True, inline="always")(array)
 
 
-WARP_THREADS: Final = 1 if SIMULATED else 32
-"""Threads that run together and can shuffle; the simulator has no shuffles, so each thread is a warp of its own."""
+def _no_shuffle(value: Any, mask: int) -> Any:
+    raise RuntimeError("a warp of one thread has nobody to exchange a value with")
 
 
-def _shuffle_down(value: Any, distance: int) -> Any:
-    raise RuntimeError("a warp of one thread has nobody to take a value from")
+def _shuffle_intrinsic(typing_context: Any, value: Any, mask: Any) -> Any:
+    """In words of 32 bits, so that numbers of every type can be exchanged."""
+    word, butterfly = ir.IntType(32), 3
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        distance = context.cast(builder, args[1], mask, types.int32)
+        result = ir.LiteralStructType((word, ir.IntType(1)))
+        function_type = ir.FunctionType(result, [word] * 5)
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.nvvm.shfl.sync.i32")
+
+        def exchanged(number: Any) -> Any:
+            lanes, how, last = ir.Constant(word, -1), ir.Constant(word, butterfly), ir.Constant(word, 31)
+            return builder.extract_value(builder.call(function, (lanes, how, number, distance, last)), 0)
+
+        def of_bits(bits: Any) -> Any:
+            if bits.type.width == 64:
+                lower = builder.zext(exchanged(builder.trunc(bits, word)), bits.type)
+                upper = builder.zext(exchanged(builder.trunc(builder.lshr(bits, bits.type(32)), word)), bits.type)
+                return builder.or_(lower, builder.shl(upper, bits.type(32)))
+            if bits.type.width == 32:
+                return exchanged(bits)
+            return builder.trunc(exchanged(builder.zext(bits, word)), bits.type)
+
+        def of_number(number: Any) -> Any:
+            if isinstance(number.type, ir.IntType):
+                return of_bits(number)
+            bits = ir.IntType(64 if isinstance(number.type, ir.DoubleType) else 32)
+            return builder.bitcast(of_bits(builder.bitcast(number, bits)), number.type)
+
+        if not isinstance(value, types.Complex):
+            return of_number(args[0])
+        parts = context.make_complex(builder, value, value=args[0])
+        parts.real, parts.imag = of_number(parts.real), of_number(parts.imag)
+        return parts._getvalue()
+
+    return value(value, mask), generate
 
 
-@cuda.jit(device=True)  # type: ignore[untyped-decorator]
-def _shuffle_down_instruction(value, distance):
-    return cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
-
-
-shuffle_down: Any = _shuffle_down if SIMULATED else _shuffle_down_instruction
-"""shuffle_down(value, distance): the value of the thread that is `distance` further on in the warp, all of which calls
-this; the caller's own where there is none."""
+shuffle_xor: Any = _no_shuffle if SIMULATED else intrinsic(_shuffle_intrinsic)
+"""shuffle_xor(value, mask): the value, a number of any type, of the thread of the warp whose number differs from the
+caller's in the bits of `mask`. All threads of the warp call it."""
 
 
 def _next_index(index: int, step: int) -> int:

@@ -10,6 +10,7 @@ from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
 from ep.cuda.buffers import reader
 from ep.cuda.driver import driver
+from ep.cuda.launch_config import Grid
 from ep.cuda.stream import CudaStream
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
@@ -22,8 +23,12 @@ class CudaPrimitive(Primitive):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._types: Any = self.signature.data_types(request.dtypes or ())
+        self._types: Any = self.signature.data_types(self._data_types(request))
         self._kernels: dict[tuple[int, Hashable], Any] = {}
+
+    def _data_types(self, request: Request) -> Sequence[DataType]:
+        """The data types that the signature numbers: those of New, unless an operand has another."""
+        return request.dtypes or ()
 
     @abstractmethod
     def _kernel(self, variant: Any) -> Any:
@@ -56,6 +61,13 @@ class CudaPrimitive(Primitive):
         if kernel is None:
             kernel = self._load(stream.device_index, variant)
         kernel.launch(stream, num_items, *words)
+
+    def _queue_grid(self, stream: CudaStream, variant: Hashable, grid: Grid, *words: int) -> None:
+        """Queue the kernel of a variant with the blocks and threads of `grid`."""
+        kernel = self._kernels.get((stream.device_index, variant))
+        if kernel is None:
+            kernel = self._load(stream.device_index, variant)
+        kernel.launch_grid(stream, grid, *words)
 
     def _load(self, device: int, variant: Hashable) -> Any:
         def load() -> Any:

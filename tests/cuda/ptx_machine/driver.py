@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ class PtxDriver(SimulatedDriver):
 
     def properties(self, device: int) -> DeviceProperties:
         simulated = super().properties(device)
-        return DeviceProperties(
-            "PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, 1024, simulated.total_memory, memory_pools=True
-        )
+        return replace(simulated, name="PTX on the CPU", multiprocessors=_MULTIPROCESSORS)
 
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
         return _BLOCKS

@@ -1,0 +1,40 @@
+"""What the softmaxes on CUDA have in common: launches over the rows of a matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.checks import as_size
+from ep.cuda.launch_config import WARP_THREADS
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.cuda.row_plan import Keep, RowVariant, row_plan
+from ep.cuda.stream import check_stream
+from ep.include.primitive.primitive import Request
+
+
+class RowPrimitive(CudaPrimitive):
+    """A primitive that makes a row of each row of its operands."""
+
+    name: str
+    """That of its function in `kernels.softmax`."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        (self._type,) = request.dtypes or ()
+
+    def _kernel(self, variant: RowVariant) -> Any:
+        from ep.cuda.engine.rows import kernel
+        from ep.cuda.kernels import softmax
+
+        return kernel(getattr(softmax, self.name), self._type, variant)
+
+    def _usual_variant(self) -> RowVariant:
+        elements = 16 // self._type.itemsize
+        return RowVariant(Keep.REGISTERS, True, min(256 // elements, WARP_THREADS), 256 // elements // WARP_THREADS)
+
+    def _launch(self, stream: Any, rows: Any, cols: Any, *buffers: Any) -> None:
+        stream, rows, cols = check_stream(stream), as_size(rows, "rows"), as_size(cols, "cols")
+        addresses = self._read(stream, buffers, (rows * cols,) * len(buffers))
+        if rows and cols:
+            plan = row_plan(self._type, rows, cols, addresses, stream.shared_bytes)
+            self._queue_grid(stream, plan.variant, plan.grid, *addresses, rows, cols)

@@ -1,0 +1,30 @@
+"""Softmax on CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.primitive import signatures
+from ep.common.primitive.keys import SOFTMAX
+from ep.cuda.primitive.row_primitive import RowPrimitive
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.softmax import Softmax, SoftmaxFactory
+from ep.include.stream import Stream
+
+
+class SoftmaxImpl(RowPrimitive, Softmax):
+    signature = signatures.SOFTMAX
+    name = "softmax"
+
+    def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
+        self._launch(stream, rows, cols, x, y)
+
+
+@register_primitive_factory(DeviceType.kCUDA, SoftmaxFactory)
+class SoftmaxFactoryImpl(SoftmaxFactory):
+    keys = SOFTMAX
+
+    def Make(self, request: Request) -> Softmax:
+        return SoftmaxImpl(request)

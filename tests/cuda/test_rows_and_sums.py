@@ -1,0 +1,181 @@
+"""What softmaxes, reductions and segment sums have of their own on CUDA: plans, shuffles, parts, the sort of ids."""
+
+import numpy as np
+import pytest
+
+from ep import DeviceType, RequirePrimitive
+from ep.common.primitive.reduce_shape import Axis
+from ep.cuda import reduce_plan as reduce_plans
+from ep.cuda import segment_plan as segment_plans
+from ep.cuda.driver import driver
+from ep.cuda.kernels import loader, memory
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.kernels.numba_cuda import shuffle_xor, thread_of_block
+from ep.cuda.launch_config import BLOCK_THREADS, WARP_THREADS, Grid
+from ep.cuda.reduce_plan import reduce_plan
+from ep.cuda.row_plan import Keep, row_plan
+from ep.include import DataType
+from ep.include.primitive import (
+    LogSoftmaxFactory,
+    ReduceFactory,
+    ReduceOp,
+    SoftmaxFactory,
+    UnsortedSegmentSumFactory,
+)
+from ep.testing.device_under_test import DeviceUnderTest
+
+on_device = pytest.mark.skipif(WARP_THREADS == 1, reason="as many threads as a GPU has, and shuffles")
+
+
+@pytest.fixture
+def gpu(cuda):
+    return DeviceUnderTest(DeviceType.kCUDA)
+
+
+def reduced(gpu, op, data_type, array, axes, offset=0):
+    """The reduction of an array that begins `offset` elements into its buffer."""
+    src = gpu.buffer(np.concatenate([np.zeros(offset, array.dtype), array.reshape(-1)]))[offset:]
+    dims = [size for axis, size in enumerate(array.shape) if axis not in axes]
+    dst = gpu.filled(int(np.prod(dims)), data_type)
+    RequirePrimitive(ReduceFactory, DeviceType.kCUDA, op, data_type, 8).Launch(gpu.stream, array.shape, src, axes, dst)
+    return gpu.array(dst, tuple(dims))
+
+
+def segment_sum(gpu, data, ids, num_segments):
+    """The sums of rows of float32."""
+    out = gpu.filled(num_segments * data.shape[1], DataType.kFloat)
+    primitive = RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, "float32", "int32")
+    primitive.Launch(
+        *(gpu.stream, 1, num_segments, data.shape[1], gpu.buffer(data.reshape(-1)), ids.size, gpu.buffer(ids), out)
+    )
+    return gpu.array(out, (num_segments, data.shape[1]))
+
+
+def in_order(data, ids, num_segments):
+    out = np.zeros((num_segments, data.shape[1]), data.dtype)
+    for row, segment in zip(data, ids, strict=True):
+        if 0 <= segment < num_segments:
+            out[segment] += row
+    return out
+
+
+@on_device
+@pytest.mark.parametrize("data_type", [*DataType], ids=lambda t: t.name)
+def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
+    load, store = memory.loader(data_type, 1), memory.storer(data_type, 1)
+
+    def exchange(src, dst):
+        thread = thread_of_block()
+        store(dst, thread, (shuffle_xor(load(src, thread)[0], 5),))
+
+    values = rng.integers(0, 256, (32, data_type.itemsize), np.uint8)
+    if data_type is DataType.kBool:
+        values &= 1
+    if data_type.dtype.kind not in "biu":
+        values = rng.standard_normal(32).astype(data_type.dtype)
+    values = values.view(data_type.dtype).reshape(-1)
+    src, dst = gpu.buffer(values), gpu.empty(32, data_type)
+    kernel = loader.load(driver(), 0, Kernel(f"test.exchange.{data_type.name}", exchange, 2))
+    kernel.launch_grid(gpu.stream, Grid((1, 1, 1), (32, 1, 1)), src.address, dst.address)
+    assert gpu.array(dst).tobytes() == values[np.arange(32) ^ 5].tobytes()
+
+
+@on_device
+def test_where_a_row_is_kept():
+    def keep(data_type, cols, shared_bytes=227 * 1024, addresses=(0, 0)):
+        return row_plan(data_type, 3, cols, addresses, shared_bytes).variant
+
+    assert keep(DataType.kFloat, 1024)[:2] == (Keep.REGISTERS, True)
+    assert keep(DataType.kFloat, 1024).packs == 8
+    assert keep(DataType.kBFloat16, 9)[:3] == (Keep.REGISTERS, False, 2)
+    assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
+    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, False, BLOCK_THREADS, 0)
+    assert keep(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
+    assert keep(DataType.kFloat, 50_257).keep is Keep.SHARED
+    assert keep(DataType.kFloat, 50_257, 100 * 1024).keep is Keep.NOWHERE
+    assert keep(DataType.kFloat, 50_257, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
+
+
+def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):
+    x, y = np.array([30, 0, 1], np.float32), gpu.empty(3, DataType.kFloat)
+    RequirePrimitive(LogSoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 1, 3, gpu.buffer(x), y)
+    assert gpu.array(y)[0] == pytest.approx(-np.log1p(np.exp(-30) + np.exp(-29)), rel=1e-3)
+
+
+@on_device
+def test_a_rising_row_that_is_read_again(gpu):
+    """The maximum of each thread grows with every pack, and the sum is scaled as often."""
+    x = np.linspace(-40, 40, 6000, dtype=np.float32)
+    y = gpu.empty(x.size, DataType.kFloat)
+    RequirePrimitive(SoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, 1, x.size, gpu.buffer(x), y)
+    wide = np.exp(x.astype(np.float64) - 40)
+    np.testing.assert_allclose(gpu.array(y), wide / wide.sum(), 3e-7, 1e-37)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((3, 68), (1,)), ((3, 67), (1,)), ((40, 12), (0,)), ((4, 5, 6), (0, 2)), ((9001,), (0,)), ((3001, 3), (0,))],
+    ids=str,
+)
+def test_the_bits_of_a_sum_do_not_depend_on_the_address(gpu, rng, shape, axes):
+    array = rng.standard_normal(shape).astype(np.float32)
+    results = {reduced(gpu, ReduceOp.kSum, DataType.kFloat, array, axes, offset).tobytes() for offset in range(4)}
+    assert len(results) == 1
+
+
+def test_how_few_values_are_divided_into_parts():
+    sizes = [(Axis(2**24, True),), (Axis(2**24, True), Axis(4, False)), (Axis(2, False), Axis(2**22, True))]
+    for axes in sizes:
+        plan = reduce_plan(axes, 4, 16)
+        assert plan.parts > 1
+        assert plan.grid.blocks[1] == plan.parts
+    assert reduce_plan((Axis(2**20, False), Axis(64, True)), 4, 16).parts == 1
+
+
+def test_parts_lie_in_memory_in_the_order_of_the_stream(gpu, rng, monkeypatch):
+    given, freed = [], []
+    stream = gpu.stream
+    alloc, free = stream.AllocAsync, stream.FreeAsync
+    monkeypatch.setattr(stream, "AllocAsync", lambda size: given.append(alloc(size)) or given[-1], raising=False)
+    monkeypatch.setattr(stream, "FreeAsync", lambda block: freed.append(block) or free(block), raising=False)
+    array = rng.uniform(1, 2, 70_000 if WARP_THREADS > 1 else 200)
+    assert reduced(gpu, ReduceOp.kMean, DataType.kDouble, array, (0,)) == pytest.approx(array.mean(), rel=1e-15)
+    assert given == freed
+    assert len(given) == 1
+
+
+def test_a_mean_of_large_numbers(gpu):
+    largest = np.finfo(np.float64).max
+    array = np.array([[largest] * 9, [largest, -largest, 9] * 3, [5e-324] * 9, [1e300] * 8 + [1]])
+    got = reduced(gpu, ReduceOp.kMean, DataType.kDouble, array, (1,))
+    np.testing.assert_allclose(got, [largest, 3, 5e-324, 8e300 / 9], 1e-15)
+
+
+def test_index_arithmetic_in_64_bits(gpu, rng, monkeypatch):
+    for module in (reduce_plans, segment_plans):
+        monkeypatch.setattr(module, "fits_32_bit_offsets", lambda *counts: False)
+    array = rng.integers(-9, 9, (3, 4, 5)).astype(np.int32)
+    for axes in ((0,), (1,), (0, 2)):
+        got = reduced(gpu, ReduceOp.kSum, DataType.kInt32, array, axes)
+        np.testing.assert_array_equal(got, array.sum(axes, dtype=np.int32))
+    data, ids = rng.standard_normal((30, 3)).astype(np.float32), rng.integers(-1, 5, 30).astype(np.int32)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 4), in_order(data, ids, 4))
+
+
+@pytest.mark.parametrize("num_segments", [3, 17, 5000])
+@pytest.mark.parametrize("in_block", [True, False])
+def test_ids_are_sorted_by_one_block_and_by_many(gpu, rng, monkeypatch, num_segments, in_block):
+    count = 5 * BLOCK_THREADS * segment_plans.TILE_KEYS + 3
+    monkeypatch.setattr(segment_plans, "_BLOCK_KEYS", count if in_block else 0)
+    data = rng.standard_normal((count, 2)).astype(np.float32)
+    ids = rng.integers(-1, num_segments + 1, count).astype(np.int32)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, num_segments), in_order(data, ids, num_segments))
+
+
+@pytest.mark.parametrize("inner", [1, 4, 5, 67])
+def test_long_runs_are_the_work_of_blocks(gpu, rng, inner):
+    """Runs that begin at, before and after multiples of their least length."""
+    lengths = [segment_plans.LONG_RUN * factor + more for factor, more in ((1, 0), (1, 1), (0, 3), (3, 1), (2, 0))]
+    ids = np.repeat(np.arange(5, dtype=np.int32), lengths)
+    data = rng.standard_normal((ids.size, inner)).astype(np.float32)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 5), in_order(data, ids, 5))
