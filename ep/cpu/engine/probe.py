@@ -35,7 +35,7 @@ _ROUNDS: Final = 4  # of a process, at most
 _PROCESSES: Final = 4  # that measure: the median of all rounds decides
 _MOST_BYTES: Final = 2**28  # that are measured
 _SIZES: Final = (0.5, 0.75, 1.0, 2.0)  # of what a launch reads and writes, in last caches
-_WORTH: Final = 1.2  # how much longer it may take past the caches: not all that is written is read at once
+_WORTH: Final = 1.1  # how much longer it may take past the caches: not all that is written is read at once
 _CLEAR: Final = math.log(1.5)  # what is clearer counts no more: it may be a bad moment
 _THROUGH, _LINES, _TILES = range(3)
 

@@ -145,15 +145,18 @@ class PlannedPrimitive(CpuPrimitive):
             last_dims, last_type, plan = self._last_but_one
             if data_type is last_type and dims == last_dims:
                 return plan
-            found = self._typed_plans.get((id(data_type), dims))
-            if found is None:
-                types = (as_data_type(data_type),) * len(self.signature.operands)
-                plan = self._plans.get((dims, types))
-                if plan is None:
-                    return None
-                found = self._typed_plans.keep((id(data_type), dims), lambda: (dims, data_type, plan))
+            return self._look_up(dims, data_type)
         except (TypeError, ValueError):  # dims in a list or in an array, or no data type
             return None
+
+    def _look_up(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
+        """The same by hashing. Apart from `_plan_of`, which would be slower with a closure in it."""
+        found = self._typed_plans.get((id(data_type), dims))
+        if found is None:
+            plan = self._plans.get((dims, (as_data_type(data_type),) * len(self.signature.operands)))
+            if plan is None:
+                return None
+            found = self._typed_plans.keep((id(data_type), dims), lambda: (dims, data_type, plan))
         self._last_but_one, self._last_typed = self._last_typed, found
         made: Plan = found[2]
         return made

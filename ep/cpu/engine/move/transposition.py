@@ -26,6 +26,8 @@ _RUN: Final = 128  # bytes of a run of dst
 _PITCH: Final = _RUN + _LINE  # from row to row of a tile, in which a line that is not whole yet stays for the next tile
 _STACK: Final = 2**14  # bytes of a tile that the stack has room for
 
+_NEAR: Final = 2**17  # bytes that a block of src spans at most where the second cache holds it
+
 _LANES: Final = VECTOR // LANE
 
 
@@ -46,14 +48,15 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
     def fill_tile(tile, dst, dst_row, src, src_row, width, length, following):
         """Transpose to a tile, whose rows lie in their lines as those of dst do where these are streamed.
 
-        following: the place of src that the next tile begins with: its lines are fetched meanwhile, since processors do
-        not foresee so many short runs.
+        following: the place of src that the next tile begins with, or 0: its lines are fetched meanwhile, since
+        processors do not foresee so many short runs.
         """
         row, last = 0, min(tall, length) - 1
         while row < length:
-            for i in range(row, min(row + tall, length)):
-                for offset in range(0, width * unit, _LINE):
-                    prefetch_second(following + i * src_row + offset)
+            if following != 0:
+                for i in range(row, min(row + tall, length)):
+                    for offset in range(0, width * unit, _LINE):
+                        prefetch_second(following + i * src_row + offset)
             row = max(min(row, length - tall), 0)
             column = 0
             while column < width:
@@ -106,7 +109,9 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
                 rows = min(long, length - row)
                 to = dst + column * dst_row + row * unit
                 of = src + row * src_row + column * unit
-                following = of + rows * src_row if row + rows < length else src + (column + columns) * unit
+                following = 0
+                if length * src_row > _NEAR:
+                    following = of + rows * src_row if row + rows < length else src + (column + columns) * unit
                 fill_tile(tile, to, dst_row, of, src_row, columns, rows, following)
                 if streamed:
                     stream_tile(to, dst_row, tile, columns, rows * unit, row == 0, row + rows == length)
