@@ -1,0 +1,69 @@
+"""python -m examples.encoder: how similar sentences are, or the lines of a text nearest to a query."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from ep import DeviceType, ops
+from examples.encoder import model
+from examples.encoder.search import Index, lines_of
+
+
+def main(given: list[str] | None = None) -> int:
+    """Run the command; 1 where something is missing."""
+    parser = argparse.ArgumentParser(prog="python -m examples.encoder", description=__doc__)
+    parser.add_argument("sentence", nargs="*", help="two or more: each is compared with each")
+    parser.add_argument("--file", type=Path, metavar="TEXT", help="a text whose lines are searched")
+    parser.add_argument("--query", action="append", help="what to look for in its lines; without it, asks for queries")
+    parser.add_argument("--device", default="cpu", help="such as cuda (default: cpu)")
+    arguments = parser.parse_args(given)
+    if (arguments.file is None) == (not arguments.sentence):
+        parser.error("either sentences, or --file")
+    console = Console()
+    try:
+        encoder = model.Model(DeviceType.FromTag(arguments.device))
+        if arguments.file:
+            _search(console, encoder, arguments.file, arguments.query)
+        else:
+            _compare(console, encoder, arguments.sentence)
+    except (OSError, ImportError, ValueError, RuntimeError) as error:
+        print(f"examples.encoder: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _compare(console: Console, encoder: model.Model, sentences: list[str]) -> None:
+    vectors = encoder.encode(sentences)
+    similarities = ops.matmul(vectors, vectors, transpose_x2=True)
+    table = Table("", *(str(number) for number in range(1, len(sentences) + 1)), box=None)
+    for number, (sentence, row) in enumerate(zip(sentences, similarities, strict=True), 1):
+        table.add_row(f"{number} {sentence}", *(f"{similarity:.3f}" for similarity in row))
+    console.print(table)
+
+
+def _search(console: Console, encoder: model.Model, path: Path, queries: list[str] | None) -> None:
+    with Progress(console=console, transient=True) as progress:
+        index = Index(encoder, lines_of(path), progress)
+    console.print(f"{len(index.lines)} lines")
+    for query in queries if queries is not None else _asked(console):
+        console.print(f"[bold]{query}")
+        for similarity, line in index.nearest(query):
+            console.print(f"{similarity:.3f}  {line}", highlight=False, markup=False)
+
+
+def _asked(console: Console):  # type: ignore[no-untyped-def]
+    while True:
+        try:
+            yield console.input("search for: ")
+        except (EOFError, KeyboardInterrupt):
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())
