@@ -1,0 +1,233 @@
+"""`python -m benchmarks.encoder`: the example's encoder beside PyTorch's and ONNX Runtime's, on the same weights."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from benchmarks.options import set_threads
+
+SHAPES: Final = ((1, 16), (1, 128), (32, 16), (32, 128))
+_SENTENCES: Final = 64
+_LONGEST: Final = 256
+_BATCH: Final = 8
+_PRODUCTS: Final = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention", "MultiHeadAttention")
+
+
+def main() -> None:
+    """Print how near the vectors are to each other, and how long each library takes."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.encoder", description=__doc__)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each library")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each library and shape")
+    arguments = parser.parse_args()
+    set_threads(arguments.threads)
+    import torch
+
+    torch.set_num_threads(arguments.threads)
+    torch.set_grad_enabled(False)
+    _agreement()
+    _times(arguments.threads, arguments.seconds)
+
+
+def _agreement() -> None:
+    import numpy as np
+    import torch
+
+    ours, single, double = _ours(), torch_model(torch.float32), torch_model(torch.float64)
+    rng = np.random.default_rng(3)
+    lengths = np.linspace(4, _LONGEST, _SENTENCES).astype(int)
+    rng.shuffle(lengths)
+    sentences = [[101, *rng.integers(1000, 30_000, length - 2).tolist(), 102] for length in lengths]
+    exact = np.concatenate([double(*padded([ids])).numpy() for ids in sentences])
+    for size, how in ((1, "one by one"), (_BATCH, f"padded, {_BATCH} at a time")):
+        batches = [sentences[first : first + size] for first in range(0, _SENTENCES, size)]
+        got = np.concatenate([ours.encode(batch) for batch in batches])
+        torchs = np.concatenate([single(*padded(batch)).numpy() for batch in batches])
+        print(f"{_SENTENCES} sentences of 4 to {_LONGEST} tokens, {how}:")
+        print(
+            f"  farthest from PyTorch {abs(got - torchs).max():.2g}; from float64 {abs(got - exact).max():.2g}, ",
+            end="",
+        )
+        print(f"PyTorch from float64 {abs(torchs - exact).max():.2g}")
+
+
+def _times(threads: int, seconds: float) -> None:
+    import numpy as np
+    import torch
+
+    ours, single = _ours(), torch_model(torch.float32)
+    products = _Clock(ours)
+    rng = np.random.default_rng(5)
+    print(f"milliseconds, {threads} threads; what is not products in parentheses")
+    print(f"{'sentences x tokens':>20}{'ep':>18}{'PyTorch':>12}{'ONNX Runtime':>20}")
+    with TemporaryDirectory() as folder:
+        runtime = _Runtime(single, Path(folder), threads)
+        for batch, tokens in SHAPES:
+            sentences = rng.integers(1000, 30_000, (batch, tokens)).tolist()
+            given = padded(sentences)
+            own = _median(lambda sentences=sentences: ours.encode(sentences), seconds)
+            share = products.share(lambda sentences=sentences: ours.encode(sentences))
+            theirs = _median(lambda given=given: single(*given), seconds)
+            other = _median(lambda given=given: runtime.run(*given), seconds)
+            rest = runtime.rest(*given)
+            print(
+                f"{f'{batch} x {tokens}':>20}{f'{own:.1f} ({own * (1 - share):.1f})':>18}{theirs:>12.1f}"
+                f"{f'{other:.1f} ({other * rest:.1f})':>20}   {theirs / own:.2f} of PyTorch, {other / own:.2f} of ORT",
+                flush=True,
+            )
+
+
+def _ours() -> Any:
+    from examples.encoder import model
+    from examples.encoder.encoder import Encoder
+
+    return Encoder(model.config(), model.weights())
+
+
+def padded(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """Tokens and mask as tensors `[sentences, tokens]`."""
+    import torch
+
+    longest = max(map(len, sentences))
+    ids, mask = (torch.zeros(len(sentences), longest, dtype=torch.int64) for _ in range(2))
+    for row, one in enumerate(sentences):
+        ids[row, : len(one)], mask[row, : len(one)] = torch.tensor(one), 1
+    return ids, mask
+
+
+def torch_model(dtype: Any) -> Any:
+    """The same encoder as a module of PyTorch: its linear layers, its attention, its layer norm and its gelu."""
+    import torch
+    from torch.nn import functional as f
+
+    from examples.encoder import model
+
+    config = model.config()
+    weights = {name: torch.from_numpy(array).to(dtype) for name, array in model.weights().items()}
+    size, heads, epsilon = config.hidden_size, config.num_attention_heads, config.layer_norm_eps
+
+    def linear(x: Any, name: str) -> Any:
+        return f.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def norm(x: Any, name: str) -> Any:
+        return f.layer_norm(x, (size,), weights[f"{name}.weight"], weights[f"{name}.bias"], epsilon)
+
+    class Bert(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, ids: Any, mask: Any) -> Any:
+            batch, tokens = ids.shape
+            x = f.embedding(ids, weights["embeddings.word_embeddings.weight"])
+            x = x + weights["embeddings.position_embeddings.weight"][:tokens]
+            x = norm(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+            hidden = ((1 - mask[:, None, None, :]) * -1e30).to(dtype)
+            for layer in range(config.num_hidden_layers):
+                name = f"encoder.layer.{layer}"
+                q, k, v = (
+                    linear(x, f"{name}.attention.self.{part}").view(batch, tokens, heads, size // heads).transpose(1, 2)
+                    for part in ("query", "key", "value")
+                )
+                scores = q @ k.transpose(2, 3) / math.sqrt(size // heads) + hidden
+                context = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, tokens, size)
+                attended = linear(context, f"{name}.attention.output.dense")
+                x = norm(x + attended, f"{name}.attention.output.LayerNorm")
+                inner = f.gelu(linear(x, f"{name}.intermediate.dense"))
+                x = norm(x + linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+            share = mask[:, :, None].to(dtype)
+            return f.normalize((x * share).sum(1) / share.sum(1))
+
+    return Bert().eval()
+
+
+class _Runtime:
+    """ONNX Runtime, with the graph that PyTorch exports."""
+
+    def __init__(self, module: Any, folder: Path, threads: int) -> None:
+        import onnxruntime
+        import torch
+
+        file = io.BytesIO()
+        names = ["ids", "mask"]
+        axes = {name: {0: "batch", 1: "tokens"} for name in names}
+        torch.onnx.export(
+            module, padded([[1, 2, 3]]), file, input_names=names, dynamic_axes=axes, opset_version=20, dynamo=False
+        )
+        self._model, self._folder, self._threads = file.getvalue(), folder, threads
+        self._session = onnxruntime.InferenceSession(self._model, self._options(), ["CPUExecutionProvider"])
+
+    def _options(self) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = self._threads, 4
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        return options
+
+    def run(self, ids: Any, mask: Any) -> Any:
+        """The vectors."""
+        return self._session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})
+
+    def rest(self, ids: Any, mask: Any, times: int = 5) -> float:
+        """The share of the time that is not products, by the runtime's own profile."""
+        import onnxruntime
+
+        options = self._options()
+        options.enable_profiling, options.profile_file_prefix = True, str(self._folder / "profile")
+        session = onnxruntime.InferenceSession(self._model, options, ["CPUExecutionProvider"])
+        for _ in range(times):
+            session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})
+        events = json.loads(Path(session.end_profiling()).read_text())
+        nodes = [event for event in events if event.get("cat") == "Node" and event["name"].endswith("kernel_time")]
+        products = sum(event["dur"] for event in nodes if event["args"]["op_name"] in _PRODUCTS)
+        return 1 - products / max(sum(event["dur"] for event in nodes), 1)
+
+
+class _Clock:
+    """Measures what the products of an encoder take."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._run, self._spent = encoder._run, 0.0
+        self._plain = dict(vars(self._run))
+
+    def share(self, encode: Callable[[], Any], times: int = 5) -> float:
+        """The share of the time that products take."""
+        for name, launch in self._plain.items():
+            if "matmul" in name:
+                setattr(self._run, name, self._timed(launch))
+        try:
+            self._spent, began = 0.0, time.perf_counter()
+            for _ in range(times):
+                encode()
+            return self._spent / (time.perf_counter() - began)
+        finally:
+            vars(self._run).update(self._plain)
+
+    def _timed(self, launch: Callable[..., None]) -> Callable[..., None]:
+        def timed(*arguments: Any) -> None:
+            began = time.perf_counter()
+            launch(*arguments)
+            self._spent += time.perf_counter() - began
+
+        return timed
+
+
+def _median(call: Callable[[], Any], seconds: float) -> float:
+    """Milliseconds of a call."""
+    call()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return sorted(times)[len(times) // 2] * 1e3
+
+
+if __name__ == "__main__":
+    main()
