@@ -34,7 +34,7 @@ class Encoder:
     """A model on a device. Not for several threads at once: its buffers are those of one batch."""
 
     def __init__(self, config: Config, weights: Mapping[str, Array], device_type: DeviceType = DeviceType.kCPU) -> None:
-        """weights: float32, by the names that BERT's have; linear ones are `[out, in]`."""
+        """weights: float32, by the names that BERT's have; those of linear layers are `[out, in]`."""
         self.config = config
         device = ep.DeviceManagerRegistry.GetDevice(device_type, 0)
         stream = device.CreateStream()
@@ -56,16 +56,18 @@ class Encoder:
             gelu=launch(p.ElementwiseUnaryFactory, UnaryOp.kGelu, F, F),
             softmax=launch(p.SoftmaxFactory, F),
             matmul=launch(p.MatmulFactory, F, N, N),
-            matmul_t=launch(p.MatmulFactory, F, N, T),
             batch_matmul=launch(p.BatchMatmulFactory, F, N, N),
             batch_matmul_t=launch(p.BatchMatmulFactory, F, N, T),
         )
-        self._weights = {name: self._memory.upload(array) for name, array in weights.items()}
+        self._weights = {}
+        for name, array in weights.items():  # linear layers as [in, out]: few rows are multiplied faster by these
+            is_linear = array.ndim == 2 and not name.startswith("embeddings")
+            self._weights[name] = self._memory.upload(array.T if is_linear else array)
         for layer in range(config.num_hidden_layers):  # queries, keys and values by one product
             for kind in ("weight", "bias"):
                 names = [f"encoder.layer.{layer}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
                 joined = np.concatenate([weights[name] for name in names])
-                self._weights[f"encoder.layer.{layer}.attention.self.{kind}"] = self._memory.upload(joined)
+                self._weights[f"encoder.layer.{layer}.attention.self.{kind}"] = self._memory.upload(joined.T)
                 for name in names:
                     del self._weights[name]
         self._ones = self._memory.upload(np.ones(config.hidden_size, np.float32))
@@ -123,16 +125,16 @@ class Encoder:
         self._add_linear(buffers.inner, rows, f"{name}.output", x)
 
     def _linear(self, x: Any, rows: int, name: str, out: Any) -> None:
-        """`out = x weight^T + bias`: the bias is there first, and the product is added to it."""
+        """`out = x weight + bias`: the bias is there first, and the product is added to it."""
         weight, bias = self._weights[f"{name}.weight"], self._weights[f"{name}.bias"]
         self._run.expand((1, bias.size), bias, (rows, bias.size), out)
-        self._run.matmul_t(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
+        self._run.matmul(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
 
     def _add_linear(self, x: Any, rows: int, name: str, out: Any) -> None:
-        """`out = norm(out + x weight^T + bias)`."""
+        """`out = norm(out + x weight + bias)`."""
         weight, bias = self._weights[f"{name}.dense.weight"], self._weights[f"{name}.dense.bias"]
         self._run.add((rows, bias.size), out, (1, bias.size), bias, out)
-        self._run.matmul_t(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
+        self._run.matmul(rows, bias.size, weight.size // bias.size, 1, x, weight, 1, out)
         self._norm(out, rows, f"{name}.LayerNorm")
 
     def _norm(self, x: Any, rows: int, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 _LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
 _ENOUGH: Final = 8  # blocks, for as many threads as there mostly are; from there on larger ones are better
 _SIDE: Final = 256  # elements of the longer side of a block that is not cut
-_LARGE_SIDE: Final = 512
+_LARGE_SIDE: Final = 1024
 
 
 def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
