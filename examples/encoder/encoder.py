@@ -61,8 +61,7 @@ class Encoder:
         )
         self._weights = {}
         for name, array in weights.items():  # linear layers as [in, out]: few rows are multiplied faster by these
-            is_linear = array.ndim == 2 and not name.startswith("embeddings")
-            self._weights[name] = self._memory.upload(array.T if is_linear else array)
+            self._weights[name] = self._memory.upload(array if name.startswith("embeddings") else array.T)
         for layer in range(config.num_hidden_layers):  # queries, keys and values by one product
             for kind in ("weight", "bias"):
                 names = [f"encoder.layer.{layer}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
