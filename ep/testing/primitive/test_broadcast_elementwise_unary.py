@@ -16,7 +16,8 @@ from ep.include.primitive.op_table import attributes_of
 from ep.testing.agreement import assert_same_numbers, check_unary
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.refused_arguments import OfTwoShapes, two_shapes
+from ep.testing.samples import samples, sized
 
 T = DataType
 REQUIRED = {UnaryOp.kThreshold: (0.25, -3.0)}
@@ -268,50 +269,12 @@ def test_any_walk(device, key, walk, data, seed):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, NEGATIVE, IDENTITY)
-class TestRefusals:
+class TestRefusals(OfTwoShapes):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
-        return refuses.of(
-            require(device, key, 3),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src_dims": (2, 1),
-                "src": device.buffer(np.ones(2, key[1].dtype)),
-                "dst_dims": (2, 3),
-                "dst": device.filled(6, key[2]),
-            },
-        )
-
-    def test_dims(self, refused):
-        refused(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))
-        refused(ValueError, "more dims than", src_dims=(2, 1), dst_dims=(2,))
-        refused(ValueError, r"dst_dims\[0\] is -1; it must not be negative", dst_dims=(-1, 3))
-        refused(ValueError, "dst_dims has 4 dims; this primitive was made for at most 3", dst_dims=(1, 1, 2, 3))
-        refused(TypeError, "src_dims must be a sequence", src_dims=2)
-        refused(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 1.5))
-
-    def test_strides(self, refused):
-        refused(ValueError, "src_strides has 1 strides for 2 dims", src_strides=(1,))
-        refused(ValueError, r"src_strides\[0\] is -1", src_strides=(-1, 1))
-        refused(ValueError, "dst_strides .* share a place", dst_strides=(1, 1))
-        refused(ValueError, "dst_strides .* share a place", dst_strides=(3, 0))
-        refused(ValueError, "src has 2 elements; at least 6", src_strides=(5, 1))
-        refused(ValueError, "dst has 6 elements; at least 7", dst_strides=(4, 1))
-
-    def test_buffers(self, device, key, refused):
-        _, src_type, dst_type = key
-        for wrong in other_types(src_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(2, wrong.dtype)))
-        for wrong in other_types(dst_type):
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
-        refused(ValueError, "src has 1 elements; at least 2", src=device.buffer(np.ones(1, src_type.dtype)))
-        memory = device.buffer(np.ones(12, src_type.dtype))
-        refused(ValueError, "dst overlaps src", src=memory[3:5], dst=memory[:6].view(dst_type.dtype))
-        refused(TypeError, "src must be", src=1)
-        refused(TypeError, "stream must be a stream", stream=0)
+        return two_shapes(device, *key[1:], require(device, key, 3), refuses)
 
     def test_numbers(self, refused):
         refused(ValueError, r"src is 1e\+300, which kFloat cannot hold", src_dims=(), src=1e300)

@@ -10,7 +10,8 @@ from ep.include.primitive import CastFactory
 from ep.testing.agreement import assert_same_numbers
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.refused_arguments import OfTwoCounts, two_counts
+from ep.testing.samples import samples, sized
 
 T = DataType
 FLOAT_INT8, INT8_DOUBLE, DOUBLE_HALF = (T.kFloat, T.kInt8), (T.kInt8, T.kDouble), (T.kDouble, T.kBFloat16)
@@ -109,42 +110,12 @@ def test_any_place(device, key, data, count, before, after):
 
 
 @some_key(CastFactory, FLOAT_INT8, (T.kInt64, T.kFloat))
-class TestRefusals:
+class TestRefusals(OfTwoCounts):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
-        src_type, dst_type = key
-        return refuses.of(
-            device.require(CastFactory, *key),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src": device.buffer(np.ones(8, src_type.dtype)),
-                "dst": device.filled(8, dst_type),
-                "count": 8,
-            },
-        )
-
-    def test_count(self, refused):
-        refused(ValueError, "count is -1; it must not be negative", count=-1)
-        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
-        refused(TypeError, "count must be an integer, not None", count=None)
-        refused(ValueError, "src has 8 elements; at least 9 are needed", count=9)
-        refused(ValueError, "count is", count=2**70)
-
-    def test_buffers(self, device, key, refused):
-        src_type, dst_type = key
-        for wrong in other_types(src_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(8, wrong.dtype)))
-        for wrong in other_types(dst_type):
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
-        refused(ValueError, "src has 7 elements; at least 8", src=device.buffer(np.ones(7, src_type.dtype)))
-        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, dst_type))
-        refused(TypeError, "src must be", src=None)
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)
+        return two_counts(device, key, device.require(CastFactory, *key), refuses)
 
 
 @some_key(CastFactory, (T.kFloat, T.kInt32), suits=lambda key: key[0].itemsize == key[1].itemsize)

@@ -13,6 +13,7 @@ from ep.include.primitive.op_table import attributes_of
 from ep.testing.agreement import check_unary
 from ep.testing.keys import every_key, needs, needs_one_of, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
+from ep.testing.refused_arguments import OfTwoCounts, two_counts
 from ep.testing.samples import other_types, samples, sized
 
 REQUIRED = {UnaryOp.kThreshold: (0.25, -3.0)}
@@ -146,7 +147,7 @@ def test_any_values_and_attributes(device, data, values, attributes):
 
 
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT)
-class TestRefusals:
+class TestRefusals(OfTwoCounts):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
@@ -155,39 +156,7 @@ class TestRefusals:
 
     @pytest.fixture
     def refused(self, device, key, primitive, refuses):
-        _, src_type, dst_type = key
-        return refuses.of(
-            primitive,
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src": device.buffer(np.ones(8, src_type.dtype)),
-                "dst": device.filled(8, dst_type),
-                "count": 8,
-            },
-        )
-
-    def test_count(self, refused):
-        refused(ValueError, "count is -1; it must not be negative", count=-1)
-        refused(TypeError, "count must be an integer, not 8.0", count=8.0)
-        refused(TypeError, "count must be an integer, not None", count=None)
-        refused(ValueError, "src has 8 elements; at least 9 are needed", count=9)
-        refused(ValueError, "count is", count=2**70)
-
-    def test_too_few_elements(self, device, key, refused):
-        refused(ValueError, "src has 7 elements; at least 8", src=device.buffer(np.ones(7, key[1].dtype)))
-        refused(ValueError, "dst has 7 elements; at least 8", dst=device.filled(7, key[2]))
-
-    def test_dtypes(self, device, key, refused):
-        _, src_type, dst_type = key
-        for wrong in other_types(src_type):
-            message = rf"src has dtype {wrong.dtype}; this primitive takes {src_type.dtype} \({src_type.name}\)"
-            refused(TypeError, message, src=device.buffer(np.ones(8, wrong.dtype)))
-        for wrong in other_types(dst_type):
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(8, wrong))
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)
+        return two_counts(device, key, primitive, refuses)
 
     def test_zero_elements_are_nothing_but_checked(self, device, key, primitive, refuses):
         _, src_type, dst_type = key

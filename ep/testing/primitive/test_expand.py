@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import ExpandFactory
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.refused_arguments import OfTwoShapes, two_shapes
+from ep.testing.samples import samples, sized
 
 SIZES = [(data_type,) for data_type in (DataType.kUInt8, DataType.kInt16, DataType.kFloat, DataType.kComplex128)]
 
@@ -221,46 +222,10 @@ def test_any_dims(device, key, dims, data):
 
 
 @some_key(ExpandFactory, (DataType.kFloat,))
-class TestRefusals:
+class TestRefusals(OfTwoShapes):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
     def refused(self, device, key, refuses):
         (data_type,) = key
-        return refuses.of(
-            device.require(ExpandFactory, data_type, 3),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src_dims": (2, 1),
-                "src": device.buffer(np.ones(2, data_type.dtype)),
-                "dst_dims": (2, 3),
-                "dst": device.filled(6, data_type),
-            },
-        )
-
-    def test_dims(self, refused):
-        refused(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))
-        refused(ValueError, "more dims than", src_dims=(2, 1), dst_dims=(2,))
-        refused(ValueError, r"dst_dims\[0\] is -1; it must not be negative", dst_dims=(-1, 3))
-        refused(ValueError, "dst_dims has 4 dims; this primitive was made for at most 3", dst_dims=(1, 1, 2, 3))
-        refused(TypeError, "src_dims must be a sequence", src_dims=2)
-        refused(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 1.5))
-
-    def test_strides(self, refused):
-        refused(ValueError, "src_strides has 1 strides for 2 dims", src_strides=(1,))
-        refused(ValueError, r"src_strides\[0\] is -1", src_strides=(-1, 1))
-        refused(ValueError, "share a place", dst_strides=(1, 1))
-        refused(ValueError, "share a place", dst_strides=(3, 0))
-        refused(ValueError, "src has 2 elements; at least 6", src_strides=(5, 1))
-        refused(ValueError, "dst has 6 elements; at least 7", dst_strides=(4, 1))
-
-    def test_buffers(self, device, key, refused):
-        (data_type,) = key
-        for wrong in other_types(data_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(2, wrong.dtype)))
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
-        refused(ValueError, "src has 1 elements; at least 2", src=device.buffer(np.ones(1, data_type.dtype)))
-        memory = device.buffer(np.ones(12, data_type.dtype))
-        refused(ValueError, "dst overlaps src", src=memory[3:5], dst=memory[:6])
-        refused(TypeError, "stream must be a stream", stream=0)
+        return two_shapes(device, data_type, data_type, device.require(ExpandFactory, data_type, 3), refuses)
