@@ -1,9 +1,7 @@
 """The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and what ptxas makes of it."""
 
-import json
 import re
 import subprocess
-from importlib import metadata
 
 import pytest
 
@@ -12,7 +10,7 @@ from ep.cuda.access import Access
 from ep.cuda.arithmetic import unit_of
 from ep.cuda.tile import Tile
 from ep.include import DataType
-from tests.subprocesses import run
+from tests.subprocesses import run_on_numba_cuda
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
 # Not in this process: Numba's simulator may run here, and cannot compile.
@@ -259,10 +257,6 @@ ROW_REGISTERS = 128
 @pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
 def texts(request):
     """The PTX of the kernels, by name, and the compute capability."""
-    try:
-        metadata.version("numba-cuda")
-    except metadata.PackageNotFoundError:
-        pytest.skip("numba-cuda is not installed")
     code = COMPILE.format(
         unary=[(op.name, src.name, dst.name) for op, src, dst, *_ in UNARY],
         binary=[
@@ -284,7 +278,7 @@ def texts(request):
         one_hot=[row[:3] for row in ONE_HOT],
         cc=request.param,
     )
-    return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0")), request.param
+    return run_on_numba_cuda(code), request.param
 
 
 @pytest.mark.parametrize("name", WIDTHS)

@@ -1,12 +1,9 @@
 """The PTX of the kernels on indices, compiled without a device, and what ptxas makes of it."""
 
-import json
-from importlib import metadata
-
 import pytest
 
 from ep.include.number_kind import INTEGERS
-from tests.subprocesses import run
+from tests.subprocesses import run_on_numba_cuda
 from tools.ptx import find_ptxas, instructions, resources
 
 # Not in this process: Numba's simulator may run here, and cannot compile.
@@ -25,11 +22,7 @@ REGISTERS = 32
 @pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
 def texts(request):
     """The PTX of all kernels, by name, and the compute capability."""
-    try:
-        metadata.version("numba-cuda")
-    except metadata.PackageNotFoundError:
-        pytest.skip("numba-cuda is not installed")
-    return json.loads(run(COMPILE.format(cc=request.param), NUMBA_ENABLE_CUDASIM="0")), request.param
+    return run_on_numba_cuda(COMPILE.format(cc=request.param)), request.param
 
 
 def test_there_is_a_kernel_for_every_type(texts):
