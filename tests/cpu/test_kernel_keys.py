@@ -13,7 +13,7 @@ KEYS = """
 from ep.cpu.kernel_cache import CACHE
 from ep.cpu.compile import compiler
 files = {}
-def address(name, function, signature, compiled):
+def address(name, function, to, compiled):
     files[name] = CACHE.file_name(name, "x", function)
     return 1
 compiler._address = address
@@ -117,3 +117,23 @@ print(CACHE.file_name("mine", "x", store_word.py_func if hasattr(store_word, "py
 print(CACHE.file_name("mine", "x", task), CACHE.file_name("mine", "x", jit(task)))
 """
     assert run(code).split() == ["True", "None", "None"]
+
+
+def test_how_a_kernel_is_compiled_is_part_of_its_key(monkeypatch):
+    """A function that is compiled in another way than before, since what waits for memory alone was redefined."""
+    from ep.cpu.compile import compiler
+
+    class Found(Exception):
+        """The key is known, and nothing is compiled."""
+
+    class Cache:
+        def file_name(self, *key):
+            raise Found(*key[:2])
+
+    monkeypatch.setattr(compiler, "CACHE", Cache())
+    keys = set()
+    for how in ({}, {"light": True}, {"streaming": True}):
+        with pytest.raises(Found) as found:
+            compiler.compile_task("any", lambda a, b, c: None, **how)
+        keys.add(found.value.args)
+    assert len(keys) == 3

@@ -90,7 +90,7 @@ def compile_task(
         result = task._compile_uncached()
         return result.library, result.fndesc.llvm_cfunc_wrapper_name
 
-    return _address(name, function, signature, compiled)
+    return _address(name, function, (signature, light), compiled)
 
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
@@ -106,12 +106,15 @@ def compile_entry(name: str, function: Callable[..., int], argument_types: tuple
     return python_function(name, _address(name, function, signature, compiled))
 
 
-def _address(name: str, function: Callable[..., Any], signature: Any, compiled: Callable[[], tuple[Any, str]]) -> int:
-    """The address of a kernel, from the cache or from what `compiled` returns: the library and the symbol in it."""
+def _address(name: str, function: Callable[..., Any], to: Any, compiled: Callable[[], tuple[Any, str]]) -> int:
+    """The address of a kernel, from the cache or from what `compiled` returns: the library and the symbol in it.
+
+    to: what `function` is compiled to, with the signature.
+    """
     with _compiling():
         statistics.names.append(name)
         codegen = cpu_target.target_context.codegen()
-        variant = hashlib.sha256(repr((str(signature), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
+        variant = hashlib.sha256(repr((str(to), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
         file_name = CACHE.file_name(name, variant, function)
         if kept := CACHE.read(file_name):
             symbol, _, machine_code = kept.partition(b"\0")
