@@ -6,31 +6,21 @@ The rounding error of an exponent of several hundred would be that many ulps of 
 from fractions import Fraction
 from typing import Any
 
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE
 from ep.cpu.vector_math.bits import fma, from_bits, select
-from ep.cpu.vector_math.exponential import clamp, exp_reduced
+from ep.cpu.vector_math.constants import pair
+from ep.cpu.vector_math.exponential import exp_reduced
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, at_least, gated
-
-
-def _pair(decimal: str) -> tuple[float, float]:
-    """A constant as the sum of two doubles."""
-    return float(decimal), float(Fraction(decimal) - Fraction(float(decimal)))
-
+from ep.cpu.vector_math.limits import at_least, at_most, clamp
+from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, gated
+from ep.cpu.vector_math.sums import sum_of
 
 # the ends are where the argument of the sigmoid is beyond VANISHED and ENOUGH
-_SLOPE, _SLOPE_REST = _pair("1.702")
+_SLOPE, _SLOPE_REST = pair(Fraction(repr(QUICK_GELU_SLOPE)))
 _QUICK_LOW, _QUICK_HIGH = -450.0, 24.0
-_TWO_A, _TWO_A_REST = _pair("1.5957691216057308")  # 2 * 0.7978845608028654
-_B, _B_REST = _pair("0.044714998453855515")
+_TWO_A, _TWO_A_REST = pair(2 * Fraction(repr(FAST_GELU_A)))
+_B, _B_REST = pair(Fraction(repr(FAST_GELU_B)))
 _FAST_LOW, _FAST_HIGH = -22.0, 8.0
-
-
-@inlined
-def _sum(a, b):
-    """a + b, and its rounding error."""
-    value = a + b
-    part = value - a
-    return value, (a - (value - part)) + (b - part)
 
 
 @inlined
@@ -44,14 +34,14 @@ def _product(a, a_rest, b, b_rest):
 def _silu_terms(x):
     """x, z and its rest, of which silu(x) is made."""
     x = at_least(x, VANISHED)
-    return x, select(x > ENOUGH, ENOUGH, x), 0.0
+    return x, at_most(x, ENOUGH), 0.0
 
 
 @inlined
 def _quick_gelu_terms(x):
     """x, z and its rest, of which quick_gelu(x) is made."""
     x = at_least(x, _QUICK_LOW)
-    z, z_rest = _product(select(x > _QUICK_HIGH, _QUICK_HIGH, x), 0.0, _SLOPE, _SLOPE_REST)
+    z, z_rest = _product(at_most(x, _QUICK_HIGH), 0.0, _SLOPE, _SLOPE_REST)
     return x, z, z_rest
 
 
@@ -59,10 +49,10 @@ def _quick_gelu_terms(x):
 def _fast_gelu_terms(x):
     """x, z and its rest, of which fast_gelu(x) is made."""
     x = at_least(x, _FAST_LOW)
-    y = select(x > _FAST_HIGH, _FAST_HIGH, x)
+    y = at_most(x, _FAST_HIGH)
     square, square_rest = _product(y, 0.0, y, 0.0)
     cubic, cubic_rest = _product(square, square_rest, _B, _B_REST)
-    factor, factor_rest = _sum(1.0, cubic)
+    factor, factor_rest = sum_of(1.0, cubic)
     z, z_rest = _product(y, 0.0, factor, factor_rest + cubic_rest)
     z, z_rest = _product(z, z_rest, _TWO_A, _TWO_A_REST)
     return x, z, z_rest
@@ -95,15 +85,15 @@ silu, quick_gelu, fast_gelu = gated_activations(gated)
 @inlined
 def mish(x):
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); x above 40, x e^x = x sigmoid(x) below -40."""
-    r, s, n = exp_reduced(clamp(x, 40.0), 0.0)
+    r, s, n = exp_reduced(clamp(x, -40.0, 40.0), 0.0)
     scale = from_bits((n << 52) + (1023 << 52))
     high = 1.0 + r
     low = ((1.0 - high) + r) + s
     power = high + low
     e, e_rest = power * scale, ((high - power) + low) * scale
-    more, more_rest = _sum(2.0, e)
+    more, more_rest = sum_of(2.0, e)
     n, n_rest = _product(e, e_rest, more, more_rest + e_rest)
-    below, below_rest = _sum(2.0, n)
+    below, below_rest = sum_of(2.0, n)
     below_rest += n_rest
     inverse = 1.0 / below
     quotient = fma(n, inverse, 0.0)

@@ -1,15 +1,23 @@
-"""Constants of float64 arithmetic, computed to more digits than are needed."""
+"""Constants computed to more digits than are needed, and those that leave integers in the low bits of a sum."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
 from math import floor
 from typing import Final
 
+import numpy as np
+
 SHIFT: Final = 1.5 * 2.0**52
 """Adding it leaves the nearest integer in the low bits of the sum."""
 
 SHIFT_BITS: Final = 0x4338 << 48
 """The bits of SHIFT."""
+
+SHIFT_SIXTEENTHS: Final = SHIFT / 16
+"""Adding it leaves the nearest multiple of 1/16, whose sixteenths are the lowest bits of the sum."""
+
+SHIFT_FLOAT32: Final = np.float32(1.5 * 2.0**23)
+"""As SHIFT, in float32."""
 
 
 def pair(value: Fraction, last_bit: int | None = None) -> tuple[float, float]:

@@ -13,67 +13,15 @@ right to a few units of 2^-53 absolutely.
 from typing import Any
 
 from ep.cpu.vector_math.bits import both, either, fabs, fma, rint, select
+from ep.cpu.vector_math.coefficients import RECIPROCAL_GAMMA, SINE_OF_PI, STIRLING, STIRLING_CONSTANT
 from ep.cpu.vector_math.constants import LN2_SHORT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import log_rest, split_any
-from ep.cpu.vector_math.polynomial import polynomial
-from ep.cpu.vector_math.polynomial_tree import polynomial_tree
+from ep.cpu.vector_math.polynomial import polynomial, polynomial_tree
 
 _INF = float("inf")
-STIRLING_FROM = 3.0
-CONSTANT = 0.4189385332046727  # (ln(2 pi) - 1) / 2
-
-# All are fits of the error relative to the result, by least squares on Chebyshev nodes in 70 digits, with coefficients
-# rounded one by one from the first and the others fitted again.
-
-# Q in a - 3/2 on 0 <= a <= 3, 2^-57.7
-reciprocal = polynomial_tree(
-    -0.009011112254700197,
-    0.11580614535722174,
-    -0.04217005118883009,
-    0.0003695800917476617,
-    0.003978168808891544,
-    -0.0012134770263897822,
-    7.281262627232924e-05,
-    5.071645378318394e-05,
-    -1.655185547792231e-05,
-    1.7804000963774557e-06,
-    2.3564144882822844e-07,
-    -1.156265177320516e-07,
-    1.7508628129004652e-08,
-    -3.151437901213292e-10,
-    -3.984491918666477e-10,
-    8.56286621423722e-11,
-    -7.344850861187961e-12,
-    -4.2738421254504777e-13,
-    2.153464546314156e-13,
-    -2.7302715718214225e-14,
-    1.1365987858445845e-15,
-)
-# M on 1 / a^2 <= 1/9, 2^-57.4
-stirling = polynomial(
-    0.08333333333332191,
-    -0.002777777773477119,
-    0.0007936501998939319,
-    -0.0005951956954666414,
-    0.0008399367915873347,
-    -0.0018670740377655392,
-    0.005446755633037471,
-    -0.016259934633102862,
-    0.03717551865896714,
-    -0.04368956279342737,
-)
-# (sin(pi r) / (pi r) - 1) / r^2 in r^2 <= 1/4, 2^-61
-_sine = polynomial(
-    -1.6449340668482264,
-    0.8117424252833465,
-    -0.19075182412169173,
-    0.026147847808250628,
-    -0.002346080916170128,
-    0.00014842793091819268,
-    -6.972303759735198e-06,
-    2.452204807478405e-07,
-)
+_STIRLING_FROM = 3.0
+_reciprocal, _stirling, _sine = polynomial_tree(*RECIPROCAL_GAMMA), polynomial(*STIRLING), polynomial(*SINE_OF_PI)
 
 
 @inlined
@@ -85,7 +33,7 @@ def _log(k: float, f: float, less: float) -> Any:
 
 
 @inlined
-def sine_of_pi(a: float) -> float:
+def _sine_of_pi(a: float) -> float:
     """|sin(pi a)| / pi."""
     r = fabs(a - rint(a))
     z = fma(r, r, 0.0)
@@ -95,9 +43,9 @@ def sine_of_pi(a: float) -> float:
 @inlined
 def _lgamma(a: float, below: bool, sine: float) -> float:
     """The function at a >= 0, or, with sine = |sin(pi a)| / pi, at -a."""
-    small = a < STIRLING_FROM
+    small = a < _STIRLING_FROM
     roots = fma(a - 1.0, a - 2.0, 0.0)
-    q = reciprocal(a - 1.5)
+    q = _reciprocal(a - 1.5)
     deviation = fma(roots, fma(a, q, -0.5), 0.0)
     # up to 3: 1 / gamma(a), and below 0, 1 / gamma(1 + a)
     above = fma(a, fma(roots, q, fma(-0.5, a, 0.5)), a)
@@ -114,7 +62,7 @@ def _lgamma(a: float, below: bool, sine: float) -> float:
     factor = a + select(below, 0.5, -0.5)
     first = fma(factor, high, 0.0)
     inverse = 1.0 / a
-    rest = fma(inverse, stirling(fma(inverse, inverse, 0.0)), select(below, CONSTANT + 1.0, CONSTANT))
+    rest = fma(inverse, _stirling(fma(inverse, inverse, 0.0)), STIRLING_CONSTANT + select(below, 1.0, 0.0))
     rest += fma(factor, low, fma(factor, high, -first))
 
     first, rest = select(small, high, first), select(small, low, rest)
@@ -131,7 +79,7 @@ def _lgamma(a: float, below: bool, sine: float) -> float:
 def lgamma(x: float) -> float:
     """ln |gamma(x)|; infinity at the poles and at both infinities."""
     a, below = fabs(x), x < 0.0
-    return _lgamma(a, below, select(below, sine_of_pi(a), 1.0))
+    return _lgamma(a, below, select(below, _sine_of_pi(a), 1.0))
 
 
 @inlined

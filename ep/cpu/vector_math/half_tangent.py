@@ -7,10 +7,13 @@ terms linear in t. As t - u is below u / 100, t is easily known to 2^-58.
 from typing import Any
 
 from ep.cpu.vector_math.bits import fma, to_bits
+from ep.cpu.vector_math.coefficients import TANH
 from ep.cpu.vector_math.constants import LN2, SHIFT, SHIFT_BITS
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial_pairs
 
 _HALF_LN2, _HALF_LN2_REST = 0.5 * LN2[0], 0.5 * LN2[1]
+_tanh_rest = polynomial_pairs(*TANH)
 
 
 @inlined
@@ -23,14 +26,10 @@ def reduced(y: float, x: float, factor: float) -> Any:
 
 @inlined
 def tangent_rest(u: float, u_rest: float) -> float:
-    """tanh(u + u_rest) - u; by Remez' exchange for the error relative to tanh, 2^-57.8."""
-    z = u * u
-    z2 = z * z
-    q01 = fma(0.133333333327852, z, -0.3333333333333249)
-    q23 = fma(0.02186937086293301, z, -0.05396825278423322)
-    q45 = fma(0.0034448885543182073, z, -0.008857313267243629)
-    square = fma(-2.0 / 3.0, z2, z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
-    return fma(u * z, fma(fma(q45, z2, q23), z2, q01), fma(-square, u_rest, u_rest))
+    """tanh(u + u_rest) - u."""
+    z = fma(u, u, 0.0)
+    square = fma(-2.0 / 3.0, fma(z, z, 0.0), z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
+    return fma(u * z, _tanh_rest(z), fma(-square, u_rest, u_rest))
 
 
 @inlined

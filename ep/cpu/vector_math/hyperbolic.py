@@ -3,20 +3,24 @@
 from typing import Any
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
+from ep.cpu.vector_math.coefficients import COSH, SINH
 from ep.cpu.vector_math.constants import LN2_SHORT, LOG2_E, SHIFT
 from ep.cpu.vector_math.half_tangent import quotient, reduced, tangent_rest
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.logarithm import log_sum
+from ep.cpu.vector_math.polynomial import polynomial_chain
 
 _ONE = 1023 << 52  # the bits of 1.0
 _INF, _NAN = float("inf"), float("nan")
+_cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 
 @inlined
 def tanh(x):
     """(m + p t) / (p + m t), with p and m = 1 +- 2^-n, and t the tangent of the reduced argument."""
     a = fabs(x)
-    a = select(a > 22.0, 22.0, a)
+    a = at_most(a, 22.0)
     u, u_rest, n = reduced(a, a, 2.0 * LOG2_E[0])
     t_rest = tangent_rest(u, u_rest)
     power = from_bits(_ONE - (n << 52))
@@ -39,26 +43,18 @@ def _parts(a):
 
     With cosh r = 1 + c, sinh r = r + s (r + r' in twice the precision): cosh a = (p + m) cosh r + (p - m) sinh r, and
     sinh a = (p - m) cosh r + (p + m) sinh r, where p - m is 0 for the smallest a. Where a > 600, p is divided by
-    2^64, and m multiplied: it has no weight any more. Polynomials by Remez, relative errors 2^-61 and 2^-70.
+    2^64, and m multiplied: it has no weight any more.
     """
     shifted = fma(a, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     r_high = fma(n, -LN2_SHORT[0], a)
     r_low = n * -LN2_SHORT[1]
     r = r_high + r_low
-    z = r * r
-    c = fma(2.0924427919737626e-09, z, 2.755724181673765e-07)
-    c = fma(c, z, 2.4801587363405304e-05)
-    c = fma(c, z, 0.0013888888888863931)
-    c = fma(c, z, 0.04166666666666671)
-    c = fma(c, z, 0.5)
-    s = fma(2.5109045567627216e-08, z, 2.755724417994903e-06)
-    s = fma(s, z, 0.00019841269886160503)
-    s = fma(s, z, 0.008333333333321615)
-    s = fma(s, z, 0.16666666666666677)
+    z = fma(r, r, 0.0)
     offset = select(a > 600.0, (1022 - 64) << 52, 1022 << 52)
     p_bits = (to_bits(shifted) << 52) + offset
-    return from_bits(p_bits), from_bits((2044 << 52) - p_bits), r_high, fma(s, r * z, r_low), c * z
+    s, c = fma(_sinh_rest(z), r * z, r_low), _cosh_rest(z) * z
+    return from_bits(p_bits), from_bits((2044 << 52) - p_bits), r_high, s, c
 
 
 @inlined
@@ -70,7 +66,7 @@ def _scale(a):
 def sinh(x):
     """The hyperbolic sine."""
     a = fabs(x)
-    a = select(a > 711.0, 711.0, a)
+    a = at_most(a, 711.0)
     p, m, r, s, c = _parts(a)
     plus, minus = p + m, p - m
     high = fma(plus, r, minus)
@@ -82,7 +78,7 @@ def sinh(x):
 def cosh(x):
     """The hyperbolic cosine."""
     a = fabs(x)
-    a = select(a > 711.0, 711.0, a)
+    a = at_most(a, 711.0)
     p, m, r, s, c = _parts(a)
     plus, minus = p + m, p - m
     return (plus + fma(plus, c, minus * (r + s))) * _scale(a)

@@ -9,21 +9,11 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.bits import fabs, fma, to_bits
+from ep.cpu.vector_math.coefficients import HALF_PI, TWO_OVER_PI_WORDS
 
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
-
-# the fraction of 2 / pi: enough for the last bit of the largest double and 192 more
-_TWO_OVER_PI = (
-    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1d"
-    "eb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b"
-    "5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b"
-    "6babf0cfbc209af4361d"
-)
-_WORD, _DIGITS = 64, 16
-_WORDS = np.array(
-    [0, *(int(_TWO_OVER_PI[i : i + _DIGITS], 16) for i in range(0, len(_TWO_OVER_PI), _DIGITS))], np.uint64
-).view(np.int64)
-"""2 / pi behind a word of zeros, for arguments down to 1."""
+_WORD = 64
+_WORDS = np.array([0, *TWO_OVER_PI_WORDS], np.uint64).view(np.int64)
+"""2 / pi behind a word of zeros, for arguments down to 1; the last bit of the largest double has 192 more behind it."""
 
 
 @intrinsic
@@ -75,7 +65,7 @@ def reduce_large(x: float) -> Any:
     trailing = float(high - int(leading)) + float(low) * 2.0**-64
     value = leading + trailing
     rest = (leading - value) + trailing
-    r = fma(value, _HALF_PI[0], 0.0)
-    r_rest = fma(value, _HALF_PI[0], -r) + fma(value, _HALF_PI[1], rest * _HALF_PI[0])
+    r = fma(value, HALF_PI[0], 0.0)
+    r_rest = fma(value, HALF_PI[0], -r) + fma(value, HALF_PI[1], rest * HALF_PI[0])
     unit = -(2.0**-62) if (x < 0.0) != (negative != 0) else 2.0**-62
     return r * unit, r_rest * unit, -k if x < 0.0 else k

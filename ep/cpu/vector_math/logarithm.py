@@ -9,14 +9,17 @@ from the largest to the smallest, with the rounding error of the first sum kept.
 """
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.coefficients import LOG
 from ep.cpu.vector_math.constants import LN2_SHORT, LOG2_E, LOG10_2_SHORT, LOG10_E
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial_pairs
 
 _ONE = 1023 << 52  # the bits of 1.0
 _SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 _MANTISSA = (1 << 52) - 1
 _SMALLEST_NORMAL = 2.0**-1022
 _INF, _NAN = float("inf"), float("nan")
+_log_product = polynomial_pairs(*LOG)
 
 
 @inlined
@@ -43,19 +46,11 @@ def split_any(x):
 
 @inlined
 def log_rest(f):
-    """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2).
-
-    R by Remez, in 45 digits, for the least error of z R(z); 2^-59 of 2 s.
-    """
+    """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2)."""
     s = f / (2.0 + f)
-    z = s * s
-    z2 = z * z
-    r01 = fma(0.39999999999413965, z, 0.6666666666666734)
-    r23 = fma(0.22222198553841327, z, 0.2857142874256147)
-    r45 = fma(0.15314021184694576, z, 0.18183565404597288)
-    r = fma(fma(fma(0.14796260509920933, z2, r45), z2, r23), z2, r01)
+    z = fma(s, s, 0.0)
     half = 0.5 * f
-    return fma(-half, f, s * fma(half, f, z * r))
+    return fma(-half, f, s * fma(half, f, z * _log_product(z)))
 
 
 @inlined

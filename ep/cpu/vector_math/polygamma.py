@@ -8,125 +8,25 @@ with its root as a factor; from 3 on there are the asymptotic series. Below 0 by
 from typing import Any
 
 from ep.cpu.vector_math.bits import both, fabs, fma, rint, select
+from ep.cpu.vector_math.coefficients import (
+    COSECANT_OF_PI,
+    COTANGENT_OF_PI,
+    DIGAMMA_PRODUCT,
+    DIGAMMA_ROOT,
+    DIGAMMA_SERIES,
+    TRIGAMMA_PRODUCT,
+    TRIGAMMA_SERIES,
+)
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import log
 from ep.cpu.vector_math.polynomial import polynomial
 
 _INF, _NAN = float("inf"), float("nan")
 _SERIES_FROM = 3.0
-_ROOT = (1.4616321449683622, 9.549995429965697e-17)  # of psi
 
-# All are fits of the error relative to the result, by least squares on Chebyshev nodes in 70 digits or more, with
-# coefficients rounded one by one from the first and the others fitted again.
-
-# P(b) psi(b) / (b - root) on 0 <= b <= 3, 2^-57.3
-_digamma_product = polynomial(
-    4.105000030722417,
-    12.703807920517214,
-    10.388096543725297,
-    2.7157703328045493,
-    0.10403994567125105,
-    -0.008580641419161369,
-    0.0011519935615168615,
-    -0.00019342596284543234,
-    3.6843938539705825e-05,
-    -7.584084322350313e-06,
-    1.6351966653276195e-06,
-    -3.5842657368345444e-07,
-    7.677802377637113e-08,
-    -1.5236580602356457e-08,
-    2.6257641622777148e-09,
-    -3.650747487693064e-10,
-    3.7447369948747545e-11,
-    -2.4768748806259305e-12,
-    7.840470455790322e-14,
-)
-# (ln b - 1 / (2 b) - psi(b)) b^2 in 1 / b^2 <= 1/9, 2^-57.5
-_digamma_series = polynomial(
-    0.0833333333333126,
-    -0.008333333323082056,
-    0.003968252145837706,
-    -0.004166500447753226,
-    0.007566679614518177,
-    -0.020768860099037424,
-    0.07532457115785496,
-    -0.29900144183641425,
-    1.0412651878449755,
-    -2.523959748112405,
-    2.9953749170308375,
-)
-# (1 / r - pi cot(pi r)) / r in r^2 <= 1/4, 2^-52.7 of 1 / r
-_cotangent_rest = polynomial(
-    3.289868133696449,
-    2.1646464674249017,
-    2.0346861235015314,
-    2.0081547500860477,
-    2.0019874583595882,
-    2.000539322026939,
-    1.9992531294949352,
-    2.011043296294813,
-    1.902275935537694,
-    2.6102320958611838,
-    -0.6487061655717397,
-    9.71659805972275,
-    -11.950703473007943,
-    14.83099060476595,
-)
-# P(b)^2 psi'(b) on 0 <= b <= 3, 2^-56.9
-_trigamma_product = polynomial(
-    36.0,
-    132.00000000000006,
-    252.2176264065318,
-    274.5831997965863,
-    175.02016170698587,
-    64.1589448256649,
-    12.502836479765001,
-    0.9989951771889961,
-    0.00034462957695572934,
-    -0.00011456628596813611,
-    3.67285239080913e-05,
-    -1.1170652791330985e-05,
-    3.1240832322341322e-06,
-    -7.682254620458065e-07,
-    1.5731818284721943e-07,
-    -2.51837099328071e-08,
-    2.9064841580144253e-09,
-    -2.1269553462188598e-10,
-    7.356409801014241e-12,
-)
-# (psi'(b) - 1 / b - 1 / (2 b^2)) b^3 in 1 / b^2 <= 1/9, 2^-55.5
-_trigamma_series = polynomial(
-    0.16666666666663027,
-    -0.03333333330834244,
-    0.023809517908235094,
-    -0.03333263434798547,
-    0.07570854615022404,
-    -0.2508751453190899,
-    1.0958175872253042,
-    -5.455750940536402,
-    25.831154823446226,
-    -97.25801898623044,
-    241.32743891458958,
-    -285.34454219461526,
-)
-# (pi / sin(pi r))^2 - 1 / r^2 in r^2 <= 1/4, 2^-53.9 of all
-_sine_rest = polynomial(
-    3.2898681336965043,
-    6.493939402243331,
-    10.173430623507885,
-    14.0570827022143,
-    18.017915347076006,
-    22.005031576127113,
-    26.009253758527795,
-    29.892242555049144,
-    35.09905723058646,
-    29.913995436216684,
-    84.94367246190524,
-    -115.6345002230439,
-    464.1061986364437,
-    -609.7062403007078,
-    596.8172101212245,
-)
+_digamma_product, _digamma_series = polynomial(*DIGAMMA_PRODUCT), polynomial(*DIGAMMA_SERIES)
+_trigamma_product, _trigamma_series = polynomial(*TRIGAMMA_PRODUCT), polynomial(*TRIGAMMA_SERIES)
+_cotangent_rest, _sine_rest = polynomial(*COTANGENT_OF_PI), polynomial(*COSECANT_OF_PI)
 
 
 @inlined
@@ -142,7 +42,7 @@ def digamma_by(log: Any) -> Any:
     @inlined
     def digamma_of_positive(b: float) -> float:
         small = b < _SERIES_FROM
-        product = ((b - _ROOT[0]) - _ROOT[1]) * _digamma_product(b)
+        product = ((b - DIGAMMA_ROOT[0]) - DIGAMMA_ROOT[1]) * _digamma_product(b)
         quotient = select(small, product, 1.0) / select(small, _four_factors(b), b)
         square = fma(quotient, quotient, 0.0)
         return select(small, quotient, log(b) - fma(square, _digamma_series(square), 0.5 * quotient))

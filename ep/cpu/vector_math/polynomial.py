@@ -1,11 +1,57 @@
-"""Polynomials as chains of fused multiply-adds."""
+"""Polynomials by fused multiply-adds, in one of a few orders: a core waits for each, or overlaps them."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+
+class Steps(NamedTuple):
+    """What writes the steps of one evaluation."""
+
+    builder: Any
+    real: Any
+
+    def constant(self, number: float) -> Any:
+        return ir.Constant(self.real, number)
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        """x y + z, rounded once."""
+        function_type = ir.FunctionType(self.real, [self.real] * 3)
+        function = self.builder.module.declare_intrinsic("llvm.fma", [self.real], function_type)
+        return self.builder.call(function, [x, y, z])
+
+    def square(self, x: Any) -> Any:
+        return self.fma(x, x, self.constant(0.0))
+
+    def chain(self, x: Any, terms: Sequence[Any]) -> Any:
+        """Horner's order."""
+        *lower, value = terms
+        for term in reversed(lower):
+            value = self.fma(value, x, term)
+        return value
+
+    def joined(self, x: Any, terms: Sequence[Any]) -> list[Any]:
+        """Neighbours made one."""
+        return [self.chain(x, terms[i : i + 2]) for i in range(0, len(terms), 2)]
+
+
+def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Sequence[float]) -> Any:
+    """The compiled function of x, in the type of x, that adds the terms up in `order`."""
+
+    @intrinsic
+    def evaluate(typing_context: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            steps = Steps(builder, args[0].type)
+            return order(steps, args[0], [steps.constant(c) for c in coefficients])
+
+        result = types.float32 if x == types.float32 else types.float64
+        return result(result), generate
+
+    return evaluate
 
 
 def polynomial(*coefficients: float) -> Any:
@@ -15,26 +61,51 @@ def polynomial(*coefficients: float) -> Any:
     in x^2: a core overlaps them with each other, and more of the next iterations with both.
     """
 
-    @intrinsic
-    def evaluate(typing_context: Any, x: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            real = args[0].type
-            fma = builder.module.declare_intrinsic("llvm.fma", [real], ir.FunctionType(real, [real] * 3))
+    def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
+        low, high = terms[:2], terms[2:]
+        if len(high) > 3:
+            square = steps.square(x)
+            high = [steps.chain(x, [steps.chain(square, high[0::2]), steps.chain(square, high[1::2])])]
+        return steps.chain(x, [*low, *high])
 
-            def chain(variable: Any, values: Any) -> Any:
-                *lower, value = values
-                for coefficient in reversed(lower):
-                    value = builder.call(fma, [value, variable, coefficient])
-                return value
+    return _polynomial(order, coefficients)
 
-            constants = [ir.Constant(real, c) for c in coefficients]
-            low, high = constants[:2], constants[2:]
-            if len(high) > 3:
-                square = builder.call(fma, [args[0], args[0], ir.Constant(real, 0.0)])
-                high = [chain(args[0], [chain(square, high[0::2]), chain(square, high[1::2])])]
-            return chain(args[0], [*low, *high])
 
-        result = types.float32 if x == types.float32 else types.float64
-        return result(result), generate
+def polynomial_chain(*coefficients: float) -> Any:
+    """As `polynomial`, by Horner alone: the fewest instructions, for short ones."""
+    return _polynomial(Steps.chain, coefficients)
 
-    return evaluate
+
+def polynomial_pairs(*coefficients: float) -> Any:
+    """As `polynomial`, with neighbours joined in pairs first, and these by Horner in x^2: for small terms."""
+
+    def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
+        return steps.chain(steps.square(x), steps.joined(x, terms))
+
+    return _polynomial(order, coefficients)
+
+
+def polynomial_quads(*coefficients: float) -> Any:
+    """As `polynomial_pairs`, with pairs joined once more, and these by Horner in x^4."""
+
+    def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
+        square = steps.square(x)
+        return steps.chain(steps.square(square), steps.joined(square, steps.joined(x, terms)))
+
+    return _polynomial(order, coefficients)
+
+
+def polynomial_tree(*coefficients: float) -> Any:
+    """As `polynomial`, but before the last two steps neighbours are joined in pairs, with x, x^2, x^4, ... (Estrin).
+
+    `polynomial` has fewer instructions, but its chains take long: where the polynomial is half of what a core can have
+    in flight, it would not overlap with the next iteration.
+    """
+
+    def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
+        low, high, power = terms[:2], terms[2:], x
+        while len(high) > 1:
+            high, power = steps.joined(power, high), steps.square(power)
+        return steps.chain(x, [*low, *high])
+
+    return _polynomial(order, coefficients)

@@ -1,17 +1,19 @@
 """pow in float64, by the rules of C."""
 
 from ep.cpu.vector_math.bits import both, either, fabs, fma, from_bits, rint, select, to_bits
-from ep.cpu.vector_math.constants import LN2, SHIFT, SHIFT_BITS
-from ep.cpu.vector_math.exponential import clamp, exp_fraction
+from ep.cpu.vector_math.coefficients import LOG2_PRODUCT
+from ep.cpu.vector_math.constants import LN2, SHIFT, SHIFT_BITS, ln, pair
+from ep.cpu.vector_math.exponential import exp_fraction
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.logarithm import split_any
+from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.scaling import scaled
 
 _INF, _NAN = float("inf"), float("nan")
 _SIGN = -(2**63)
-# 2 / ln 2 and 2 / (3 ln 2) in twice the precision
-_TWO = (float.fromhex("0x1.71547652b82fep+1"), float.fromhex("0x1.777d0ffda0d24p-55"))
-_THIRD = (float.fromhex("0x1.ec709dc3a03fdp-1"), float.fromhex("0x1.d27f05548af0cp-55"))
+_TWO, _THIRD = pair(2 / ln(2)), pair(2 / (3 * ln(2)))
+_log2_product = polynomial_pairs(*LOG2_PRODUCT)
 
 
 @inlined
@@ -45,14 +47,9 @@ def _log2_sum(a):
     s_low = fma(-s, (2.0 - b) + f, fma(-s, b, f)) * inverse
     z = fma(s, s, 0.0)
     z_low = fma(s + s, s_low, fma(s, s, -z))
-    # R / ln 2 by Remez, in 45 digits, for the least error of z^2 R; 2^-66 of 2
-    z2 = z * z
-    r01 = fma(0.4121985830919429, z, 0.577078016355618)
-    r23 = fma(0.2623077011477927, z, 0.3205989022731732)
-    r45 = fma(0.19125516046521013, z, 0.22198399726576368)
-    r = fma(fma(fma(0.19038553774032188, z2, r45), z2, r23), z2, r01)
+    square = fma(z, z, 0.0)
     t = fma(z, _THIRD[0], 0.0)
-    t_low = fma(z2, r, fma(z_low, _THIRD[0], fma(z, _THIRD[1], fma(z, _THIRD[0], -t))))
+    t_low = fma(square, _log2_product(z), fma(z_low, _THIRD[0], fma(z, _THIRD[1], fma(z, _THIRD[0], -t))))
     v = _TWO[0] + t
     v_low = ((_TWO[0] - v) + t) + (t_low + _TWO[1])
     m = fma(s, v, 0.0)
@@ -67,11 +64,11 @@ def _log2_sum(a):
 def _exp2_product(y, high, low):
     """2^(y (high + low))."""
     # a y this large gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
-    b = clamp(y, 2.0**70)
+    b = clamp(y, -(2.0**70), 2.0**70)
     product = fma(high, b, 0.0)
     rest = fma(low, b, fma(high, b, -product))
     rest = select(fabs(product) < 1080.0, rest, 0.0)
-    product = clamp(product, 1080.0)
+    product = clamp(product, -1080.0, 1080.0)
     shifted = product + SHIFT
     near = product - (shifted - SHIFT)
     f = near + rest
@@ -79,7 +76,7 @@ def _exp2_product(y, high, low):
     r = fma(f, LN2[0], 0.0)
     r_low = fma(f_low, LN2[0], fma(f, LN2[1], fma(f, LN2[0], -r)))
     one = 1.0 + r
-    tail = fma(r * r, exp_fraction(r), fma(r, r_low, r_low))
+    tail = fma(fma(r, r, 0.0), exp_fraction(r), fma(r, r_low, r_low))
     return scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted) - SHIFT_BITS)
 
 

@@ -2,10 +2,13 @@
 
 from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.polynomial import polynomial_chain
+from ep.cpu.vector_math.single.coefficients import RSQRT
 
 _INF, _NAN = float("inf"), float("nan")
 _SMALLEST_NORMAL, _UP, _ROOT_UP = 2.0**-1022, 2.0**54, 2.0**27
 _GUESS, _INF_BITS = 0x5FE6000000000000, 0x7FF0000000000000
+_first_step = polynomial_chain(*RSQRT)
 
 
 @inlined
@@ -16,7 +19,7 @@ def rsqrt(x):
     guess = from_bits(_GUESS - shift_right(to_bits(scaled), 1))
     # (1 - e)^(-1/2) for 0.007 < e < 0.126
     e = fma(-fma(scaled, guess, 0.0), guess, 1.0)
-    y = fma(guess, fma(fma(0.44642019271850586, e, 0.4960235357284546), e, 1.000045895576477), 0.0)
+    y = fma(guess, _first_step(e), 0.0)
     y = fma(fma(0.5, y, 0.0), fma(-fma(scaled, y, 0.0), y, 1.0), y)
     product = fma(scaled, y, 0.0)
     rest = fma(-fma(scaled, y, -product), y, fma(-product, y, 1.0))

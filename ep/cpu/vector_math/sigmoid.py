@@ -5,6 +5,7 @@ from typing import Any
 from ep.cpu.vector_math.bits import both, either, fabs, fma, from_bits, select, to_bits
 from ep.cpu.vector_math.exponential import exp, exp_reduced
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_least, clamp
 from ep.cpu.vector_math.logarithm import log_sum
 from ep.cpu.vector_math.scaling import scaled
 
@@ -29,16 +30,9 @@ def _terms(z, z_rest):
 
 
 @inlined
-def at_least(x, low):
-    """Return x, or low where that is larger; NaN stays."""
-    return select(low > x, low, x)
-
-
-@inlined
 def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
-    z = at_least(x, VANISHED)
-    r, s, power, one, one_rest, unit = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
+    r, s, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
     rest = r + s
     sum_ = fma(rest, power, one)
     sum_rest = fma((r - rest) + s, power, fma(rest, power, one - sum_) + one_rest)
@@ -64,7 +58,7 @@ def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
         e = exp(-fabs(x))
         u = 1.0 + e
         y = log_sum(u, e - (u - 1.0), 0.0)
-        return select(x < 0.0, 0.0, x) + select(e < 2.0**-54, e, y)
+        return at_least(x, 0.0) + select(e < 2.0**-54, e, y)
 
     @inlined
     def logsigmoid(x):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.coefficients import COTANGENT, HALF_PI, ONE_OVER_PI, PI, SINE, TWO_OVER_PI
 from ep.cpu.vector_math.constants import SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
@@ -18,36 +19,7 @@ from ep.cpu.vector_math.polynomial import polynomial
 LIMIT: Final = 2.0**40
 """The largest magnitude that sin, cos and tan are good for."""
 
-TWO_OVER_PI = 0.6366197723675814
-_ONE_OVER_PI = 0.3183098861837907
-# pi/2 and pi to 160 bits
-HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
-_PI = (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33)
-
-# (1 - 5/32 z - sin(sqrt z) / sqrt z) / z on 0 <= z <= (pi/2)^2 and (sqrt z cot(sqrt z) - 1) / z on 0 <= z <= (pi/4)^2:
-# least squares on Chebyshev nodes of the error relative to sin and to cot, 2^-61 and 2^-57, coefficients rounded one by
-# one from the first, the rest fitted again.
-_sine_rest = polynomial(
-    0.010416666666666657,
-    -0.008333333333333208,
-    0.00019841269841213368,
-    -2.7557319211744394e-06,
-    2.505210692161594e-08,
-    -1.6058941903478387e-10,
-    7.643043465446061e-13,
-    -2.7216780044733317e-15,
-)
-_cotangent = polynomial(
-    -0.33333333333333454,
-    -0.022222222222146558,
-    -0.002116402118052489,
-    -0.0002116401939389519,
-    -2.1377906636461882e-05,
-    -2.16401066810024e-06,
-    -2.201435594697078e-07,
-    -2.1030903605505076e-08,
-    -3.101385290457116e-09,
-)
+_sine_rest, _cotangent = polynomial(*SINE), polynomial(*COTANGENT)
 
 
 @inlined
@@ -95,20 +67,20 @@ def _tangent(r: float, lost: float, k: int) -> float:
 @inlined
 def sin(x: float) -> float:
     """The sine of x, |x| <= LIMIT."""
-    shifted = fma(x, _ONE_OVER_PI, SHIFT)
+    shifted = fma(x, ONE_OVER_PI, SHIFT)
     k = shifted - SHIFT
-    r, lost = _subtracted(fma(-k, _PI[0], x), k, _PI[1], _PI[2])
+    r, lost = _subtracted(fma(-k, PI[0], x), k, PI[1], PI[2])
     return from_bits(to_bits(_sine(r, lost)) ^ (to_bits(shifted) << 63))
 
 
 @inlined
 def cos(x: float) -> float:
     """The cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
-    shifted = fma(x, _ONE_OVER_PI, 0.5) + SHIFT
+    shifted = fma(x, ONE_OVER_PI, 0.5) + SHIFT
     k = (shifted - SHIFT) - 0.5
-    t = fma(-k, _PI[0], x)
-    r, lost = _subtracted(t, k, _PI[1], _PI[2])
-    return from_bits(to_bits(_sine(r, lost + (fma(k, _PI[0], t) - x))) ^ (to_bits(shifted) << 63))
+    t = fma(-k, PI[0], x)
+    r, lost = _subtracted(t, k, PI[1], PI[2])
+    return from_bits(to_bits(_sine(r, lost + (fma(k, PI[0], t) - x))) ^ (to_bits(shifted) << 63))
 
 
 @inlined

@@ -1,30 +1,17 @@
 """sin, cos and tan of large float32 arguments, for results that will be rounded to float32.
 
-Computed in float64, where rounding errors do not count, with polynomials by Remez' exchange that are good to 2^-28.
+Computed in float64, where rounding errors do not count, with polynomials that are good to 2^-28.
 """
 
 from typing import Any
 
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
+from ep.cpu.vector_math.coefficients import COSINE_FOR_FLOAT32, HALF_PI, SINE_FOR_FLOAT32, TWO_OVER_PI
 from ep.cpu.vector_math.constants import SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
-from ep.cpu.vector_math.trigonometric import HALF_PI, TWO_OVER_PI
 
-# sin(sqrt z) / sqrt z and cos(sqrt z) on 0 <= z <= (pi/4)^2
-_sine = polynomial(
-    1.0,
-    -0.16666654910319667,
-    0.008332175850079872,
-    -0.00019516972699206808,
-)
-_cosine = polynomial(
-    1.0,
-    -0.5,
-    0.041666646821536715,
-    -0.0013887364874179814,
-    2.443811412924183e-05,
-)
+_sine, _cosine = polynomial(*SINE_FOR_FLOAT32), polynomial(*COSINE_FOR_FLOAT32)
 
 
 @inlined

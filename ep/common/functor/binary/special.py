@@ -2,19 +2,13 @@
 
 import numpy as np
 
+from ep.common.functor.coefficients import EULER_MACLAURIN
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.binary_op import BinaryOp
 
 _TERMS = 9
 """Terms summed one by one; an integral with Euler-Maclaurin corrections stands for the rest of the series."""
-
-_EULER_MACLAURIN = (
-    *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -1 / 1.8924375803183791606e9),
-    *(1 / 7.47242496e10, -1 / 2.950130727918164224e12, 1 / 1.1646782814350067249e14),
-    *(-1 / 4.5979787224074726105e15, 1 / 1.8152105401943546773e17, -1 / 7.1661652561756670113e18),
-)
-"""B_2k / (2k)!"""
 
 
 def zeta_of_positive(m: MathLibrary) -> Function:
@@ -26,7 +20,7 @@ def zeta_of_positive(m: MathLibrary) -> Function:
     """
     zero, half, one, largest = m.T(0), m.T(0.5), m.T(1), m.T(np.finfo(m.T).max)
     terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
-    coefficients, power = tuple(m.T(c) for c in _EULER_MACLAURIN), m.pow
+    coefficients, power = tuple(m.T(c) for c in EULER_MACLAURIN), m.pow
 
     def f(infinite_x: Scalar, q: Scalar) -> Scalar:
         # q^-x is already 0, 1 or infinite at the largest number, where the corrections below still are numbers.

@@ -2,41 +2,20 @@
 
 import math
 
+from ep.common.functor.coefficients import DIGAMMA_ABOVE, DIGAMMA_BELOW, DIGAMMA_ROOT
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.table import functor
 from ep.include.primitive.unary_op import UnaryOp
-
-# psi's positive root in three parts of 24 bits, so that x - root is exact to the last bits in float32 and float64.
-_ROOT = (1.4616321325302124, 1.243815006546356e-08, -1.2654465062537433e-16)
-
-# psi(1 + t) / (1 + t - root) = P(t) / Q(t) for 0 <= t <= 1, with a relative error below 1e-18.
-_P = (
-    1.2503801375034053578,
-    1.783910420384398117,
-    0.85972595623414542924,
-    0.1687262672358118207,
-    0.012447878658824161538,
-    0.0002269608875295799281,
-)
-_Q = (
-    1.0,
-    2.1102412793077488236,
-    1.5282287660549630011,
-    0.48108917535639727076,
-    0.066521964161340767222,
-    0.003460377095158677609,
-    0.0000401248985862579944,
-)
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 _ASYMPTOTIC_FROM = 12
 
 
 def digamma_on_1_to_2(m: MathLibrary) -> Function:
-    """psi(x) for 1 <= x <= 2, relatively accurate around its root."""
+    """psi(x) for 1 <= x <= 2, relatively accurate around its root, from which x has an exact distance."""
     one = m.T(1)
-    r0, r1, r2 = (m.T(part) for part in _ROOT)
-    p, q = tuple(m.T(c) for c in _P), tuple(m.T(c) for c in _Q)
+    r0, r1, r2 = (m.T(part) for part in DIGAMMA_ROOT)
+    p, q = tuple(m.T(c) for c in DIGAMMA_ABOVE), tuple(m.T(c) for c in DIGAMMA_BELOW)
 
     def f(x: Scalar) -> Scalar:
         t = x - one

@@ -5,35 +5,34 @@ The rounding error of an exponent of a hundred would be that many ulps of the re
 
 import numpy as np
 
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE
 from ep.cpu.vector_math.bits import fma, from_bits, select
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.single.exponential import ONE_BITS, ZERO, exp_tail, reduced, sum_of
+from ep.cpu.vector_math.limits import at_least, at_most
+from ep.cpu.vector_math.single.exponential import ONE_BITS, ZERO, exp_tail, reduced
 from ep.cpu.vector_math.single.sigmoid import ENOUGH, ONE, UP_BITS, VANISHED, gated, small_unit
+from ep.cpu.vector_math.sums import sum_of_ordered
 
 _TWO = np.float32(2.0)
 
-_SLOPE = np.float32(1.702)
-_SLOPE_REST = np.float32(1.702 - float(_SLOPE))
+_SLOPE = np.float32(QUICK_GELU_SLOPE)
+_SLOPE_REST = np.float32(QUICK_GELU_SLOPE - float(_SLOPE))
 _QUICK_LOW, _QUICK_HIGH = np.float32(-66.0), np.float32(12.0)
 
 # x sigmoid(x (C + D x^2)): C = 2 A, D = 2 A B of fast_gelu
-_C = np.float32(1.595703125)  # 11 bits
-_C_REST = np.float32(1.5957691216057308 - float(_C))
-_D = np.float32(1.5957691216057308 * 0.044714998453855515)
-_D_REST = np.float32(1.5957691216057308 * 0.044714998453855515 - float(_D))
+_TWO_A = 2.0 * FAST_GELU_A
+_C = np.float32(1634.0 / 1024.0)  # 11 bits
+_C_REST = np.float32(_TWO_A - float(_C))
+_D = np.float32(_TWO_A * FAST_GELU_B)
+_D_REST = np.float32(_TWO_A * FAST_GELU_B - float(_D))
 _FAST_LOW, _FAST_HIGH = np.float32(-11.0), np.float32(6.5)
-
-
-@inlined
-def _at_least(x, low):
-    return select(low > x, low, x)
 
 
 @inlined
 def silu(x):
     """x sigmoid(x)."""
-    y = _at_least(x, VANISHED)
-    return gated(y, select(y > ENOUGH, ENOUGH, y), ZERO)
+    y = at_least(x, VANISHED)
+    return gated(y, at_most(y, ENOUGH), ZERO)
 
 
 @inlined
@@ -46,8 +45,8 @@ def quick_exponent(x):
 @inlined
 def quick_gelu(x):
     """x sigmoid(1.702 x)."""
-    x = _at_least(x, _QUICK_LOW)
-    z, z_rest = quick_exponent(select(x > _QUICK_HIGH, _QUICK_HIGH, x))
+    x = at_least(x, _QUICK_LOW)
+    z, z_rest = quick_exponent(at_most(x, _QUICK_HIGH))
     return gated(x, z, z_rest)
 
 
@@ -65,22 +64,22 @@ def fast_exponent(x):
 @inlined
 def fast_gelu(x):
     """x sigmoid(2 A (x + B x^3))."""
-    x = _at_least(x, _FAST_LOW)
-    z, z_rest = fast_exponent(select(x > _FAST_HIGH, _FAST_HIGH, x))
+    x = at_least(x, _FAST_LOW)
+    z, z_rest = fast_exponent(at_most(x, _FAST_HIGH))
     return gated(x, z, z_rest)
 
 
 @inlined
 def mish(x):
     """x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2); on the left n is 2^64 times as large till the end."""
-    x = _at_least(x, VANISHED)
-    y = select(x > ENOUGH, ENOUGH, x)
+    x = at_least(x, VANISHED)
+    y = at_most(x, ENOUGH)
     r, r_rest, n_bits = reduced(y, ZERO)
     tail = exp_tail(r, r_rest)
-    rest, rest_rest = sum_of(r, tail)
+    rest, rest_rest = sum_of_ordered(r, tail)
     unit = small_unit(x)
     power = from_bits(np.int32(n_bits + select(unit < ONE, UP_BITS, ONE_BITS)))
-    e, e_rest = sum_of(power, fma(rest, power, ZERO))
+    e, e_rest = sum_of_ordered(power, fma(rest, power, ZERO))
     e_rest = fma(rest_rest, power, e_rest)
     more = fma(e, unit, _TWO)
     more_rest = fma(e, unit, _TWO - more)

@@ -1,4 +1,4 @@
-"""Polynomials on the pieces of an axis, written by `tools/table_coefficients.py`.
+"""Polynomials on the pieces of an axis, written by `python -m tools.constants`.
 
 Of each function: the centres of the pieces, and the coefficients in the distance from them, the constant ones first.
 """

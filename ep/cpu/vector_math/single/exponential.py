@@ -1,13 +1,16 @@
-"""exp, exp2 and expm1 in float32 arithmetic, and the pieces of e^x that other functions are made of."""
+"""exp, exp2 and expm1 in float32 arithmetic, and the parts of e^x that other functions are made of."""
 
 import numpy as np
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32 as SHIFT
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import clamp
+from ep.cpu.vector_math.polynomial import polynomial_chain, polynomial_pairs
+from ep.cpu.vector_math.single import coefficients
 
-SHIFT = np.float32(12582912.0)  # 1.5 * 2^23: adding it leaves the nearest integer in the low bits of the sum
-LOG2_E = np.float32(1.4426950408889634)
-LN2, LN2_REST = np.float32(0.693145751953125), np.float32(1.4286068203094172e-06)  # the first has 16 bits
+LOG2_E = np.float32(coefficients.LOG2_E[0])
+LN2, LN2_REST = map(np.float32, coefficients.LN2)  # the first has 16 bits
 ONE_BITS = np.int32(127 << 23)  # of 1.0
 ZERO = np.float32(0.0)
 
@@ -17,12 +20,11 @@ _LOWEST, _HIGHEST = np.float32(-104.0), np.float32(89.0)
 _LOWEST_2, _HIGHEST_2 = np.float32(-151.0), np.float32(129.0)
 _LOWEST_M1 = np.float32(-20.0)
 
-
-@inlined
-def clamp(x, low, high):
-    """x between low and high; NaN stays."""
-    x = select(high < x, high, x)
-    return select(low > x, low, x)
+_exp_rest, _expm1_rest = polynomial_pairs(*coefficients.EXP), polynomial_pairs(*coefficients.EXPM1)
+"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 2; the second is good for the error relative to e^r - 1."""
+_exp2_polynomial = polynomial_chain(1.0, *coefficients.EXP2)
+exp_polynomial = polynomial_chain(1.0, 1.0, *coefficients.EXP)
+"""e^r for |r| <= ln(2) / 2."""
 
 
 @inlined
@@ -43,20 +45,11 @@ def power_of_2(n_bits):
 
 
 @inlined
-def sum_of(a, b):
-    """a + b and its rounding error, for |a| >= |b|."""
-    value = a + b
-    return value, b - (value - a)
-
-
-@inlined
 def exp_tail(r, r_rest):
     """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
     square = fma(t, t, ZERO)
-    q = fma(0.0013838002923876047, square, fma(0.00836916547268629, t, 0.04166810214519501))
-    q = fma(q, square, fma(0.16666516661643982, t, 0.4999999403953552))
-    return fma(square, q, r_rest)
+    return fma(square, _exp_rest(t), r_rest)
 
 
 @inlined
@@ -72,9 +65,7 @@ def _exp(x):
     shifted = fma(x, LOG2_E, SHIFT)
     n = shifted - SHIFT
     r = fma(n, -LN2_REST, fma(n, -LN2, x))
-    p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
-    p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
-    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+    return exp_polynomial(r), np.int32(to_bits(shifted) << 23)
 
 
 @inlined
@@ -96,9 +87,7 @@ def _exp2(x):
     """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
     shifted = x + SHIFT
     r = x - (shifted - SHIFT)
-    p = fma(fma(0.00015804314170964062, r, 0.0013414123095571995), r, 0.009617063216865063)
-    p = fma(fma(fma(p, r, 0.05550272762775421), r, 0.24022655189037323), r, 0.6931472420692444)
-    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+    return _exp2_polynomial(r), np.int32(to_bits(shifted) << 23)
 
 
 @inlined
@@ -124,11 +113,9 @@ def expm1(x):
     r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
     t = r + r_rest
     t2 = fma(t, t, ZERO)
-    q = fma(fma(0.000196645429241471, t, 0.001393504673615098), t2, fma(0.008333642967045307, t, 0.04166646674275398))
-    q = fma(q, t2, fma(0.1666666567325592, t, 0.5))
     half = power_of_2(np.int32(n_bits - _EXPONENT_1))
     less = half - _HALF
     head = fma(r, half, less)
     head_rest = fma(r, half, less - head) + ((half - less) - _HALF)
-    y = (head + fma(fma(t2, q, r_rest), half, head_rest)) * _TWO
+    y = (head + fma(fma(t2, _expm1_rest(t), r_rest), half, head_rest)) * _TWO
     return select(fabs(x) < _TINY, x, y)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.single import activation
 from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
 from ep.cpu.vector_math.single.exponential import ZERO
@@ -34,16 +35,6 @@ MISH_LIMIT: Final = 5.75
 _HALF, _END, _GELU_END = np.float32(0.5), np.float32(114.0), np.float32(14.5)
 
 
-@inlined
-def _positive(x):
-    return select(x < ZERO, ZERO, x)
-
-
-@inlined
-def _negative(x):
-    return select(x > ZERO, ZERO, x)
-
-
 def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
     """The functions of any and of ordinary elements."""
     share = of_equal_width(rows, width)
@@ -51,7 +42,7 @@ def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, An
     @inlined
     def ordinary(x):
         a = fabs(x)
-        return fma(-a, share(a), _positive(x))
+        return fma(-a, share(a), at_least(x, ZERO))
 
     return with_beyond(ordinary, limit, beyond), ordinary
 
@@ -65,7 +56,7 @@ def _beyond(end: float, exponent: Any) -> Any:
         a = magnitude(x, end)
         y, y_rest = exponent(a)
         w, power = slightly_less(y, y_rest, ONE)
-        return changed(_positive(x), a * -DOWN, w, power)
+        return changed(at_least(x, ZERO), a * -DOWN, w, power)
 
     return beyond
 
@@ -85,7 +76,7 @@ def _gelu_beyond(x):
     half = _HALF * a
     y = fma(a, half, ZERO)
     r, tail, power = minus_exp(y, fma(a, half, -y))
-    return changed(_positive(x), _gelu_tail(a) * -DOWN, r + tail, power)
+    return changed(at_least(x, ZERO), _gelu_tail(a) * -DOWN, r + tail, power)
 
 
 gelu, gelu_of_ordinary = _gated(GELU, 1 / 6.375, GELU_LIMIT, _gelu_beyond)
@@ -128,13 +119,13 @@ def _sigmoid_beyond(x):
 @inlined
 def logsigmoid_of_ordinary(x):
     """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= SIGMOID_LIMIT."""
-    return _negative(x) - _log_share(fabs(x))
+    return at_most(x, ZERO) - _log_share(fabs(x))
 
 
 @inlined
 def _logsigmoid_beyond(x):
     w, power = slightly_less(magnitude(x, _END), ZERO, _HALF)
-    return changed(_negative(x), -DOWN, w, power)
+    return changed(at_most(x, ZERO), -DOWN, w, power)
 
 
 sigmoid = with_beyond(sigmoid_of_ordinary, SIGMOID_LIMIT, _sigmoid_beyond)

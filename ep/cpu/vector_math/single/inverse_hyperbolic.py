@@ -9,38 +9,38 @@ import numpy as np
 from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, sqrt, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
+from ep.cpu.vector_math.single.coefficients import ATANH
+from ep.cpu.vector_math.single.exponential import LN2, LN2_REST
+from ep.cpu.vector_math.single.logarithm import number, split
+from ep.cpu.vector_math.sums import sum_of_ordered
 
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _BIG = np.float32(2.0**12)  # beyond it 1 does not count in x^2 + 1
 _TINY = np.float32(2.0**-20)
-_BIAS, _BIAS_BIG, _ONE_BITS, _TWICE_ONE_BITS = np.int32(127), np.int32(126), np.int32(127 << 23), np.int32(254 << 23)
-_SIGN_AND_EXPONENT, _MANTISSA = np.int32(-0x800000), np.int32(0x7FFFFF)
-_LN2, _LN2_REST = np.float32(0.693145751953125), np.float32(1.4286068203094172e-06)  # the first has 16 bits
-_HALF_LN2, _HALF_LN2_REST = _LN2 * _HALF, _LN2_REST * _HALF
+_ONE_BITS = np.int32(127 << 23)
+_SIGN_AND_EXPONENT = np.int32(-0x800000)
+_HALF_LN2, _HALF_LN2_REST = LN2 * _HALF, LN2_REST * _HALF
 
-# (atanh(s) / s - 1) / s^2 in s^2 for s <= 1/3, by Remez' exchange for the error relative to atanh: 2^-27.7
-_AREA = (0.3333320915699005, 0.20010718703269958, 0.1400151252746582, 0.14003393054008484)
-_area_rest = polynomial(*_AREA)
+_area_rest = polynomial(*ATANH)
 # (2 atanh(t / 2) / t - 1) / t^2 in t^2 for t <= 2/3
-_log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enumerate(_AREA)))
+_log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enumerate(ATANH)))
 
 
 @inlined
 def _split(u, big):
     """Return k, 2^-k and m; k of 2 u where `big`."""
-    exponent = np.int32(to_bits(u) & _SIGN_AND_EXPONENT)
-    k = np.float32(np.int32(np.int32(exponent >> 23) - select(big, _BIAS_BIG, _BIAS)))
-    m = from_bits(np.int32((to_bits(u) & _MANTISSA) | _ONE_BITS))
-    return k, from_bits(np.int32(_TWICE_ONE_BITS - exponent)), m
+    k_bits, m = split(u, _ONE_BITS)
+    k = number(k_bits) + select(big, _ONE, _ZERO)
+    return k, from_bits(np.int32(_ONE_BITS - k_bits)), m
 
 
 @inlined
 def _log(k, t, t_rest):
     """k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
-    first = fma(k, _LN2, _ZERO)
-    total = first + t
-    rest = fma(k, _LN2_REST, (t - (total - first)) + t_rest)
+    first = fma(k, LN2, _ZERO)
+    total, error = sum_of_ordered(first, t)
+    rest = fma(k, LN2_REST, error + t_rest)
     z = fma(t, t, _ZERO)
     return total + fma(fma(z, t, _ZERO), _log_rest(z), rest)
 
@@ -103,10 +103,10 @@ def atanh(x):
     power = from_bits(np.int32(k_bits + _ONE_BITS))
     n = a + fma(-power, b_rest, fma(-power, b, _ONE))
     s = n / fma(_TWO, a, _TWO - n)
-    k = np.float32(np.int32(k_bits >> 23))
+    k = number(k_bits)
     first = fma(k, _HALF_LN2, _ZERO)
-    total = first + s
-    rest = fma(k, _HALF_LN2_REST, s - (total - first))
+    total, error = sum_of_ordered(first, s)
+    rest = fma(k, _HALF_LN2_REST, error)
     z = fma(s, s, _ZERO)
     y = total + fma(fma(z, s, _ZERO), _area_rest(z), rest)
     return copysign(select(a >= _ONE, select(a == _ONE, _INF, _NAN), y), x)

@@ -5,31 +5,13 @@ import numpy as np
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select, sqrt
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
+from ep.cpu.vector_math.single.coefficients import ARC_SINE, ARC_TANGENT
 
 _ZERO, _HALF, _ONE, _TWO = np.float32(0.0), np.float32(0.5), np.float32(1.0), np.float32(2.0)
 _PI = np.float32(np.pi)
 _HALF_PI = _PI * _HALF
 _PI_REST = np.float32(np.pi / float(_PI) - 1.0)  # what pi and pi/2 lack in float32, over themselves
-# (atan(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1, and (asin(sqrt z) / sqrt z - 1) / z on 0 <= z <= 1/4, by Remez'
-# exchange for the error relative to atan and asin, 2^-28.5 and 2^-27.6, with coefficients rounded to float32
-_arc_tangent = polynomial(
-    -0.33333298563957214,
-    0.19998523592948914,
-    -0.14263902604579926,
-    0.10950067639350891,
-    -0.08396360278129578,
-    0.057821985334157944,
-    -0.03102939762175083,
-    0.010828093625605106,
-    -0.0017728161765262485,
-)
-_arc_sine = polynomial(
-    0.16666752099990845,
-    0.074953094124794,
-    0.04546914994716644,
-    0.024184780195355415,
-    0.04215829446911812,
-)
+_arc_tangent, _arc_sine = polynomial(*ARC_TANGENT), polynomial(*ARC_SINE)
 
 
 @inlined

@@ -6,6 +6,7 @@ import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.single import inverse_hyperbolic
 from ep.cpu.vector_math.single.odd_coefficients import ASINH, ERF, TANH
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, pieces, with_beyond
@@ -21,7 +22,7 @@ _LINEAR = 1.25 * 2.0**-4  # the end of the first of them
 
 @inlined
 def _quarter(a):
-    return shift_right(to_bits(select(a > _LOWEST, a, _LOWEST)), _QUARTER)
+    return shift_right(to_bits(at_least(a, _LOWEST)), _QUARTER)
 
 
 def _odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
@@ -32,7 +33,7 @@ def _odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
     @inlined
     def function(x):
         a = fabs(x)
-        a = select(a > end, end, a)
+        a = at_most(a, end)
         i = index(a)
         t = a - centre(i)
         return copysign(fma(t, slope(i, t), select(a < linear, a, constant(i))), x)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ep.cpu.vector_math.bits import fabs, fma, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.lookup import table
-from ep.cpu.vector_math.single.exponential import SHIFT
 
 Rows = Sequence[Sequence[float]]
 """The centres of 32 pieces, and the coefficients in the distance from them, the constant ones first."""
@@ -47,7 +47,7 @@ def multiple_of(width: float) -> Any:
 
     @inlined
     def index(a):
-        return to_bits(fma(a, inverse, SHIFT))
+        return to_bits(fma(a, inverse, SHIFT_FLOAT32))
 
     return index
 

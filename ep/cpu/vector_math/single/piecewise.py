@@ -9,6 +9,8 @@ from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from ep.cpu.vector_math.polynomial import Steps
+
 _FLOAT = ir.FloatType()
 
 
@@ -23,7 +25,7 @@ def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
     def evaluate(typing_context: Any, condition: Any, x: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
             condition, x = args
-            fma = builder.module.declare_intrinsic("llvm.fma", [_FLOAT], ir.FunctionType(_FLOAT, [_FLOAT] * 3))
+            steps = Steps(builder, _FLOAT)
 
             def select(one: Any, other: Any) -> Any:
                 return other if one is None else builder.select(condition, one, other)
@@ -35,19 +37,18 @@ def piecewise(first: Sequence[float], second: Sequence[float]) -> Any:
                     # where `first` begins, what has been computed of `second` is dropped
                     begins = one is not None and above[0] is None
                     added = other if begins else select(one, other)
-                    value = builder.call(fma, [value, variable, added])
+                    value = steps.fma(value, variable, added)
                     value = select(one, value) if begins else value
                 return value
 
             constants = [
-                (None if a is None else ir.Constant(_FLOAT, a), ir.Constant(_FLOAT, b))
-                for a, b in zip_longest(first, second)
+                (None if a is None else steps.constant(a), steps.constant(b)) for a, b in zip_longest(first, second)
             ]
-            square = builder.call(fma, [x, x, ir.Constant(_FLOAT, 0.0)])
+            square = steps.square(x)
             even, odd = chain(square, constants[2::2]), chain(square, constants[3::2])
-            high = builder.call(fma, [odd, x, even])
+            high = steps.fma(odd, x, even)
             for one, other in constants[1::-1]:
-                high = builder.call(fma, [high, x, select(one, other)])
+                high = steps.fma(high, x, select(one, other))
             return high
 
         return types.float32(types.boolean, types.float32), generate

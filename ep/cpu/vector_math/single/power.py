@@ -5,47 +5,37 @@
     ln|x| = (k ln(2) - ln(c)) + f - f^2/2 + f^3 Q(f)
 
 as a high, a middle and a low part, to be multiplied by y one after the other: y ln|x| may be as large as 104, and its
-error is the relative error of the result. Q by Remez' exchange for the error relative to the logarithm, with
-coefficients rounded to float32.
+error is the relative error of the result.
 """
 
 import numpy as np
 
 from ep.cpu.vector_math.bits import both, copysign, either, fabs, fma, from_bits, rint, select, to_bits
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.polynomial import polynomial
-from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO, clamp, scaled
+from ep.cpu.vector_math.single.coefficients import LN_8_5, LN_16_13, LOG_OF_POWER
+from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO, exp_polynomial, scaled
+from ep.cpu.vector_math.single.logarithm import split
 
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP, _K_LESS = np.float32(2.0**-126), np.float32(2.0**24), np.float32(24 * 2**23)
 _FAR, _LARGE = np.float32(128.0), np.float32(2.0**100)
 _LOWEST_M = np.int32(0x3F638E39)  # the bits of 8/9
-_EXPONENT = np.int32(-0x800000)  # the bits of sign and exponent
 # from the second and the third number on c is 13/16 and 5/8
 _CUT_1, _CUT_2 = np.float32(1.1), np.float32(18.0 / 13.0)
 _C_1, _C_2 = np.float32(13.0 / 16.0), np.float32(5.0 / 8.0)
 # k comes times 2^23. What is added to k ln(2) is a multiple of 2^-16 as well, so that the sum is exact
 _K_LN2, _K_LN2_REST = LN2 * np.float32(2.0**-23), LN2_REST * np.float32(2.0**-23)
-_LN_1, _LN_1_REST = np.float32(0.2076416015625), np.float32(-2.2367842554983845e-06)
-_LN_2, _LN_2_REST = np.float32(0.470001220703125), np.float32(2.408542610553651e-06)
-
-# -2 (ln(1 + f) - f + f^2/2) / f^3, 2^-32.3
-_rest = polynomial(
-    -0.6666668653488159,
-    0.5000015497207642,
-    -0.3999285101890564,
-    0.3330947756767273,
-    -0.29308077692985535,
-    0.26208120584487915,
-)
+(_LN_1, _LN_1_REST), (_LN_2, _LN_2_REST) = map(np.float32, LN_16_13), map(np.float32, LN_8_5)
+_rest = polynomial(*LOG_OF_POWER)
 
 
 @inlined
 def _ln(x, k_less):
     """Return high, middle and low, whose sum is ln(x) - k_less 2^-23 ln(2), for normal x > 0."""
-    k_bits = np.int32(np.int32(to_bits(x) - _LOWEST_M) & _EXPONENT)
-    m = from_bits(np.int32(to_bits(x) - k_bits))
+    k_bits, m = split(x, _LOWEST_M)
     k = np.float32(k_bits) - k_less
     first, second = m > _CUT_1, m > _CUT_2
     f = fma(m, select(second, _C_2, select(first, _C_1, _ONE)), -_ONE)
@@ -66,9 +56,7 @@ def _exp(product, y, middle, rest):
     shifted = fma(fma(y, middle, product), LOG2_E, SHIFT)
     n = shifted - SHIFT
     r = fma(y, middle, fma(n, -LN2, product)) + fma(n, -LN2_REST, rest)
-    p = fma(fma(0.0013838002923876047, r, 0.00836916547268629), r, 0.04166810214519501)
-    p = fma(fma(fma(p, r, 0.16666516661643982), r, 0.4999999403953552), r, _ONE)
-    return fma(p, r, _ONE), np.int32(to_bits(shifted) << 23)
+    return exp_polynomial(r), np.int32(to_bits(shifted) << 23)
 
 
 @inlined

@@ -5,12 +5,15 @@ import numpy as np
 from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import approximate_rsqrt
+from ep.cpu.vector_math.polynomial import polynomial_chain
+from ep.cpu.vector_math.single.coefficients import RSQRT
 
 _THREE_EIGHTHS = np.float32(0.375)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _INF, _NAN = np.float32(np.inf), np.float32(np.nan)
 _SMALLEST_NORMAL, _UP, _ROOT_UP = np.float32(2.0**-126), np.float32(2.0**24), np.float32(2.0**12)
 _GUESS, _SHIFT, _INF_BITS = np.int32(0x5F300000), np.int32(1), np.int32(0x7F800000)
+_first_step = polynomial_chain(*RSQRT)
 
 
 @inlined
@@ -21,7 +24,7 @@ def rsqrt(x):
     guess = from_bits(np.int32(_GUESS - shift_right(to_bits(scaled), _SHIFT)))
     # (1 - e)^(-1/2) for 0.007 < e < 0.126
     e = fma(-fma(scaled, guess, _ZERO), guess, _ONE)
-    y = fma(guess, fma(fma(0.44642019271850586, e, 0.4960235357284546), e, 1.000045895576477), _ZERO)
+    y = fma(guess, _first_step(e), _ZERO)
     product = fma(scaled, y, _ZERO)
     rest = fma(-fma(scaled, y, -product), y, fma(-product, y, _ONE))
     y = select(x == _INF, _ZERO, fma(fma(_HALF, y, _ZERO), rest, y))

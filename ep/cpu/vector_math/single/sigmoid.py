@@ -4,7 +4,8 @@ import numpy as np
 
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.single.exponential import ZERO, clamp, exp_tail, reduced
+from ep.cpu.vector_math.limits import clamp
+from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
 
 ENOUGH, VANISHED = np.float32(20.0), np.float32(-114.0)  # from here on 1 and 0, also times a number of the size of z
 ONE, DOWN, UP_BITS = np.float32(1.0), np.float32(2.0**-64), np.int32((127 + 64) << 23)

@@ -5,16 +5,17 @@ It is given as w and a power of 2, e = 2^n (1 + w), so that the last rounding is
 
 import numpy as np
 
-from ep.cpu.vector_math.bits import fabs, fma, from_bits, select
+from ep.cpu.vector_math.bits import fabs, fma, from_bits
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.single.exponential import exp_tail, reduced
 from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS
 
 
 @inlined
 def magnitude(x, end):
-    a = fabs(x)
-    return select(a > end, end, a)
+    """|x|, or end where that is smaller."""
+    return at_most(fabs(x), end)
 
 
 @inlined

@@ -6,6 +6,9 @@ import numpy as np
 
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import at_least, at_most
+from ep.cpu.vector_math.polynomial import polynomial_pairs
+from ep.cpu.vector_math.single.coefficients import SOFTPLUS
 from ep.cpu.vector_math.single.exponential import ZERO, exp_tail, reduced
 from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS, VANISHED
 
@@ -16,6 +19,7 @@ _SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)
 _ENDS = (172.0, 130.0, 87.0)
+_log_rest = polynomial_pairs(*SOFTPLUS[1:])
 
 
 @inlined
@@ -26,10 +30,7 @@ def _scaled(y, y_rest, up_bits, down):
     more = r + exp_tail(r, r_rest)
     e = fma(more, power, power)
     f = e * down
-    f2 = fma(f, f, ZERO)
-    q = fma(fma(-0.0036756391637027264, f, 0.02186800166964531), f2, fma(-0.06090911850333214, f, 0.11024045199155807))
-    q = fma(q, f2, fma(-0.155689999461174, f, 0.19774176180362701))
-    q = fma(fma(q, f2, fma(-0.2497507780790329, f, 0.3333224952220917)), f, -0.5)
+    q = fma(_log_rest(f), f, SOFTPLUS[0])
     return e, fma(more, power, power - e), fma(e, f, ZERO), q
 
 
@@ -37,8 +38,8 @@ def _scaled(y, y_rest, up_bits, down):
 def logsigmoid(x):
     """ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|); the second term is 2^64 times too large till the end."""
     y = -fabs(x)
-    e, _, ef, q = _scaled(select(y < VANISHED, VANISHED, y), ZERO, UP_BITS, DOWN)
-    return fma(fma(ef, q, e), -DOWN, select(x > ZERO, ZERO, x))
+    e, _, ef, q = _scaled(at_least(y, VANISHED), ZERO, UP_BITS, DOWN)
+    return fma(fma(ef, q, e), -DOWN, at_most(x, ZERO))
 
 
 @inlined
@@ -69,7 +70,7 @@ def soft_plus(x, beta, threshold):
     inverse_or_0 = select(fabs(inverse) < _INF, inverse, ZERO)
 
     a = fabs(x)
-    a = select(a > end, end, a)
+    a = at_most(a, end)
     minus = -fabs(beta)
     y = fma(a, minus, ZERO)
     e, e_rest, ef, q = _scaled(y, fma(a, minus, -y), up_bits, down)

@@ -4,9 +4,6 @@ x = k pi/2 + r with |r| <= pi/4 or a little more. pi/2 is taken in three numbers
 is below 1 and a multiple of the last bit of x and of p1; k p2 is rounded and subtracted, and the errors of both are
 made good; of k p3 only the value matters. The reduced argument is a sum of two numbers, good to 2^-53 absolutely, and
 no number up to LIMIT comes nearer to a multiple of pi/2 than 2^-29.
-
-The polynomials are by Remez' exchange for the relative error of the function, with coefficients rounded to float32:
-2^-27.8 for the sine, 2^-32 for the cosine, 2^-29 for the tangent.
 """
 
 from typing import Final
@@ -16,29 +13,19 @@ import numpy as np
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
+from ep.cpu.vector_math.single.coefficients import COSINE, HALF_PI, SINE, TANGENT
 from ep.cpu.vector_math.single.exponential import SHIFT, ZERO
 
 LIMIT: Final = 2.0**17
 """The largest magnitude that sin, cos and tan are good for: k is then off by less than 1/200."""
 
-_TWO_OVER_PI = np.float32(0.6366197723675814)
-_HALF_PI = (np.float32(1.5707964), np.float32(-4.371139e-08), np.float32(-1.7151245e-15))
+_TWO_OVER_PI = np.float32(2.0 / np.pi)
+_HALF_PI = tuple(map(np.float32, HALF_PI))
 _SLOPE = np.float32(0.6)  # of tan(sqrt z) / sqrt z, where it matters, near the end
 _ONE = np.float32(1.0)
 _SIGN, _SECOND_BIT = np.int32(-(1 << 31)), np.int32(2)
 
-# (sin(sqrt z) / sqrt z - 1) / z, (cos(sqrt z) - 1) / z and (tan(sqrt z) / sqrt z - 1) / z for sqrt z <= 0.7915
-_sine = polynomial(-0.16666653752326965, 0.008332106284797192, -0.00019507882825564593)
-_cosine = polynomial(-0.5, 0.04166664555668831, -0.00138873013202101, 2.4430746634607203e-05)
-_tangent = polynomial(
-    0.3333335220813751,
-    0.1333257555961609,
-    0.054070182144641876,
-    0.02122771367430687,
-    0.01098046638071537,
-    -9.786043665371835e-05,
-    0.00447054672986269,
-)
+_sine, _cosine, _tangent = polynomial(*SINE), polynomial(*COSINE), polynomial(*TANGENT)
 
 
 @inlined

@@ -5,25 +5,16 @@ e^x = 2^n e^r with n a multiple of 1/16 and |r| <= ln(2)/32.
 
 from ep.cpu.vector_math.bits import fabs, fma, select, to_bits
 from ep.cpu.vector_math.constants import LN2, LOG2_E
-from ep.cpu.vector_math.exponential import clamp
+from ep.cpu.vector_math.constants import SHIFT_SIXTEENTHS as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
+from ep.cpu.vector_math.limits import clamp
+from ep.cpu.vector_math.polynomial import polynomial_pairs
+from ep.cpu.vector_math.tabled.coefficients import EXP, EXPM1
 from ep.cpu.vector_math.tabled.powers import power, power_rest
 
-# adding it leaves a number rounded to a multiple of 1/16, whose sixteenths are the lowest bits of the sum
-SHIFT = 1.5 * 2.0**48
-
-
-@inlined
-def exp_fraction(r):
-    """Return (e^r - 1 - r) / r^2 for |r| <= ln(2)/32.
-
-    Least squares on Chebyshev nodes of the error relative to e^r, 2^-56.2, coefficients rounded one by one.
-    """
-    r2 = r * r
-    q01 = fma(0.16666666664373503, r, 0.5000000000000004)
-    q23 = fma(0.008333472974991665, r, 0.04166666666074494)
-    return fma(fma(0.0013889110177359332, r2, q23), r2, q01)
+exp_fraction, _fraction_near_0 = polynomial_pairs(*EXP), polynomial_pairs(*EXPM1)
+"""(e^r - 1 - r) / r^2 for |r| <= ln(2) / 32; the second is good for the error relative to e^r - 1."""
 
 
 @inlined
@@ -31,13 +22,13 @@ def _scaled_power(r, shifted, n):
     """Return 2^n e^r, n = shifted - SHIFT."""
     index = to_bits(shifted)
     p = power(index)
-    return scale(fma(p, r + fma(r * r, exp_fraction(r), power_rest(index)), p), n)
+    return scale(fma(p, r + fma(fma(r, r, 0.0), exp_fraction(r), power_rest(index)), p), n)
 
 
 @inlined
 def exp(x):
     """e^x."""
-    x = clamp(x, 750.0)
+    x = clamp(x, -750.0, 750.0)
     shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     return _scaled_power(fma(n, -LN2[1], fma(n, -LN2[0], x)), shifted, n)
@@ -46,26 +37,16 @@ def exp(x):
 @inlined
 def exp2(x):
     """2^x."""
-    x = clamp(x, 1080.0)
+    x = clamp(x, -1080.0, 1080.0)
     shifted = x + SHIFT
     n = shifted - SHIFT
     return _scaled_power((x - n) * LN2[0], shifted, n)
 
 
 @inlined
-def _fraction_near_0(r):
-    """As exp_fraction, good for the error relative to e^r - 1, 2^-59.7."""
-    r2 = r * r
-    q01 = fma(0.1666666666666667, r, 0.5000000000000003)
-    q23 = fma(0.008333333332694145, r, 0.04166666666152862)
-    q45 = fma(0.00019841513048605264, r, 0.0013889098022883)
-    return fma(fma(q45, r2, q23), r2, q01)
-
-
-@inlined
 def expm1(x):
     """e^x - 1 = (p - 1) + p (e^r - 1), with what rounding lost of the sums."""
-    y = select(x < -50.0, -50.0, select(x > 710.0, 710.0, x))
+    y = clamp(x, -50.0, 710.0)
     shifted = fma(y, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     index = to_bits(shifted)
@@ -74,7 +55,7 @@ def expm1(x):
     p = scale(power(index), n - 1.0)  # half of it, since 2^1024 is not a float64
     first = p - 0.5
     total = fma(p, r, first)
-    rest = fma(r * r, _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
+    rest = fma(fma(r, r, 0.0), _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
     above = p > 0.5
     lost = select(above, -0.5, p) - (first - select(above, p, -0.5))
     rest = fma(p, rest, fma(p, r, first - total) + lost)

@@ -17,6 +17,8 @@ from ep.cpu.vector_math.constants import LOG2_E, LOG10_E, ln, pair
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import exponent, mantissa, scale
 from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.polynomial import polynomial_pairs
+from ep.cpu.vector_math.tabled.coefficients import LOG
 from ep.cpu.vector_math.tabled.pairs import pair_tables
 
 # 128 c: r is least in magnitude, but in the second and the second last sixteenth, where the results are
@@ -32,12 +34,14 @@ _inverse = table(_INVERSES, np.float64)
 _ln_high, _ln_low = pair_tables(_LOGARITHMS, _LAST_BIT)
 _log2_high, _log2_low = pair_tables([y / _LN2 for y in _LOGARITHMS], _LAST_BIT)
 _log10_high, _log10_low = pair_tables([y / _LN10 for y in _LOGARITHMS], _LAST_BIT)
+_rest = polynomial_pairs(*LOG)
+"""q(r), ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16."""
 _LN2_HIGH, _LN2_LOW = pair(_LN2, _LAST_BIT)
 _LOG10_2_HIGH, _LOG10_2_LOW = pair(_LN2 / _LN10, _LAST_BIT)
 
 
 @inlined
-def _split(x):
+def _reduced(x):
     """Return k, r and the index of c."""
     m = mantissa(x)
     index = shift_right(to_bits(m), 48)
@@ -45,53 +49,39 @@ def _split(x):
 
 
 @inlined
-def _rest(r):
-    """Return q(r), ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16.
-
-    Least squares on Chebyshev nodes of the error relative to r, 2^-56.3, coefficients rounded one by one.
-    """
-    r2 = r * r
-    q01 = fma(0.3333333333334974, r, -0.5)
-    q23 = fma(0.19999999922901307, r, -0.25000000000051564)
-    q45 = fma(0.14285816637436635, r, -0.1666666566037184)
-    q67 = fma(0.11078308033342323, r, -0.12502183551303817)
-    q6 = fma(-0.08786652453466962, r2, q67)
-    return fma(fma(fma(q6, r2, q45), r2, q23), r2, q01)
-
-
-@inlined
 def log(x):
     """The natural logarithm."""
-    k, r, index = _split(x)
+    k, r, index = _reduced(x)
     low = fma(k, _LN2_LOW, _ln_low(index))
-    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(fma(r, r, 0.0), _rest(r), low))
 
 
 @inlined
 def log2(x):
     """The logarithm to base 2."""
-    k, r, index = _split(x)
+    k, r, index = _reduced(x)
     low = fma(r, LOG2_E[1], _log2_low(index))
-    return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * (r * r), _rest(r), low))
+    return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * fma(r, r, 0.0), _rest(r), low))
 
 
 @inlined
 def log10(x):
     """The logarithm to base 10."""
-    k, r, index = _split(x)
+    k, r, index = _reduced(x)
     low = fma(r, LOG10_E[1], fma(k, _LOG10_2_LOW, _log10_low(index)))
-    return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, LOG10_E[0], fma(LOG10_E[0] * (r * r), _rest(r), low))
+    square = LOG10_E[0] * fma(r, r, 0.0)
+    return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, LOG10_E[0], fma(square, _rest(r), low))
 
 
 @inlined
 def log_sum(u, low, k_offset):
     """Return ln(2^k_offset (u + low)) for u >= 0 with |low| below its last bit."""
-    k, r, index = _split(u)
+    k, r, index = _reduced(u)
     # 2^-k, but no infinity, times what low is
     rest = scale(_inverse(index) * low, select(k < -1100.0, 1100.0, -k))
     k += k_offset
     low = fma(k, _LN2_LOW, _ln_low(index)) + fma(rest, -r, rest)
-    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(fma(r, r, 0.0), _rest(r), low))
 
 
 @inlined

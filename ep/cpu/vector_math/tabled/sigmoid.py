@@ -5,12 +5,15 @@ With z = m ln 2 - r, m a multiple of 1/16 and t = 2^-(m - floor m), sigmoid(z) =
 
 from typing import Any
 
-from ep.cpu.vector_math.bits import fma, select, to_bits
+from ep.cpu.vector_math.bits import fma, to_bits
 from ep.cpu.vector_math.constants import LN2, LOG2_E
+from ep.cpu.vector_math.constants import SHIFT_SIXTEENTHS as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
-from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, at_least, softplus_functions
-from ep.cpu.vector_math.tabled.exponential import SHIFT, exp, exp_fraction
+from ep.cpu.vector_math.limits import clamp
+from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, softplus_functions
+from ep.cpu.vector_math.sums import sum_of
+from ep.cpu.vector_math.tabled.exponential import exp, exp_fraction
 from ep.cpu.vector_math.tabled.logarithm import log_sum
 from ep.cpu.vector_math.tabled.powers import inverse_power, inverse_power_rest
 
@@ -24,24 +27,14 @@ def _terms(z: float, z_rest: float) -> Any:
     m = shifted - SHIFT
     index = to_bits(shifted)
     r = fma(m, LN2[1], fma(m, LN2[0], -z) - z_rest)
-    return m, inverse_power(index), r, fma(r * r, exp_fraction(r), inverse_power_rest(index))
-
-
-@inlined
-def _sum(m, t):
-    """2^floor(m) + t, and what rounding lost of it."""
-    unit = scale(1.0, m)
-    larger, smaller = select(unit > t, unit, t), select(unit < t, unit, t)
-    total = larger + smaller
-    return total, smaller - (total - larger)
+    return m, inverse_power(index), r, fma(fma(r, r, 0.0), exp_fraction(r), inverse_power_rest(index))
 
 
 @inlined
 def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
-    z = at_least(x, VANISHED)
-    m, t, r, rest = _terms(select(z > ENOUGH, ENOUGH, z), 0.0)
-    one, one_rest = _sum(m, t)
+    m, t, r, rest = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
+    one, one_rest = sum_of(scale(1.0, m), t)  # 2^floor(m) and t
     first = fma(t, r, one)
     rest = fma(t, rest, fma(t, r, one - first) + one_rest)
     sum_ = first + rest
@@ -54,5 +47,5 @@ def sigmoid(x):
 def gated(x, z, z_rest):
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     m, t, r, rest = _terms(z, z_rest)
-    one, one_rest = _sum(m, t)
+    one, one_rest = sum_of(scale(1.0, m), t)  # 2^floor(m) and t
     return scale(x / (one + fma(t, r + rest, one_rest)), m)

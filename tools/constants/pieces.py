@@ -1,13 +1,9 @@
-"""Writes the constants of `ep/cpu/vector_math/single/pieces.py`: polynomials on pieces of an axis.
-
-python -m tools.table_coefficients
-"""
+"""The constants of `ep/cpu/vector_math/single/pieces.py`: polynomials on pieces of an axis."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
@@ -15,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-FOLDER = Path(__file__).parents[1] / "ep/cpu/vector_math/single"
-HEAD = '''"""Polynomials on the pieces of an axis, written by `tools/table_coefficients.py`.
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE
+
+FOLDER = "ep/cpu/vector_math/single"
+HEAD = '''"""Polynomials on the pieces of an axis, written by `python -m tools.constants`.
 
 Of each function: the centres of the pieces, and the coefficients in the distance from them, the constant ones first.
 """
@@ -27,7 +25,7 @@ from typing import Final
 _ENTRIES, _CANDIDATES = 32, 20_000
 
 Values = NDArray[np.float64]
-FAST, CUBIC = 1.5957691216057308, 0.044714998453855515  # 2 A and B of fast_gelu
+FAST, CUBIC = 2 * FAST_GELU_A, FAST_GELU_B
 
 
 class Pieces(NamedTuple):
@@ -52,7 +50,7 @@ def _good_centre(function: Callable[[Values], Values], lower: float, upper: floa
     return float(candidates[np.argmin(np.abs(values - rounded) / np.spacing(np.abs(rounded)))])
 
 
-def _fit(pieces: Pieces, i: int) -> tuple[float, list[float]]:
+def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
     """The centre and the coefficients of piece i, each rounded before those after it are chosen."""
     lower, upper, count = pieces.lower[i], pieces.upper[i], pieces.degree + 1
     linear = i < pieces.linear
@@ -74,19 +72,19 @@ def _fit(pieces: Pieces, i: int) -> tuple[float, list[float]]:
 
 def _rows(pieces: Pieces) -> NDArray[np.float32]:
     """The centres, and the coefficients by degree."""
-    fitted = [_fit(pieces, i) for i in range(_ENTRIES)]
-    return np.array([[centre, *chosen] for centre, chosen in fitted]).T.astype(np.float32)
+    found = [fitted(pieces, i) for i in range(_ENTRIES)]
+    return np.array([[centre, *chosen] for centre, chosen in found]).T.astype(np.float32)
 
 
 def _quarters_of_octaves(first: float) -> tuple[Values, Values]:
     """Four pieces to each octave from `first` on, the lowest piece from 0 on."""
-    edges = first * 2.0 ** (np.arange(_ENTRIES + 1) // 4) * (1 + np.arange(_ENTRIES + 1) % 4 / 4)
+    edges: Values = first * 2.0 ** (np.arange(_ENTRIES + 1) // 4) * (1 + np.arange(_ENTRIES + 1) % 4 / 4)
     return np.concatenate([[0.0], edges[1:-1]]), edges[1:]
 
 
 def _equal(width: float, first: int = 0) -> tuple[Values, Values]:
     """Pieces around the multiples of `width` from number `first` on; number 0, if it is the first, begins at 0."""
-    edges = (np.arange(first, first + _ENTRIES + 1) - 0.5) * width
+    edges: Values = np.asarray((np.arange(first, first + _ENTRIES + 1) - 0.5) * width, np.float64)
     return np.concatenate([[edges[0] if first else 0.0], edges[1:-1]]), edges[1:]
 
 
@@ -111,7 +109,7 @@ MODULES: dict[str, dict[str, Pieces]] = {
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
     },
     "gate_coefficients": {
-        "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(1.702 * a), *_equal(1 / 4), 5),
+        "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(QUICK_GELU_SLOPE * a), *_equal(1 / 4), 5),
         "SIGMOID": Pieces(_sigmoid_of_minus, *_equal(3 / 8), 5),
         "MISH": Pieces(lambda x: np.tanh(np.log1p(np.exp(x))), *_equal(3 / 8, -16), 5),
         "LOG_SIGMOID": Pieces(lambda a: np.log1p(np.exp(-a)), *_equal(3 / 8), 5),
@@ -126,11 +124,10 @@ def _text(name: str, rows: NDArray[np.float32]) -> str:
     return "\n".join([f"{name}: Final = (", *(f"    (\n{line}\n    )," for line in filled), ")"]) + "\n"
 
 
-def main() -> None:
+def modules() -> dict[str, str]:
+    """The texts of the modules by their paths."""
+    texts = {}
     for module, functions in MODULES.items():
         tables = [_text(name, _rows(pieces)) for name, pieces in functions.items()]
-        (FOLDER / f"{module}.py").write_text(HEAD + "# fmt: off\n" + "".join(tables))
-
-
-if __name__ == "__main__":
-    main()
+        texts[f"{FOLDER}/{module}.py"] = HEAD + "# fmt: off\n" + "".join(tables)
+    return texts

@@ -1,0 +1,28 @@
+"""Sums with their rounding errors, of float32 or float64."""
+
+from ep.cpu.vector_math.inlined import inlined
+
+
+@inlined
+def sum_of(a, b):
+    """a + b, and its rounding error."""
+    value = a + b
+    part = value - a
+    return value, (a - (value - part)) + (b - part)
+
+
+@inlined
+def sum_of_ordered(a, b):
+    """a + b, and its rounding error, for |a| >= |b| or a = 0."""
+    value = a + b
+    return value, b - (value - a)
+
+
+@inlined
+def sum_of_four(a, b, c, d):
+    """The sum as high + low, for terms ordered by size; a may be 0."""
+    ab = a + b
+    abc = ab + c
+    low = (((a - ab) + b) + ((ab - abc) + c)) + d
+    high = abc + low
+    return high, (abc - high) + low

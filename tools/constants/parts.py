@@ -1,0 +1,42 @@
+"""Constants as sums of a few numbers of float32 or float64."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import mpmath
+import numpy as np
+from mpmath import mpf
+
+from tools.constants.fit import rounded
+
+
+class Parts(NamedTuple):
+    """Numbers, and what they are, in words."""
+
+    text: str
+    numbers: Any
+
+
+def nearest(value: Any) -> float:
+    """The float64 number nearest to `value`."""
+    return rounded(value, np.float64)
+
+
+def parts(
+    text: str, value: Any, count: int, real: type[np.floating[Any]] = np.float64, last_bit: int | None = None
+) -> Parts:
+    """`value` as `count` numbers, each nearest to what those before it lack; one is a number, more are a tuple.
+
+    last_bit: the first is a multiple of 2 to this power.
+    """
+    numbers: list[float] = []
+    for _ in range(count):
+        rest = value - mpmath.fsum(numbers)
+        if last_bit is not None and not numbers:
+            rest = mpmath.nint(mpmath.ldexp(rest, -last_bit)) * mpf(2) ** last_bit
+        numbers.append(rounded(rest, real))
+    return Parts(
+        f"{text}{'' if count == 1 else f' as the sum of {count} numbers'}.",
+        numbers[0] if count == 1 else tuple(numbers),
+    )
