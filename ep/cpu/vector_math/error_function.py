@@ -40,7 +40,7 @@ def _power(s: float, s_rest: float) -> Any:
     r = fma(-k, LN2[0], -s)  # exact: a multiple of the last bits of both, below 1/2
     rest = fma(-k, LN2[1], -s_rest)
     t = r + rest
-    return r + fma(fma(t, t, 0.0), _exponential(t), rest), to_bits(shifted) - SHIFT_BITS
+    return r + fma(t * t, _exponential(t), rest), to_bits(shifted) - SHIFT_BITS
 
 
 @inlined

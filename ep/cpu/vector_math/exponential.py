@@ -36,7 +36,7 @@ def exp_reduced(x, x_rest):
     r_high = fma(n, -LN2_SHORT[0], x)
     r_low = fma(n, -LN2_SHORT[1], x_rest)
     r = r_high + r_low
-    return r_high, fma(fma(r, r, 0.0), exp_fraction(r), r_low), to_bits(shifted) - SHIFT_BITS
+    return r_high, fma(r * r, exp_fraction(r), r_low), to_bits(shifted) - SHIFT_BITS
 
 
 @inlined
@@ -47,7 +47,7 @@ def exp(x):
     n = shifted - SHIFT
     r_high = fma(n, -LN2_SHORT[0], x)
     r = fma(n, -LN2_SHORT[1], r_high)
-    rest = fma(fma(r, r, 0.0), _exp_fraction(r), 0.0)
+    rest = fma(r * r, _exp_fraction(r), 0.0)
     # r is rounded, and so good enough only in the small terms
     return scaled(1.0 + (r_high + fma(n, -LN2_SHORT[1], rest)), to_bits(shifted) - SHIFT_BITS)
 

@@ -27,8 +27,8 @@ def reduced(y: float, x: float, factor: float) -> Any:
 @inlined
 def tangent_rest(u: float, u_rest: float) -> float:
     """tanh(u + u_rest) - u."""
-    z = fma(u, u, 0.0)
-    square = fma(-2.0 / 3.0, fma(z, z, 0.0), z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
+    z = u * u
+    square = fma(-2.0 / 3.0, z * z, z)  # tanh(u)^2, and 1 - tanh(u)^2 is the derivative
     return fma(u * z, _tanh_rest(z), fma(-square, u_rest, u_rest))
 
 

@@ -9,11 +9,11 @@ from ep.cpu.vector_math.half_tangent import quotient, reduced, tangent_rest
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.logarithm import log_sum
-from ep.cpu.vector_math.polynomial import polynomial_chain
+from ep.cpu.vector_math.polynomial import polynomial_pairs
 
 _ONE = 1023 << 52  # the bits of 1.0
 _INF, _NAN = float("inf"), float("nan")
-_cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
+_cosh_rest, _sinh_rest = polynomial_pairs(*COSH), polynomial_pairs(*SINH)
 
 
 @inlined
@@ -50,7 +50,7 @@ def _parts(a):
     r_high = fma(n, -LN2_SHORT[0], a)
     r_low = n * -LN2_SHORT[1]
     r = r_high + r_low
-    z = fma(r, r, 0.0)
+    z = r * r
     offset = select(a > 600.0, (1022 - 64) << 52, 1022 << 52)
     p_bits = (to_bits(shifted) << 52) + offset
     s, c = fma(_sinh_rest(z), r * z, r_low), _cosh_rest(z) * z

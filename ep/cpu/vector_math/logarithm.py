@@ -48,7 +48,7 @@ def split_any(x):
 def log_rest(f):
     """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2)."""
     s = f / (2.0 + f)
-    z = fma(s, s, 0.0)
+    z = s * s
     half = 0.5 * f
     return fma(-half, f, s * fma(half, f, z * _log_product(z)))
 

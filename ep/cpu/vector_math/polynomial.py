@@ -25,7 +25,7 @@ class Steps(NamedTuple):
         return self.builder.call(function, [x, y, z])
 
     def square(self, x: Any) -> Any:
-        return self.fma(x, x, self.constant(0.0))
+        return self.builder.fmul(x, x)
 
     def chain(self, x: Any, terms: Sequence[Any]) -> Any:
         """Horner's order."""

@@ -47,7 +47,7 @@ def _log2_sum(a):
     s_low = fma(-s, (2.0 - b) + f, fma(-s, b, f)) * inverse
     z = fma(s, s, 0.0)
     z_low = fma(s + s, s_low, fma(s, s, -z))
-    square = fma(z, z, 0.0)
+    square = z * z
     t = fma(z, _THIRD[0], 0.0)
     t_low = fma(square, _log2_product(z), fma(z_low, _THIRD[0], fma(z, _THIRD[1], fma(z, _THIRD[0], -t))))
     v = _TWO[0] + t
@@ -76,7 +76,7 @@ def _exp2_product(y, high, low):
     r = fma(f, LN2[0], 0.0)
     r_low = fma(f_low, LN2[0], fma(f, LN2[1], fma(f, LN2[0], -r)))
     one = 1.0 + r
-    tail = fma(fma(r, r, 0.0), exp_fraction(r), fma(r, r_low, r_low))
+    tail = fma(r * r, exp_fraction(r), fma(r, r_low, r_low))
     return scaled(one + (((1.0 - one) + r) + tail), to_bits(shifted) - SHIFT_BITS)
 
 

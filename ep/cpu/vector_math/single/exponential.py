@@ -48,8 +48,7 @@ def power_of_2(n_bits):
 def exp_tail(r, r_rest):
     """e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
-    square = fma(t, t, ZERO)
-    return fma(square, _exp_rest(t), r_rest)
+    return fma(t * t, _exp_rest(t), r_rest)
 
 
 @inlined
@@ -112,7 +111,7 @@ def expm1(x):
     """
     r, r_rest, n_bits = reduced(clamp(x, _LOWEST_M1, _HIGHEST), ZERO)
     t = r + r_rest
-    t2 = fma(t, t, ZERO)
+    t2 = t * t
     half = power_of_2(np.int32(n_bits - _EXPONENT_1))
     less = half - _HALF
     head = fma(r, half, less)

@@ -20,6 +20,7 @@ _BIG = np.float32(2.0**12)  # beyond it 1 does not count in x^2 + 1
 _TINY = np.float32(2.0**-20)
 _ONE_BITS = np.int32(127 << 23)
 _SIGN_AND_EXPONENT = np.int32(-0x800000)
+_EXPONENT_0, _EXPONENT_1 = np.int32(0), np.int32(1 << 23)
 _HALF_LN2, _HALF_LN2_REST = LN2 * _HALF, LN2_REST * _HALF
 
 _area_rest = polynomial(*ATANH)
@@ -31,7 +32,7 @@ _log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enum
 def _split(u, big):
     """Return k, 2^-k and m; k of 2 u where `big`."""
     k_bits, m = split(u, _ONE_BITS)
-    k = number(k_bits) + select(big, _ONE, _ZERO)
+    k = number(np.int32(k_bits + select(big, _EXPONENT_1, _EXPONENT_0)))
     return k, from_bits(np.int32(_ONE_BITS - k_bits)), m
 
 

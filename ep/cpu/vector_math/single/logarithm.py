@@ -72,12 +72,12 @@ def _with_limits(x, y):
 def _ln(k, f, rest):
     """k ln(2) + f + f^2 rest."""
     total, error = sum_of_ordered(fma(k, LN2, _ZERO), f)
-    return total + fma(fma(f, f, _ZERO), rest, fma(k, LN2_REST, error))
+    return total + fma(f * f, rest, fma(k, LN2_REST, error))
 
 
 @inlined
 def _log(k, f):
-    return fma(k, _K_LN2, fma(fma(f, f, _ZERO), _log_rest(f), f))
+    return fma(k, _K_LN2, fma(f * f, _log_rest(f), f))
 
 
 @inlined

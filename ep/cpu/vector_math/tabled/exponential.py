@@ -22,7 +22,7 @@ def _scaled_power(r, shifted, n):
     """Return 2^n e^r, n = shifted - SHIFT."""
     index = to_bits(shifted)
     p = power(index)
-    return scale(fma(p, r + fma(fma(r, r, 0.0), exp_fraction(r), power_rest(index)), p), n)
+    return scale(fma(p, r + fma(r * r, exp_fraction(r), power_rest(index)), p), n)
 
 
 @inlined
@@ -55,7 +55,7 @@ def expm1(x):
     p = scale(power(index), n - 1.0)  # half of it, since 2^1024 is not a float64
     first = p - 0.5
     total = fma(p, r, first)
-    rest = fma(fma(r, r, 0.0), _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
+    rest = fma(r * r, _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
     above = p > 0.5
     lost = select(above, -0.5, p) - (first - select(above, p, -0.5))
     rest = fma(p, rest, fma(p, r, first - total) + lost)

@@ -29,7 +29,7 @@ def tanh(x):
     n = shifted - SHIFT
     index = to_bits(shifted)
     u = fma(n, -0.5 * LN2[0], a)
-    rest = fma(fma(u, u, 0.0), _half_rest(u), fma(power_rest(index), u + 0.5, n * (-0.5 * LN2[1])))
+    rest = fma(u * u, _half_rest(u), fma(power_rest(index), u + 0.5, n * (-0.5 * LN2[1])))
     p = scale(power(index), n + 1.0)  # twice as much
     first = fma(0.5, p, -1.0)
     above = fma(p, u, first)

@@ -53,7 +53,7 @@ def log(x):
     """The natural logarithm."""
     k, r, index = _reduced(x)
     low = fma(k, _LN2_LOW, _ln_low(index))
-    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(fma(r, r, 0.0), _rest(r), low))
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
 
 
 @inlined
@@ -61,7 +61,7 @@ def log2(x):
     """The logarithm to base 2."""
     k, r, index = _reduced(x)
     low = fma(r, LOG2_E[1], _log2_low(index))
-    return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * fma(r, r, 0.0), _rest(r), low))
+    return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * (r * r), _rest(r), low))
 
 
 @inlined
@@ -69,7 +69,7 @@ def log10(x):
     """The logarithm to base 10."""
     k, r, index = _reduced(x)
     low = fma(r, LOG10_E[1], fma(k, _LOG10_2_LOW, _log10_low(index)))
-    square = LOG10_E[0] * fma(r, r, 0.0)
+    square = LOG10_E[0] * (r * r)
     return fma(k, _LOG10_2_HIGH, _log10_high(index)) + fma(r, LOG10_E[0], fma(square, _rest(r), low))
 
 
@@ -81,7 +81,7 @@ def log_sum(u, low, k_offset):
     rest = scale(_inverse(index) * low, select(k < -1100.0, 1100.0, -k))
     k += k_offset
     low = fma(k, _LN2_LOW, _ln_low(index)) + fma(rest, -r, rest)
-    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(fma(r, r, 0.0), _rest(r), low))
+    return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
 
 
 @inlined

@@ -10,9 +10,9 @@ from ep.cpu.vector_math.constants import LN2, LOG2_E
 from ep.cpu.vector_math.constants import SHIFT_SIXTEENTHS as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import scale
-from ep.cpu.vector_math.limits import clamp
+from ep.cpu.vector_math.limits import at_least, at_most, clamp
 from ep.cpu.vector_math.sigmoid import ENOUGH, VANISHED, softplus_functions
-from ep.cpu.vector_math.sums import sum_of
+from ep.cpu.vector_math.sums import sum_of_ordered
 from ep.cpu.vector_math.tabled.exponential import exp, exp_fraction
 from ep.cpu.vector_math.tabled.logarithm import log_sum
 from ep.cpu.vector_math.tabled.powers import inverse_power, inverse_power_rest
@@ -27,14 +27,21 @@ def _terms(z: float, z_rest: float) -> Any:
     m = shifted - SHIFT
     index = to_bits(shifted)
     r = fma(m, LN2[1], fma(m, LN2[0], -z) - z_rest)
-    return m, inverse_power(index), r, fma(fma(r, r, 0.0), exp_fraction(r), inverse_power_rest(index))
+    return m, inverse_power(index), r, fma(r * r, exp_fraction(r), inverse_power_rest(index))
+
+
+@inlined
+def _sum(m, t):
+    """2^floor(m) + t, and its rounding error."""
+    unit = scale(1.0, m)
+    return sum_of_ordered(at_least(unit, t), at_most(unit, t))
 
 
 @inlined
 def sigmoid(x):
     """1 / (1 + e^-x); the rounding errors of the sums and of the quotient are made good."""
     m, t, r, rest = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
-    one, one_rest = sum_of(scale(1.0, m), t)  # 2^floor(m) and t
+    one, one_rest = _sum(m, t)
     first = fma(t, r, one)
     rest = fma(t, rest, fma(t, r, one - first) + one_rest)
     sum_ = first + rest
@@ -47,5 +54,5 @@ def sigmoid(x):
 def gated(x, z, z_rest):
     """x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     m, t, r, rest = _terms(z, z_rest)
-    one, one_rest = sum_of(scale(1.0, m), t)  # 2^floor(m) and t
+    one, one_rest = _sum(m, t)
     return scale(x / (one + fma(t, r + rest, one_rest)), m)
