@@ -172,7 +172,11 @@ _THRESHOLDS = 1e-20, 1e38  # so that beta x does not vanish, nor the threshold b
 
 
 def need_float64(op: UnaryOp, attributes: Sequence[float]) -> bool:
-    """Whether float32 arithmetic is not fit for these attributes of an op of float32: those of another magnitude."""
+    """Whether float32 arithmetic is not fit for these attributes of an op of float32: those of another magnitude.
+
+    A kernel for all of them would be the one in float64, which takes 4 times as long: 2.8 ns an element, and the one in
+    float32 0.67 (Zen 4).
+    """
     if op is not UnaryOp.kSoftPlus:
         return False
     beta, threshold = attributes

@@ -9,11 +9,11 @@ from ep.cpu.vector_math.half_tangent import quotient, reduced, tangent_rest
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.logarithm import log_sum
-from ep.cpu.vector_math.polynomial import polynomial_pairs
+from ep.cpu.vector_math.polynomial import polynomial_chain
 
 _ONE = 1023 << 52  # the bits of 1.0
 _INF, _NAN = float("inf"), float("nan")
-_cosh_rest, _sinh_rest = polynomial_pairs(*COSH), polynomial_pairs(*SINH)
+_cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 
 @inlined
@@ -51,10 +51,10 @@ def _parts(a):
     r_low = n * -LN2_SHORT[1]
     r = r_high + r_low
     z = r * r
+    c, s = _cosh_rest(z), _sinh_rest(z)
     offset = select(a > 600.0, (1022 - 64) << 52, 1022 << 52)
     p_bits = (to_bits(shifted) << 52) + offset
-    s, c = fma(_sinh_rest(z), r * z, r_low), _cosh_rest(z) * z
-    return from_bits(p_bits), from_bits((2044 << 52) - p_bits), r_high, s, c
+    return from_bits(p_bits), from_bits((2044 << 52) - p_bits), r_high, fma(s, r * z, r_low), c * z
 
 
 @inlined
