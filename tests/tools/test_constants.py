@@ -88,7 +88,7 @@ def test_a_fit_has_the_least_error_but_for_a_little():
     # the best approximation of e^x on [-1, 1] by a line is off by 0.2788
     line = fit(Polynomial("e^x", "1", mpmath.exp, mpf(-1), mpf(1), 2, lambda x: mpf(1)))
     assert 0.2787 < line.error < 0.282
-    assert line.coefficients == pytest.approx((1.2643, 1.1752), rel=1e-3)
+    assert line.coefficients == pytest.approx((1.2643, 1.1752), rel=3e-3)
 
 
 def test_coefficients_are_numbers_of_their_type_and_the_fixed_ones_stay():
