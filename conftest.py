@@ -1,5 +1,6 @@
 """What a run needs before any device is asked for. In the root, since the conformance suite is no part of `tests`."""
 
+import gc
 import hashlib
 from collections import defaultdict
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.devices import prepare
 
-CASES = 16
+CASES = 12
 """How many cases of a test there are at most where kernels run from their PTX: most of the time is compilation."""
 
 _ON_PTX = pytest.StashKey[bool]()
@@ -24,6 +25,18 @@ def pytest_addoption(parser):
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
+
+
+def pytest_collection_finish(session):
+    """Collect garbage less often: compilers make many objects."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Leave what compilers keep out of the next collections: a full one of all of it takes seconds."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.freeze()
 
 
 def pytest_report_header(config):

@@ -20,7 +20,7 @@ from tests.subprocesses import read_terminal
 WIDTHS = (40, 60, 80, 120)
 LONGEST_NAME = 32  # a longer one may be broken
 
-# runs a command, and writes down the cells of each table that it prints
+# runs commands, and writes down the cells of the tables that each of them prints
 DRIVER = """
 import contextlib, json, os, sys
 from ep.cli import bench, demo, doctor, output
@@ -36,10 +36,14 @@ def noting(columns, rows, title="", right=()):
 output.table = noting
 output.status = lambda what: contextlib.nullcontext()
 from ep.cli.main import main
-code = main(sys.argv[2:])
+written = []
+for command in json.loads(sys.argv[2]):
+    assert main(command) == 0
+    print("=" * 20, flush=True)
+    written.append(tables[:])
+    tables.clear()
 with open(sys.argv[1], "w") as file:
-    json.dump(tables, file)
-sys.exit(code)
+    json.dump(written, file)
 """
 
 
@@ -70,22 +74,24 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("command", TABLES, ids=" ".join)
 @pytest.mark.parametrize("columns", WIDTHS)
-def test_every_cell_is_there(tmp_path, columns, command):
-    printed = on_terminal(columns, sys.executable, "-W", "error", "-c", DRIVER, str(tmp_path / "cells"), *command)
-    lines = printed.splitlines()
-    assert too_long(lines, columns) == []
-    words = set(printed.split())
-    tables = json.loads((tmp_path / "cells").read_text())
-    assert tables
-    for title, headings, rows in tables:
-        wanted = [word for cell in (title, *headings, *itertools.chain(*rows)) for word in cell.split()]
-        missing = {word for word in wanted if len(word) <= LONGEST_NAME} - words
-        assert not missing
-        for word in wanted:  # in a column of its own, the last, or on lines of its own
-            if len(word) > LONGEST_NAME:
-                assert word in pieces(lines, headings)
+def test_every_cell_is_there(tmp_path, columns):
+    cells = tmp_path / "cells"
+    printed = on_terminal(columns, sys.executable, "-W", "error", "-c", DRIVER, str(cells), json.dumps(TABLES))
+    *of_each, end = printed.split("=" * 20)
+    assert not end.strip()
+    for command, text, tables in zip(TABLES, of_each, json.loads(cells.read_text()), strict=True):
+        lines = text.splitlines()
+        assert too_long(lines, columns) == [], command
+        words = set(text.split())
+        assert tables, command
+        for title, headings, rows in tables:
+            wanted = [word for cell in (title, *headings, *itertools.chain(*rows)) for word in cell.split()]
+            missing = {word for word in wanted if len(word) <= LONGEST_NAME} - words
+            assert not missing, command
+            for word in wanted:  # in a column of its own, the last, or on lines of its own
+                if len(word) > LONGEST_NAME:
+                    assert word in pieces(lines, headings), command
 
 
 def too_long(lines, columns):
@@ -101,8 +107,7 @@ def pieces(lines, headings):
     return "|".join([last, "".join(line[margin:].strip() for line in lines), "".join(map(str.strip, lines))])
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_help_is_broken_between_words(columns):
+def test_help_is_broken_between_words():
     """The words are those of the help on a terminal that is wide enough for all of its lines."""
     code = (
         "from ep.cli.main import COMMANDS, main\n"
@@ -110,10 +115,12 @@ def test_help_is_broken_between_words(columns):
         "for name in ('gather', 'expand', 'unary', 'binary', 'pad', 'one-hot'): main(['run', name, '--help'])\n"
         "main(['cache', 'warm', '--help'])\nmain(['show', 'gather'])\nmain(['show', 'conv'] and ['show', 'softmax'])"
     )
-    printed = on_terminal(columns, sys.executable, "-c", code)
-    assert too_long(printed.splitlines(), columns) == []
-    assert all(f"usage: ep {name}" in printed for name in COMMANDS)
-    assert set(on_terminal(400, sys.executable, "-c", code).split()) - set(printed.split()) == set()
+    words = set(on_terminal(400, sys.executable, "-c", code).split())
+    for columns in WIDTHS:
+        printed = on_terminal(columns, sys.executable, "-c", code)
+        assert too_long(printed.splitlines(), columns) == []
+        assert all(f"usage: ep {name}" in printed for name in COMMANDS)
+        assert words - set(printed.split()) == set()
 
 
 def test_reflow():
@@ -152,29 +159,33 @@ def test_times(seconds, words):
 
 
 COLD = """
+import sys
 import numpy as np
 import ep.ops
 ep.ops.relu(np.ones(3, np.float32))
-ep.ops.abs(np.ones(3, np.float32))
+getattr(ep.ops, sys.argv[1])(np.ones(3, np.float32))
 """
+QUIET = "import logging; logging.getLogger('ep').setLevel(logging.ERROR)\n"
 SENTENCE = "ep: compiling kernels, which takes a second or more; later processes load them"
 
 
-@pytest.mark.parametrize("columns", [40, 80])
-def test_the_first_compilation_is_announced_once(tmp_path, columns):
+def test_the_first_compilation_is_announced_once(tmp_path):
     """In lines as wide as the terminal: commands that compile are no exception."""
 
-    def first(code):
-        return on_terminal(columns, sys.executable, "-c", code, EP_CACHE_DIR=str(tmp_path))
+    def said(columns, op, code=COLD):
+        return on_terminal(columns, sys.executable, "-c", code, op, EP_CACHE_DIR=str(tmp_path))
 
-    assert first("import logging; logging.getLogger('ep').setLevel(logging.ERROR)" + COLD.replace("abs", "relu")) == ""
-    said = first(COLD)  # abs is new
-    assert too_long(said.splitlines(), columns) == []
-    assert said.split() == SENTENCE.split()
-    assert first(COLD) == ""
+    assert said(80, "relu", QUIET + COLD) == ""
+    for columns, new in ((40, "abs"), (80, "negative")):
+        first = said(columns, new)
+        assert too_long(first.splitlines(), columns) == []
+        assert first.split() == SENTENCE.split()
+    assert said(80, "abs") == ""
 
 
 def test_what_is_no_terminal_gets_no_announcement(tmp_path):
     environment = {**os.environ, "EP_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", COLD], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", COLD, "abs"], env=environment, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")

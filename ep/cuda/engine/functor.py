@@ -53,18 +53,15 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
     )
 
 
-def over_packs(functor: Functor, count: int) -> Any:
-    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand.
+def over_packs(functor: Functor, count: int) -> tuple[Any, Any]:
+    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand. The same of 1.
 
     Unrolled: a loop over a tuple would put it in local memory.
     """
     function = cuda_math_library(functor.scalar_type).use(functor.maker)
     converted = _converted(tuple(map(storage_arithmetic, functor.src_types)), functor.scalar_type)
-    return _unrolled(
-        device_function(lambda packs, attributes: (function(*(converted(packs) + attributes)),)),
-        len(functor.src_types),
-        count,
-    )
+    one = device_function(lambda packs, attributes: (function(*(converted(packs) + attributes)),))
+    return _unrolled(one, len(functor.src_types), count), one
 
 
 def _unrolled(one: Any, num_operands: int, count: int) -> Any:
@@ -78,26 +75,35 @@ def _unrolled(one: Any, num_operands: int, count: int) -> Any:
 @cache
 def _halves(num_operands: int, half: int) -> tuple[Any, Any]:
     """The lower and the upper halves of the operands' packs."""
-    lower, upper = device_function(lambda packs: (packs[0][:half],)), device_function(lambda packs: (packs[0][half:],))
     if num_operands == 1:
-        return lower, upper
-    lower_rest, upper_rest = _halves(num_operands - 1, half)
+        return device_function(lambda packs: (packs[0][:half],)), device_function(lambda packs: (packs[0][half:],))
+    if num_operands == 2:
+        return (
+            device_function(lambda packs: (packs[0][:half], packs[1][:half])),
+            device_function(lambda packs: (packs[0][half:], packs[1][half:])),
+        )
+    (lower, upper), (lower_rest, upper_rest) = _halves(2, half), _halves(num_operands - 2, half)
     return (
-        device_function(lambda packs: lower(packs) + lower_rest(packs[1:])),
-        device_function(lambda packs: upper(packs) + upper_rest(packs[1:])),
+        device_function(lambda packs: lower(packs) + lower_rest(packs[2:])),
+        device_function(lambda packs: upper(packs) + upper_rest(packs[2:])),
     )
 
 
+@cache
 def _converted(loaded: tuple[type[np.generic], ...], scalar_type: type[np.generic]) -> Any:
     """The first elements of the operands' packs, as `scalar_type` where floating types differ from it."""
-    if loaded[0] is scalar_type or not issubclass(loaded[0], np.floating):
-        first = device_function(lambda packs: (packs[0][0],))
-    else:
-        first = device_function(lambda packs: (scalar_type(packs[0][0]),))
-    if len(loaded) == 1:
-        return first
-    rest = _converted(loaded[1:], scalar_type)
-    return device_function(lambda packs: first(packs) + rest(packs[1:]))
+    is_it = [each is scalar_type or not issubclass(each, np.floating) for each in loaded]
+    if is_it == [True]:
+        return device_function(lambda packs: (packs[0][0],))
+    if is_it == [False]:
+        return device_function(lambda packs: (scalar_type(packs[0][0]),))
+    if is_it == [True, True]:
+        return device_function(lambda packs: (packs[0][0], packs[1][0]))
+    if is_it == [False, False]:
+        return device_function(lambda packs: (scalar_type(packs[0][0]), scalar_type(packs[1][0])))
+    taken = min(len(loaded) - 1, 2)
+    lower, upper = _converted(loaded[:taken], scalar_type), _converted(loaded[taken:], scalar_type)
+    return device_function(lambda packs: lower(packs) + upper(packs[taken:]))
 
 
 @cache

@@ -31,13 +31,14 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
     """
     elements, accesses, num_axes, bits, written = variant
     num_operands, num_sides = len(accesses), len(accesses) + 1
-    operands = [
+    operands = tuple(
         operand(access, src_type, elements, position, num_sides, num_axes, bits)
         for position, (access, src_type) in enumerate(zip(accesses, functor.src_types, strict=True))
-    ]
-    prepare, read, read_one = _prepared(operands), _packs(operands), _elements(operands)
+    )
+    prepare = _prepared(operands)
+    read, read_one = _read_by(tuple(o.pack for o in operands)), _read_by(tuple(o.element for o in operands))
     write, write_one = result(written, functor.dst_type, elements, num_sides, num_axes, bits)
-    apply, apply_one = over_packs(functor, elements), over_packs(functor, 1)
+    apply, apply_one = over_packs(functor, elements)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
     takes_packs = functor.takes_packs
     # a pack of single loads is enough by itself, and so are packs of many operands
@@ -70,31 +71,31 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
     return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_sides))
 
 
-def _prepared(operands: list[Operand]) -> Any:
+# What reads operands is compiled once for all functors of the same types, and two operands by one function: Numba takes
+# 10 ms and more for each function.
+
+
+@cache
+def _prepared(operands: tuple[Operand, ...]) -> Any:
     """(words) -> what each operand prepares of its two words."""
-    prepare = operands[0].prepare
-    one = device_function(lambda words: (prepare(words[0], words[1]),))
+    first, half = operands[0].prepare, len(operands) // 2
     if len(operands) == 1:
-        return one
-    rest = _prepared(operands[1:])
-    return device_function(lambda words: one(words) + rest(words[2:]))
+        return device_function(lambda words: (first(words[0], words[1]),))
+    if len(operands) == 2:
+        second = operands[1].prepare
+        return device_function(lambda words: (first(words[0], words[1]), second(words[2], words[3])))
+    lower, upper, middle = _prepared(operands[:half]), _prepared(operands[half:]), 2 * half
+    return device_function(lambda words: lower(words) + upper(words[middle:]))
 
 
-def _packs(operands: list[Operand]) -> Any:
-    """(sources, i, walk words) -> pack i of each operand."""
-    pack = operands[0].pack
-    one = device_function(lambda sources, i, words: (pack(sources[0], i, words),))
-    if len(operands) == 1:
-        return one
-    rest = _packs(operands[1:])
-    return device_function(lambda sources, i, words: one(sources, i, words) + rest(sources[1:], i, words))
-
-
-def _elements(operands: list[Operand]) -> Any:
-    """(sources, n, walk words) -> element n of each operand, as packs of one."""
-    element = operands[0].element
-    one = device_function(lambda sources, n, words: (element(sources[0], n, words),))
-    if len(operands) == 1:
-        return one
-    rest = _elements(operands[1:])
-    return device_function(lambda sources, n, words: one(sources, n, words) + rest(sources[1:], n, words))
+@cache
+def _read_by(readers: tuple[Any, ...]) -> Any:
+    """(sources, n, walk words) -> what each reader makes of its source."""
+    first, half = readers[0], len(readers) // 2
+    if len(readers) == 1:
+        return device_function(lambda sources, n, words: (first(sources[0], n, words),))
+    if len(readers) == 2:
+        second = readers[1]
+        return device_function(lambda sources, n, words: (first(sources[0], n, words), second(sources[1], n, words)))
+    lower, upper = _read_by(readers[:half]), _read_by(readers[half:])
+    return device_function(lambda sources, n, words: lower(sources[:half], n, words) + upper(sources[half:], n, words))

@@ -26,24 +26,17 @@ class Operand(NamedTuple):
     element: Any
 
 
+_address = device_function(lambda address, word1: address)
+
+
 @cache
 def operand(
     access: Access, data_type: DataType, count: int, position: int, num_sides: int, num_axes: int, bits: int
 ) -> Operand:
     """The functions for packs of `count` elements of side `position` of the walk's `num_sides`."""
-    load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
-    if access is Access.NUMBER:
-        return _constant(value_reader(storage_arithmetic(data_type)), count)
-    if access is Access.SINGLE:
-
-        def first(address, word1):
-            return load_one(address, 0)[0]
-
-        return _constant(device_function(first), count)
-    prepare = device_function(lambda address, word1: address)
-    if access is Access.SAME:
-        pack = device_function(lambda address, i, words: load(address, i))
-        return Operand(prepare, pack, device_function(lambda address, n, words: load_one(address, n)))
+    if access in (Access.NUMBER, Access.SINGLE, Access.SAME):
+        return _without_walk(access, data_type, count)
+    load, load_one, prepare = loader(data_type, count), loader(data_type, 1, aligned=False), _address
     offsets = walk(num_axes, num_sides, bits)
     one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[position]))
     if access is Access.PACK:
@@ -55,6 +48,25 @@ def operand(
         return Operand(prepare, device_function(lambda address, i, words: spread(one(address, i, words))), one)
     each = _each(one, count)
     return Operand(prepare, device_function(lambda address, i, words: each(address, i * count, words)), one)
+
+
+@cache
+def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
+    """The functions of an operand that is read alike whatever the walk."""
+    load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
+    if access is Access.NUMBER:
+        return _constant(value_reader(storage_arithmetic(data_type)), count)
+    if access is Access.SINGLE:
+
+        def first(address, word1):
+            return load_one(address, 0)[0]
+
+        return _constant(device_function(first), count)
+    return Operand(
+        _address,
+        device_function(lambda address, i, words: load(address, i)),
+        device_function(lambda address, n, words: load_one(address, n)),
+    )
 
 
 def _constant(read: Any, count: int) -> Operand:

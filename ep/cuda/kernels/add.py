@@ -110,15 +110,17 @@ def _groups(add_group: Any, count: int) -> Any:
     return device_function(groups)
 
 
+@cache
 def _loads(load: Any, count: int) -> Any:
     """(addresses, i) -> pack i of the first `count` operands."""
-    one = device_function(lambda addresses, i: (load(addresses[0], i),))
     if count == 1:
-        return one
-    rest = _loads(load, count - 1)
-    return device_function(lambda addresses, i: one(addresses, i) + rest(addresses[1:], i))
+        return device_function(lambda addresses, i: (load(addresses[0], i),))
+    half = count // 2
+    lower, upper = _loads(load, half), _loads(load, count - half)
+    return device_function(lambda addresses, i: lower(addresses[:half], i) + upper(addresses[half:count], i))
 
 
+@cache
 def _fold(step: Any, count: int) -> Any:
     """(state, packs, number) -> the state with the first `number` of `count` packs added, one after the other."""
     if count == 1:
@@ -141,6 +143,6 @@ def _step(data_type: DataType, elements: int) -> Any:
 
         return f
 
-    return over_packs(
-        Functor("step", maker, (data_type,) * 2, data_type, storage_arithmetic(data_type), num_attributes=1), elements
-    )
+    functor = Functor("step", maker, (data_type,) * 2, data_type, storage_arithmetic(data_type), num_attributes=1)
+    step, _ = over_packs(functor, elements)
+    return step

@@ -54,7 +54,7 @@ def launch(device, key, a, b, *attributes, dims=None):
 @every_key(BroadcastElementwiseBinaryFactory)
 def test_every_key(device, rng, key):
     op, src_type, _ = key
-    count = 211 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
+    count = 101 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
     a, b = operands(rng, op, src_type, count)
     attributes = default_attributes(op)
     given = attributes if op in REQUIRED else ()  # the others are left to their defaults
