@@ -2,6 +2,7 @@
 
 import pytest
 
+from ep.cuda.kernel_cache import CACHE
 from tests.cuda.ptx_machine import objects
 
 
@@ -31,3 +32,10 @@ def test_a_folder_that_cannot_be_written_costs_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "file"))
     assert objects.kept("a", lambda: b"made") == b"made"
+
+
+def test_it_is_cleared_with_the_kernels_of_other_versions(folder):
+    objects.kept("a", lambda: b"made")
+    assert CACHE.on_disk().leftover_folders == 1
+    CACHE.clear()
+    assert not folder.exists()

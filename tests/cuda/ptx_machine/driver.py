@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ep.cuda.driver import DeviceProperties, ParameterBlock
 from ep.cuda.simulated_driver import SimulatedDriver
 from ep.include.device import kMaxAlignmentRequirement
@@ -24,9 +22,8 @@ class PtxDriver(SimulatedDriver):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[int, int] = {}
-        """The sizes, by address, of memory of others that kernels may access."""
         self.programs: list[Any] = []
+        """All that were loaded so far."""
 
     def properties(self, device: int) -> DeviceProperties:
         simulated = super().properties(device)
@@ -57,11 +54,7 @@ class PtxDriver(SimulatedDriver):
         with self._one_launch:
             function.launch(grid, block, shared_bytes, parameters.words.tolist(), self._ranges())
 
-    def tell(self, array: np.ndarray[Any, Any]) -> None:
-        """Let kernels access the memory of a contiguous array that the driver has not allocated."""
-        self.told[array.ctypes.data] = array.nbytes
-
     def _ranges(self) -> list[tuple[int, int]]:
+        """The memory that kernels may access: what the driver has allocated."""
         with self._lock:
-            own = [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
-        return own + [(address, address + size) for address, size in self.told.items()]
+            return [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]

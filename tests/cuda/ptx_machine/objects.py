@@ -20,13 +20,16 @@ from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 
 @cache
 def folder_name() -> str:
-    """The folder, in the user's cache for ep, of what these sources compile for this processor."""
+    """The folder, in the user's cache for ep, of what these sources compile for this processor.
+
+    By its name it is one of the CUDA device: `ep cache` counts and clears it with the folders of other versions.
+    """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     tools = [metadata.version(tool) for tool in ("numba", "llvmlite", "numpy")]
     digest.update(repr((tools, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())).encode())
-    return f"ptx-machine-{digest.hexdigest()[:16]}"
+    return f"cuda-ptx-machine-{digest.hexdigest()[:16]}"
 
 
 def kept(text: str, make: Callable[[], bytes]) -> bytes:
