@@ -33,6 +33,8 @@ class CudaStream(Stream):
     the process cannot use the device any more, and all further calls fail.
     """
 
+    _owned = False  # what __del__ finds where the constructor fails, or is interrupted
+
     def __init__(self, device: CudaDevice, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
         self.handle, self.device_index = handle, device.device_index()

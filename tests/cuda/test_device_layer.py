@@ -160,6 +160,11 @@ class TestBuffer:
 
 
 class TestStreams:
+    def test_one_that_could_not_be_made_has_nothing_to_destroy(self):
+        """Else its finaliser would print an error, which is one of this test."""
+        with pytest.raises(AttributeError, match="device_index"):
+            CudaStream(None, 8, owned=True)
+
     def test_streams_and_events(self, cuda):
         stream = cuda.CreateStream()
         begin, end = cuda.CreateEvents(2)
