@@ -11,7 +11,6 @@ S(0) needs quotes. Bytes are those that all ranks together send, by the ring for
 from __future__ import annotations
 
 import ast
-import inspect
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -114,19 +113,12 @@ def _problem(arguments: Namespace, num_inputs: int) -> Problem:
             inputs = inputs * num_inputs
             resolved = operator.resolve(inputs, **attributes)
         else:
-            positional = attributes.pop(operator.attributes[0].name, ()) if _takes_many(operator) else ()
+            positional = attributes.pop(operator.attributes[0].name, ()) if operator.takes_many_arguments else ()
             resolved = operator.resolve(*inputs, *positional, **attributes)
         problem: Problem = operator.problem(inputs, resolved, 1)
     except (TypeError, ValueError) as error:
         raise CommandError(f"{operator.name}: {error}") from error
     return problem
-
-
-def _takes_many(operator: Any) -> bool:
-    """Whether the function takes its attribute as any number of arguments, as expand does."""
-    parameters = inspect.signature(operator.resolve).parameters.values()
-    declared = {one.name for one in operator.attributes}
-    return any(one.kind is one.VAR_POSITIONAL and one.name in declared for one in parameters)
 
 
 def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:

@@ -22,14 +22,16 @@ from ep.ops.full import full
 
 # each declares its operators when it is imported
 for _family in (
-    *("binary", "cast", "expand", "gather", "join", "matmul", "one_hot", "pad", "permute", "repeat", "slice"),
-    *("split", "unary", "where"),
+    *("binary", "cast", "expand", "expand_grad", "gather", "gather_grad", "join", "matmul", "one_hot", "pad"),
+    *("permute", "repeat", "slice", "slice_grad", "split", "unary", "where"),
 ):
     import_module(f"ep.ops.{_family}")
 
+from ep.ops.gradients import vjp  # noqa: E402, once all operators are declared
+
 globals().update(FUNCTIONS)
 
-__all__ = ["copy_to_device", "copy_to_host", "full"]
+__all__ = ["copy_to_device", "copy_to_host", "full", "vjp"]
 __all__ += FUNCTIONS
 __all__.sort()
 

@@ -9,6 +9,7 @@ from ep.include.data_type import DTypeLike
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
+from ep.ops.gradients import vjp as vjp
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""
@@ -30,6 +31,9 @@ def acosh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None =
 
 def add(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a + b."""
+
+def add_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `add` by x and y, each summed over what was broadcast in it."""
 
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
@@ -54,6 +58,12 @@ def atanh(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def atanh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (1 - x^2)."""
+
+def batch_gather(params: ArrayLike, indices: ArrayLike, mode: str = 'raise', *, out: Array | None = None) -> Array:
+    """Return, for each batch, the elements of `params` that `indices` of the batch name: OneFlow's BatchGather."""
+
+def batch_gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, mode: str = 'raise', *, out: Array | None = None) -> Array:
+    """Return the gradient of `batch_gather` by params; arguments as those of `gather_grad`."""
 
 def bitwise_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a & b."""
@@ -106,6 +116,9 @@ def digamma_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None
 def div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a / b."""
 
+def div_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `div` by x and y, each summed over what was broadcast in it."""
+
 def elu(x: ArrayLike, alpha: float = 1.0, *, out: Array | None = None) -> Array:
     """alpha (e^x - 1) up to 0, x above."""
 
@@ -142,6 +155,9 @@ def exp_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = N
 def expand(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `x` repeated to `sizes`."""
 
+def expand_grad(dy: ArrayLike, shape: Any, *, out: Array | None = None) -> Array:
+    """Return the gradient of `expand`: the sum of `dy` over the axes that were new or were expanded."""
+
 def expm1(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function expm1 of x."""
 
@@ -168,6 +184,9 @@ def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def gather(params: ArrayLike, indices: ArrayLike, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
     """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`."""
+
+def gather_grad(dy: ArrayLike, indices: ArrayLike, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
+    """Return the gradient of `gather` by params: for each row of params the sum of what reaches the places it went to."""
 
 def gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / 2 (1 + erf(x / sqrt 2)), as x / 2 erfc(-x / sqrt 2), which does not cancel on the left."""
@@ -295,11 +314,20 @@ def logical_xor(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Arra
 def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False, *, out: Array | None = None) -> Array:
     """Return the product of matrices, as `numpy.matmul`."""
 
+def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False) -> list[Array]:
+    """Return the gradients of `matmul` by x1 and x2: products with the other operand, summed over what was broadcast."""
+
 def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The larger one, b where they are equal; NaN if either is."""
 
+def maximum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `maximum` by x and y, each summed over what was broadcast in it."""
+
 def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The smaller one, b where they are equal; NaN if either is."""
+
+def minimum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `minimum` by x and y, each summed over what was broadcast in it."""
 
 def mish(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x."""
@@ -309,6 +337,9 @@ def mish_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a b."""
+
+def mul_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `mul` by x and y, each summed over what was broadcast in it."""
 
 def nan_assign(x: ArrayLike, *, out: Array | None = None) -> Array:
     """0 for a NaN, else x."""
@@ -333,6 +364,9 @@ def permute(x: ArrayLike, axes: Iterable[int], *, out: Array | None = None) -> A
 
 def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a^b by C's rules: 1 for b = 0 and for a = 1, even where the other one is NaN."""
+
+def pow_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `pow` by x and y, each summed over what was broadcast in it."""
 
 def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
@@ -369,6 +403,9 @@ def relu_backward_with_dy_y(dy: ArrayLike, y: ArrayLike, *, out: Array | None = 
 
 def repeat(x: ArrayLike, *sizes: Any, out: Array | None = None) -> Array:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function."""
+
+def repeat_grad(dy: ArrayLike, shape: Any, sizes: Any, *, out: Array | None = None) -> Array:
+    """Return the gradient of `repeat`: the sum of `dy` over the copies."""
 
 def rint(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function rint of x."""
@@ -427,6 +464,9 @@ def sinh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = 
 def slice(x: ArrayLike, *slices: Any, out: Array | None = None) -> Array:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view."""
 
+def slice_grad(dy: ArrayLike, shape: Any, *slices: Any, out: Array | None = None) -> Array:
+    """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere."""
+
 def soft_plus(x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
     """x where beta x > threshold, else ln(1 + e^(beta x)) / beta."""
 
@@ -471,6 +511,9 @@ def stack(arrays: Sequence[ArrayLike], axis: int = 0) -> Array:
 
 def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a - b."""
+
+def sub_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
+    """Return the gradients of `sub` by x and y, each summed over what was broadcast in it."""
 
 def tan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function tan of x."""

@@ -11,8 +11,8 @@ from ep.common.primitive.gather_view import gather_view
 from ep.include.data_type import as_data_type
 from ep.include.primitive.batch_gather import BatchGatherFactory
 from ep.include.primitive.gather import GatherFactory
-from ep.ops.declare.function import Indices, Tensor, operator
-from ep.ops.declare.operator import Attributes
+from ep.ops.declare.function import Indices, Tensor, function_of, operator
+from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indices import check_mode, resolved
 from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
@@ -73,11 +73,22 @@ def gather(
     has been written then, nor with an IndexError of the CPU.
     """
     check_mode(mode)
-    along, batch = _axes(params.shape, indices.shape, axis, batch_dims)
+    along, batch = gather_axes(params.shape, indices.shape, axis, batch_dims)
     return {"axis": along, "batch_dims": batch, "mode": mode, "offset": 0, "size": params.shape[along]}
 
 
-def _axes(
+@function_of(operator_named("gather"))
+def batch_gather(params: Tensor, indices: Indices, mode: str = "raise") -> Attributes:
+    """Return, for each batch, the elements of `params` that `indices` of the batch name: OneFlow's BatchGather.
+
+    All axes of indices but the last are axes of batches, and params has them too; the next axis of params is gathered
+    along. It is `gather` with `batch_dims=indices.ndim - 1`, whose modes and errors it has.
+    """
+    declared = operator_named("gather")
+    return declared.resolve(params, indices, batch_dims=len(indices.shape) - 1, mode=mode)
+
+
+def gather_axes(
     params_shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int | None, batch_dims: int
 ) -> tuple[int, int]:
     """Return axis and batch_dims, counted from the front, where they fit the shapes."""

@@ -65,14 +65,14 @@ def slice(x: Tensor, *slices: Any) -> Attributes:
     Raises TypeError for what is no slice, an integer too: axes are kept; ValueError for more slices than axes, for
     steps below 1, and where more than 8 axes are left once those that are kept whole are part of their neighbours.
     """
-    return _attributes(_ranges(slices, x.shape))
+    return _attributes(slice_ranges(slices, x.shape))
 
 
 def _attributes(ranges: Sequence[range]) -> Attributes:
     return {"ranges": tuple(ranges), "strided": any(one.step != 1 and len(one) > 1 for one in ranges)}
 
 
-def _ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
+def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
     """Return the places along each axis."""
     if len(slices) > len(shape):
         raise ValueError(f"there are {len(slices)} slices for the {len(shape)} axes of x")
@@ -109,14 +109,14 @@ class SliceKernel(BoxKernel):
         """Copy the box from the first to the last element that is taken."""
         (x,), ranges = call.inputs, call.attributes["ranges"]
         before = tuple(-one.start for one in ranges)
-        after = tuple(end - size for (_, end), size in zip(map(_ends, ranges), x.shape, strict=True))
+        after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), x.shape, strict=True))
         shape = PadShape(x.shape, before, after)
         if len(x.shape) > kMaxNumDims:
             shape = shape.simplified()
         self.copy(call, shape.copied(), x, dst)
 
 
-def _ends(places: range) -> tuple[int, int]:
+def slice_ends(places: range) -> tuple[int, int]:
     """Where the box of a slice begins and ends."""
     return places.start, places[-1] + 1 if places else places.start
 
@@ -131,7 +131,7 @@ class StridedSliceKernel(SliceKernel):
 
     def compute(self, call: Call) -> None:
         (out,), ranges = call.outputs, call.attributes["ranges"]
-        cropped = tuple(end - begin for begin, end in map(_ends, ranges))
+        cropped = tuple(end - begin for begin, end in map(slice_ends, ranges))
         box = call.arrays.destination(cropped, out.dtype, None)
         self.crop(call, box)
         if out.size == 0:

@@ -115,6 +115,13 @@ class Operator:
         return tuple(sorted(self.dtype.attributes().union(*conditions)))
 
     @property
+    def takes_many_arguments(self) -> bool:
+        """Whether the function takes its first attribute as any number of arguments, as that of expand does."""
+        parameters = inspect.signature(self.resolve).parameters.values()
+        names = {one.name for one in self.attributes}
+        return any(one.kind is one.VAR_POSITIONAL and one.name in names for one in parameters)
+
+    @property
     def input_names(self) -> tuple[str, ...]:
         """The names of the inputs, in order."""
         return tuple(one.name for one in self.inputs)

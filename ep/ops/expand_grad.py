@@ -1,0 +1,140 @@
+"""expand_grad and repeat_grad: sums over what was broadcast, and over copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.reduce_shape import ReduceShape
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.reduce import ReduceFactory
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.expand import expanded_shape
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.repeat import repeat_dims
+from ep.ops.rows import PMAX, PMIN, P, row
+from ep.ops.shapes import as_sizes
+from ep.sbp import Problem, Signature, Split, piece_shape
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [attributes["shape"]]
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (dy,), (x,) = problem.shapes, problem.out_shapes
+    num_new = len(dy) - len(x)
+    for axis, size in enumerate(dy):
+        kept = axis >= num_new and x[axis - num_new] == size
+        yield row(Split(axis), Split(axis - num_new) if kept else P)
+    yield row(P, P)
+    if dy == x:  # nothing is added up
+        yield row(PMAX, PMAX)
+        yield row(PMIN, PMIN)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    return {"shape": piece_shape(problem.attributes["shape"], signature.outputs[0], problem.ranks, rank)}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
+def expand_grad(dy: Tensor, shape: Any) -> Attributes:
+    """Return the gradient of `expand`: the sum of `dy` over the axes that were new or were expanded.
+
+    dy: the gradient by the result of expand, of its shape.
+    shape: that of what was expanded; `dy` of the same shape is copied.
+    out: where to put the result, an array of its shape and dtype.
+
+    It is also the gradient of what operators broadcast. The order of the sum follows from the shapes: the same bits in
+    every run. Raises ValueError for a shape that does not expand to that of `dy`.
+    """
+    sizes = as_sizes((shape,), "shape")
+    try:
+        expanded_shape(sizes, tuple(dy.shape))
+    except ValueError as error:
+        raise ValueError(f"shape {sizes} does not expand to that of dy, {tuple(dy.shape)}") from error
+    return {"shape": sizes}
+
+
+def _repeat_rows(problem: Problem) -> Iterator[Signature]:
+    (x,), sizes = problem.out_shapes, problem.attributes["sizes"]
+    num_new = len(sizes) - len(x)
+    for axis, times in enumerate(sizes):
+        size = 1 if axis < num_new else x[axis - num_new]
+        if times == 1 and axis >= num_new:
+            yield row(Split(axis), Split(axis - num_new))
+        elif size == 1 or times % problem.ranks == 0:  # each rank adds up whole copies
+            yield row(Split(axis), P)
+    yield row(P, P)
+
+
+def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The rank's piece of x, or the copies of it that the rank has."""
+    (dy,), (out,), given = signature.inputs, signature.outputs, problem.attributes
+    if isinstance(dy, Split) and not isinstance(out, Split):
+        return {**given, "sizes": piece_shape(given["sizes"], dy, problem.ranks, rank)}
+    return {**given, "shape": piece_shape(given["shape"], out, problem.ranks, rank)}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_repeat_rows, local=_repeat_local)
+def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
+    """Return the gradient of `repeat`: the sum of `dy` over the copies.
+
+    dy: the gradient by the result of repeat, of its shape.
+    shape: that of what was repeated. sizes: the copies along each axis, one sequence of them.
+    out: where to put the result, an array of its shape and dtype.
+
+    The order of the sum follows from the shapes: the same bits in every run. Raises ValueError for shapes that do not
+    fit.
+    """
+    of_x, times = as_sizes((shape,), "shape"), as_sizes((sizes,))
+    expected = repeat_dims(of_x, times)[-1]
+    if tuple(dy.shape) != expected:
+        raise ValueError(f"dy has shape {tuple(dy.shape)}; the result of repeat has {expected}")
+    return {"shape": of_x, "sizes": times}
+
+
+class SumKernel(Kernel):
+    """One launch of Reduce, over the axes of dy along which x was expanded."""
+
+    exists = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = self.exists.make(subject)
+
+    def add_up(self, call: Call, dims: Dims, to_dims: Dims) -> None:
+        """Sum dy, seen as an array of `dims`, to the result, seen as one of `to_dims`, which expands to that."""
+        (dy,), (out,) = call.inputs, call.outputs
+        num_new = len(dims) - len(to_dims)
+        axes = [axis for axis, size in enumerate(dims) if axis < num_new or (to_dims[axis - num_new] == 1 != size)]
+        shape = ReduceShape(dims, tuple(axes))
+        if len(dims) > kMaxNumDims and 0 not in dims:
+            merged = shape.simplified()
+            gone = tuple(position for position, axis in enumerate(merged) if axis.reduced)
+            shape = ReduceShape(tuple(axis.size for axis in merged), gone)
+        if len(shape.src_dims) > kMaxNumDims:
+            raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
+        launch(self._primitive, {"src": "dy", "dst": "out"}, call.stream, shape.src_dims, dy, shape.axes, out)
+
+
+@register_kernel("expand_grad", matches=SumKernel.exists)
+class ExpandGradKernel(SumKernel):
+    """Over the axes along which dy is larger than x."""
+
+    def compute(self, call: Call) -> None:
+        self.add_up(call, call.inputs[0].shape, call.attributes["shape"])
+
+
+@register_kernel("repeat_grad", matches=SumKernel.exists)
+class RepeatGradKernel(SumKernel):
+    """Over the axes that copies are, where dy is seen as an expansion of x."""
+
+    def compute(self, call: Call) -> None:
+        src_dims, dst_dims, _ = repeat_dims(call.attributes["shape"], call.attributes["sizes"])
+        self.add_up(call, dst_dims, src_dims)

@@ -1,0 +1,138 @@
+"""gather_grad and batch_gather_grad: what reaches the rows that gather read, added up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.gather_view import gather_view
+from ep.include.data_type import as_data_type
+from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSumFactory
+from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
+from ep.ops.declare.function import Indices, Tensor, function_of, operator
+from ep.ops.declare.operator import Attributes, operator_named
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.gather import gather_axes
+from ep.ops.indices import check_mode, resolved
+from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.rows import B, P, row
+from ep.ops.shapes import as_sizes
+from ep.sbp import Problem, Signature, Split, span
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [attributes["shape"]]
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (_, indices), (params,) = problem.shapes, problem.out_shapes
+    axis, batch = problem.attributes["axis"], problem.attributes["batch_dims"]
+    for place in range(batch):
+        yield row(Split(place), Split(place), Split(place))
+    for place in range(batch, len(indices)):
+        yield row(Split(axis + place - batch), Split(place), P)
+    yield row(B, B, Split(axis))  # each rank adds up the rows that it has
+    for place in range(batch, len(params)):
+        if place != axis:
+            moved = place if place < axis else place + len(indices) - batch - 1
+            yield row(Split(moved), B, Split(place))
+    yield row(P, B, P)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The rank's piece of the rows, which begins at `offset`."""
+    (out,), given, axis = signature.outputs, problem.attributes, problem.attributes["axis"]
+    shape, offset = list(given["shape"]), 0
+    if isinstance(out, Split):
+        begin, end = span(shape[out.axis], problem.ranks, rank)
+        shape[out.axis] = end - begin
+        offset = begin if out.axis == axis else 0
+    return {**given, "shape": tuple(shape), "offset": offset}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
+def gather_grad(
+    dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
+) -> Attributes:
+    """Return the gradient of `gather` by params: for each row of params the sum of what reaches the places it went to.
+
+    dy: the gradient by the result of gather, of its shape.
+    indices, axis, batch_dims, mode: what gather was given.
+    shape: that of params.
+    out: where to put the result, an array of its shape and dtype.
+
+    Rows that no index names are 0. Repeated indices add up in their order: the same bits in every run. Raises
+    ValueError for shapes that do not fit, and for indices what gather raises.
+    """
+    check_mode(mode)
+    sizes = as_sizes((shape,), "shape")
+    along, batch = gather_axes(sizes, indices.shape, axis, batch_dims)
+    expected = sizes[:along] + tuple(indices.shape[batch:]) + sizes[along + 1 :]
+    if tuple(dy.shape) != expected:
+        raise ValueError(f"dy has shape {tuple(dy.shape)}; the result of gather has {expected}")
+    return {"shape": sizes, "axis": along, "batch_dims": batch, "mode": mode, "offset": 0, "size": sizes[along]}
+
+
+@function_of(operator_named("gather_grad"))
+def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: str = "raise") -> Attributes:
+    """Return the gradient of `batch_gather` by params; arguments as those of `gather_grad`."""
+    batch = len(indices.shape) - 1
+    declared = operator_named("gather_grad")
+    return declared.resolve(dy, indices, shape, axis=batch, batch_dims=batch, mode=mode)
+
+
+_TYPES = {"data_type": data_type("dy"), "segment_ids_type": data_type("indices")}
+
+
+class _SegmentKernel(Kernel):
+    """What both kernels share: the indices, and a primitive for each type that they may have once they are resolved."""
+
+    exists: Any
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitives = {subject.data_types["indices"]: self.exists.make(subject)}
+
+    def compute(self, call: Call) -> None:
+        (dy, indices), (out,), given = call.inputs, call.outputs, call.attributes
+        axis, batch_dims = given["axis"], given["batch_dims"]
+        indices = resolved(call.arrays, indices, given["size"], given["mode"])
+        indices_type = as_data_type(indices.dtype)
+        primitive = self._primitives.get(indices_type)
+        if primitive is None:
+            types = {**self.subject.data_types, "indices": indices_type}
+            primitive = self._primitives[indices_type] = self.exists.make(self.subject._replace(data_types=types))
+        view = gather_view(out.shape, axis, batch_dims)
+        num_ids = math.prod(indices.shape[batch_dims:])
+        names = {"data": "dy", "segment_ids": "indices"}
+        launch(primitive, names, call.stream, *self.sizes(view), dy, num_ids, indices, out, given["offset"])
+
+    @staticmethod
+    def sizes(view: Any) -> Any:
+        """The sizes that Launch takes of a view."""
+        return view
+
+
+_SUM = primitive_exists(UnsortedSegmentSumFactory, **_TYPES)
+_BATCH_SUM = primitive_exists(BatchUnsortedSegmentSumFactory, **_TYPES)
+
+
+@register_kernel("gather_grad", matches=(attribute("batch_dims") == 0) & _SUM)
+class GatherGradKernel(_SegmentKernel):
+    """One batch."""
+
+    exists = _SUM
+
+    @staticmethod
+    def sizes(view: Any) -> Any:
+        return view[1:]
+
+
+@register_kernel("gather_grad", matches=(attribute("batch_dims") != 0) & _BATCH_SUM)
+class BatchGatherGradKernel(_SegmentKernel):
+    """Each batch by its own indices."""
+
+    exists = _BATCH_SUM

@@ -1,0 +1,70 @@
+"""slice_grad: what reaches a slice, in an array of zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims, simplify_strided
+from ep.common.primitive.strides import contiguous_strides
+from ep.include.primitive.constant_pad import ConstantPadFactory
+from ep.include.primitive.expand import ExpandFactory
+from ep.include.primitive.fill import FillFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.shapes import as_sizes
+from ep.ops.slice import slice_ends, slice_ranges
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [attributes["shape"]]
+
+
+@operator(shape=_shape, dtype=SameAs("dy"))
+def slice_grad(dy: Tensor, shape: Any, *slices: Any) -> Attributes:
+    """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere.
+
+    dy: the gradient by the result of slice, of its shape.
+    shape: that of x. slices: as slice takes them.
+    out: where to put the result, an array of its shape and dtype.
+
+    Raises what `slice` raises, and ValueError where dy has another shape than its result.
+    """
+    sizes = as_sizes((shape,), "shape")
+    ranges = slice_ranges(slices, sizes)
+    expected = tuple(map(len, ranges))
+    if tuple(dy.shape) != expected:
+        raise ValueError(f"dy has shape {tuple(dy.shape)}; the result of slice has {expected}")
+    return {"shape": sizes, "ranges": tuple(ranges)}
+
+
+_FILL = primitive_exists(FillFactory, data_type("dy"))
+_EXPAND = primitive_exists(ExpandFactory, data_type("dy"), kMaxNumDims)
+_PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
+
+
+@register_kernel("slice_grad", matches=_FILL & _EXPAND & _PAD)
+class SliceGradKernel(Kernel):
+    """dy in a box of zeros with the steps of the slices, and the box in an array of zeros."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._fill, self._expand, self._pad = (one.make(subject) for one in (_FILL, _EXPAND, _PAD))
+
+    def compute(self, call: Call) -> None:
+        (dy,), (out,), ranges = call.inputs, call.outputs, call.attributes["ranges"]
+        ends = [slice_ends(one) for one in ranges]
+        cropped = tuple(end - begin for begin, end in ends)
+        box = call.arrays.destination(cropped, dy.dtype, None)
+        launch(self._fill, {}, call.stream, box, 0, box.size)
+        if dy.size:
+            steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
+            dims, src, dst = simplify_strided(dy.shape, contiguous_strides(dy.shape), steps)
+            launch(self._expand, {"src": "dy", "dst": "out"}, call.stream, dims, dy, dims, box, src, dst)
+        before = tuple(begin for begin, _ in ends)
+        after = tuple(size - end for (_, end), size in zip(ends, out.shape, strict=True))
+        launch(self._pad, {"src": "dy", "dst": "out"}, call.stream, cropped, box, before, after, 0, out)
