@@ -101,9 +101,10 @@ def test_permute(stream, rng, monkeypatch, dims, permutation, dtype, scattered_f
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float32, np.complex128])
 @pytest.mark.parametrize("before", [(0, 0, 0), (1, 2, 3), (0, -5, 1)])
-def test_constant_pad(stream, rng, before, dtype):
+@pytest.mark.parametrize("columns", [3, 30, 301])
+def test_constant_pad(stream, rng, columns, before, dtype):
     primitive = RequirePrimitive(ConstantPadFactory, DeviceType.kCPU, dtype)
-    src, after = numbers(rng, (3, 70, 301), dtype), (1, 0, -2)
+    src, after = numbers(rng, (3, 70, columns), dtype), (1, 0, -2)
     padded = np.pad(src, [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)], constant_values=3)
     crop = tuple(slice(max(-b, 0), min(a, 0) or None) for b, a in zip(before, after, strict=True))
     check(lambda dst: primitive.Launch(stream, src.shape, src, before, after, 3, dst), padded[crop])

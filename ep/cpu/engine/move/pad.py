@@ -77,8 +77,8 @@ def _pad(size: int) -> Any:
         done = first
         while done < last:
             start_of_tile, stop_of_tile, to = done, last, dst
-            if by_tiles:  # which end where lines do
-                stop_of_tile = min(done + _TILE - ((dst + done) & (LINE - 1)), last)
+            if by_tiles:  # which end where lines do, if elements do
+                stop_of_tile = min(done + ((_TILE - ((dst + done) & (LINE - 1))) & -size), last)
                 to = tile + ((dst + done) & (LINE - 1)) - done
             while row < num_rows:
                 row_begin = box + dst_offset
