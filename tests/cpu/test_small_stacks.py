@@ -7,7 +7,7 @@ from tests.subprocesses import run
 PRELUDE = """
 import sys, threading
 import numpy as np
-from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep import BinaryOp, BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.calibration import everywhere
 from ep.include.primitive import *
 
@@ -95,6 +95,13 @@ def maps(size):
     assert (out[: 3 * rows] == -x[: 3 * rows]).all()
     unary.Launch(stream, (3, rows), x, (3, rows), out, (1, 3))
     assert (out[: 3 * rows].reshape(3, rows) == -x3.T).all()
+def products(data_type):
+    N, T = BlasTransposeType
+    for m, n, k in ((3, 5, 7), (1, 300, 400), (300, 1, 400), (16, 200, 300), (150, 200, 300), (1, 3, 20_000)):
+        x, y, out = (np.full(size, 2, data_type) for size in (m * k, n * k, m * n))
+        for kind in (N, T):
+            RequirePrimitive(MatmulFactory, K, data_type, N, kind).Launch(stream, m, n, k, 1, x, y, 0, out)
+            assert (out == 4 * k).all()
 def work():
     size = 40_000
     for data_type in ("float32", "float64"):
@@ -108,6 +115,7 @@ def work():
     [permute(data_type, size) for data_type in ("int8", "int16", "float32", "float64", "complex128")]
     boxes(size // 3)
     maps(size)
+    [products(data_type) for data_type in ("float32", "float64", "complex64", "complex128")]
 def in_a_small_thread(target):
     errors = []
     def guarded():

@@ -1,0 +1,157 @@
+"""Products of matrices on the CPU: how they are cut, and that threads, forks and the BLAS's own settings do no harm."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.common.primitive.product import broadcast_product
+from ep.cpu.engine.product.cut import cut
+from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
+from tests.subprocesses import run
+
+N, T = BlasTransposeType
+SIDES = (1, 2, 16, 100, 384, 1000, 4096)
+
+
+@pytest.fixture
+def cpu():
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    before = device.GetNumThreads()
+    yield device
+    device.SetNumThreads(before)
+
+
+@pytest.mark.parametrize("batches", [1, 7, 192])
+def test_blocks_are_large_enough_to_be_worth_a_call(batches):
+    for m, n, k in itertools.product(SIDES, repeat=3):
+        rows, columns = cut(m, n, float(m) * n * k, batches)
+        assert 1 <= rows <= m
+        assert 1 <= columns <= n
+        if rows * columns > 1:
+            assert m * n * k / (rows * columns) > 2**18
+
+
+def test_large_products_have_work_for_many_threads():
+    for sizes in ((2048, 2048, 2048), (16, 4096, 4096), (4096, 16, 4096), (128, 1536, 384)):
+        rows, columns = cut(*sizes[:2], float(np.prod(sizes)), 1)
+        assert rows * columns >= 4
+
+
+@pytest.mark.parametrize("data_type", ["float32", "float64", "float16", "complex64"])
+def test_the_bits_do_not_depend_on_the_number_of_threads(cpu, data_type):
+    rng = np.random.default_rng(1)
+    stream, results = cpu.CreateStream(), {}
+    for m, n, k in ((509, 523, 131), (16, 1031, 257), (1, 4099, 101)):
+        a, b = (rng.standard_normal(dims).astype(data_type) for dims in ((m, k), (k, n)))
+        for threads in (1, 2, 5):
+            cpu.SetNumThreads(threads)
+            c = np.zeros((m, n), data_type)
+            RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, N, N).Launch(stream, m, n, k, 1, a, b, 0, c)
+            assert results.setdefault((m, n, k), c.tobytes()) == c.tobytes()
+
+
+def test_launches_from_several_threads(cpu):
+    primitive, wrong = RequirePrimitive(BatchMatmulFactory, DeviceType.kCPU, "float32", N, T), []
+
+    def work(seed):
+        rng, stream = np.random.default_rng(seed), cpu.CreateStream()
+        for batch, m, n, k in ((3, 61, 67, 71), (1, 200, 300, 100), (20, 16, 16, 16)) * 5:
+            a, b = (rng.standard_normal(dims).astype(np.float32) for dims in ((batch, m, k), (batch, n, k)))
+            c = np.empty((batch, m, n), np.float32)
+            primitive.Launch(stream, batch, m, n, k, 1, a, b, 0, c)
+            if not np.allclose(c, a @ b.mT, atol=1e-3):
+                wrong.append((seed, batch, m, n, k))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_in_a_forked_child():
+    run(
+        """
+import os
+import numpy as np
+import ep
+from ep.include.primitive import MatmulFactory
+
+N = ep.BlasTransposeType.N
+stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
+primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float32", N, N)
+a = np.arange(400 * 400, dtype=np.float32).reshape(400, 400) % 7
+c = np.empty_like(a)
+primitive.Launch(stream, 400, 400, 400, 1, a, a, 0, c)
+child = os.fork()
+if child == 0:
+    c[...] = 0
+    primitive.Launch(stream, 400, 400, 400, 1, a, a, 0, c)
+    os._exit(0 if np.array_equal(c, a @ a) else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    )
+
+
+def test_the_blas_is_asked_for_one_thread_and_shown_to_nobody():
+    """A process has NumPy's BLAS as well, whose symbols are almost the same, and its user's settings."""
+    run(
+        """
+import os, sys
+os.environ["OPENBLAS_NUM_THREADS"] = "3"
+import numpy as np
+import ep
+from ep.cpu.engine.product import blas
+
+before = len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+library = blas._library()
+assert library.scipy_openblas_get_num_threads64_() == 1
+assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+assert not before or len(os.listdir("/proc/self/task")) == before
+assert "scipy_openblas64" not in sys.modules
+"""
+    )
+
+
+def test_a_missing_blas_is_named():
+    run(
+        """
+from ep.cpu.engine.product import blas
+blas._PACKAGE = "no_such_package"
+try:
+    blas._library()
+except ImportError as error:
+    assert "pip install scipy-openblas64" in str(error)
+else:
+    raise AssertionError
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "transposes", "m", "k", "batches", "terms"),
+    [
+        ((5, 2, 3), (3, 4), (5, 2, 4), (False, False), 10, 3, (), ()),  # rows of one product
+        ((5, 3, 2), (3, 4), (5, 2, 4), (True, False), 2, 3, (5,), ()),
+        ((5, 3, 2), (5, 3, 4), (2, 4), (True, False), 2, 15, (), ()),  # one sum
+        ((5, 2, 3), (5, 3, 4), (2, 4), (False, False), 2, 3, (), (5,)),
+        ((6, 5, 2, 3), (6, 5, 3, 4), (6, 5, 2, 4), (False, False), 2, 3, (30,), ()),
+        ((6, 1, 2, 3), (5, 3, 4), (6, 5, 2, 4), (False, False), 2, 3, (6, 5), ()),
+        ((6, 5, 2, 3), (6, 5, 3, 4), (6, 1, 2, 4), (False, False), 2, 3, (6,), (5,)),
+    ],
+)
+def test_products_are_as_few_as_memory_allows(a, b, c, transposes, m, k, batches, terms):
+    product = broadcast_product(a, b, c, *transposes)
+    assert (product.m, product.k, product.batches.dims, product.terms.dims) == (m, k, batches, terms)
+
+
+def test_plans_are_kept_for_dims_of_integers_alone(cpu):
+    primitive = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, "float32", N, N, 3)
+    a, c, stream = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32), cpu.CreateStream()
+    primitive.Launch(stream, 1, (2, 2), a, (2, 2), a, 0, (2, 2), c)
+    with pytest.raises(TypeError, match=r"b_dims\[0\] must be an integer, not 2.0"):
+        primitive.Launch(stream, 1, (2, 2), a, (2.0, 2), a, 0, (2, 2), c)
