@@ -22,11 +22,12 @@ def add_filters(parser: Parser) -> None:
 
 def chosen(arguments: Namespace) -> list[Entry]:
     """The registered keys that pass every filter; where none does, a line on stderr says so."""
+    ops = None if arguments.op is None else [op.name for op in arguments.op]  # kMax is a name of two
     entries = [
         entry
         for entry in registered()
         if _passes(entry.interface, arguments.primitive)
-        and _passes(entry.op, arguments.op)
+        and _passes(entry.op and entry.op.name, ops)
         and (arguments.dtype is None or set(entry.dtypes) & set(arguments.dtype))
         and _passes(entry.device_type, arguments.device)
     ]

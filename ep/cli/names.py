@@ -10,12 +10,12 @@ from typing import Any, Final, Generic, TypeVar
 import ep.include.primitive as contracts
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType, load_all_providers
-from ep.include.primitive import BinaryOp, MemcpyKind, Primitive, UnaryOp, registered
+from ep.include.primitive import BinaryOp, MemcpyKind, Primitive, ReduceOp, UnaryOp, registered
 from ep.include.suggest import did_you_mean
 
 T = TypeVar("T")
 
-_KINDS_OF_OPS: Final = {UnaryOp: "unary", BinaryOp: "binary", MemcpyKind: "copy"}
+_KINDS_OF_OPS: Final = {ReduceOp: "reduce", UnaryOp: "unary", BinaryOp: "binary", MemcpyKind: "copy"}
 _MOST_MEANT: Final = 4  # names in a suggestion
 _MOST_LISTED: Final = 32  # names in an error
 _KINDS: Final = ("b", "char", "i", "u", "f", "c")
@@ -132,6 +132,7 @@ primitive: Final = Names("primitive", lambda: INTERFACES, all_of_them=lambda: ";
 op: Final = Names("op", _members_of(*_KINDS_OF_OPS))
 unary_op: Final = Names("unary op", _members_of(UnaryOp), _of_another_kind)
 binary_op: Final = Names("binary op", _members_of(BinaryOp), _of_another_kind)
+reduce_op: Final = Names("reduce op", _members_of(ReduceOp), _of_another_kind)
 data_type: Final = Names("data type", _data_types)
 operator: Final = Names("operator", _operators)
 device_type: Final = Names("device type", _device_types)

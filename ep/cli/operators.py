@@ -80,6 +80,19 @@ def add_arguments(commands: Any) -> None:
         matmul.add_argument(f"--transpose-{name}", action="store_true", help="with its last two axes exchanged")
     matmul.set_defaults(operate=_matmul)
 
+    reduce = commands.add_parser("reduce", help="one value of all elements along some axes")
+    reduce.add_argument("--op", type=names.reduce_op, required=True, help="such as sum, max or mean")
+    reduce.add_argument("--input", metavar="X.npy", required=True, help="the array")
+    reduce.add_argument("--axes", metavar="N,N,...", type=_integers, help="the axes that go (default: all)")
+    reduce.add_argument("--keepdims", action="store_true", help="keep these axes, with size 1")
+    reduce.set_defaults(operate=_reduce)
+
+    softmax = commands.add_parser("softmax", help="normalised exponentials along an axis")
+    softmax.add_argument("--input", metavar="X.npy", required=True, help="the array")
+    softmax.add_argument("--axis", type=int, default=-1, help="the axis (default: the last)")
+    softmax.add_argument("--log", action="store_true", help="their logarithms")
+    softmax.set_defaults(operate=_softmax)
+
     one_hot = commands.add_parser("one-hot", help="indices of classes as rows with one element of another value")
     one_hot.add_argument("--indices", metavar="I.npy", required=True, help="the indices, as integers")
     one_hot.add_argument("--classes", type=int, required=True, help="the elements of a row")
@@ -147,6 +160,19 @@ def _matmul(ops: Any, arguments: Namespace) -> Plan:
         return ops.matmul(x1, x2, arguments.transpose_lhs, arguments.transpose_rhs)
 
     return operate, operands, [_tinies(operands)]
+
+
+def _reduce(ops: Any, arguments: Namespace) -> Plan:
+    x = npy.read(arguments.input, arguments.dtype)
+    function = getattr(ops, arguments.op.name.removeprefix("k").lower())
+    axes = None if arguments.axes is None else tuple(arguments.axes)
+    return lambda x: function(x, axis=axes, keepdims=arguments.keepdims), (x,), [(_tiny(x),)]
+
+
+def _softmax(ops: Any, arguments: Namespace) -> Plan:
+    x = npy.read(arguments.input, arguments.dtype)
+    function = ops.log_softmax if arguments.log else ops.softmax
+    return lambda x: function(x, arguments.axis), (x,), [(_tiny(x),)]
 
 
 def _one_hot(ops: Any, arguments: Namespace) -> Plan:

@@ -8,6 +8,8 @@
   ep run permute --input x.npy --axes 1,0 --out y.npy
   ep run pad --input x.npy --before 1,0 --after 1,2 --value 0 --out y.npy
   ep run where --condition c.npy --x x.npy --y 0 --out y.npy
+  ep run reduce --op mean --input x.npy --axes 0,1 --out y.npy
+  ep run softmax --input x.npy --axis 1 --out y.npy
   ep run one-hot --indices ids.npy --classes 10 --out y.npy
 
 Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error. With

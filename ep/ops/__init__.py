@@ -1,8 +1,9 @@
 """Operators: functions on arrays that compute with primitives and nothing else.
 
-Some move data, such as `gather`, `expand` and `permute`; and there is one function for each UnaryOp and BinaryOp. Those
-are named in snake_case after the enumerator (kMax and kMin are `maximum` and `minimum`), and have the array API's names
-as well: `multiply` is `mul`. All run on the device that their operands are on; a Python number goes along with any.
+Some move data, such as `gather`, `expand` and `permute`; some reduce it, such as `sum` and `softmax`; and there is one
+function for each UnaryOp and BinaryOp. Those are named in snake_case after the enumerator (kMax and kMin are `maximum`
+and `minimum`, for `max` and `min` reduce), and have the array API's names as well: `multiply` is `mul`. All run on the
+device that their operands are on; a Python number goes along with any.
 
 On the CPU they take whatever NumPy makes an array of and what exports DLPack from host memory, and return ndarrays. On
 CUDA they take what exports DLPack or `__cuda_array_interface__` (PyTorch, CuPy, Numba, buffers of this package), and
@@ -23,7 +24,7 @@ from ep.ops.full import full
 # each declares its operators when it is imported
 for _family in (
     *("binary", "cast", "expand", "expand_grad", "gather", "gather_grad", "join", "matmul", "one_hot", "pad"),
-    *("permute", "repeat", "slice", "slice_grad", "split", "unary", "where"),
+    *("permute", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax", "split", "unary", "where"),
 ):
     import_module(f"ep.ops.{_family}")
 
@@ -37,5 +38,4 @@ __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
-    hint = f"; did you mean '{name}imum'?" if name in ("max", "min") else did_you_mean(name, __all__)
-    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{hint}")
+    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{did_you_mean(name, __all__)}")

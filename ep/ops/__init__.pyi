@@ -35,6 +35,12 @@ def add(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 def add_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `add` by x and y, each summed over what was broadcast in it."""
 
+def all(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none."""
+
+def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none."""
+
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
 
@@ -299,6 +305,9 @@ def log_sigmoid(x: ArrayLike, *, out: Array | None = None) -> Array:
 def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (e^x + 1)."""
 
+def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too."""
+
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Both true; NaN is true."""
 
@@ -317,11 +326,20 @@ def matmul(x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x
 def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False) -> list[Array]:
     """Return the gradients of `matmul` by x1 and x2: products with the other operand, summed over what was broadcast."""
 
+def max(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays."""
+
 def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The larger one, b where they are equal; NaN if either is."""
 
 def maximum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `maximum` by x and y, each summed over what was broadcast in it."""
+
+def mean(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return the mean of elements along axes, as `numpy.mean`; NaN where there are none."""
+
+def min(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays."""
 
 def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The smaller one, b where they are equal; NaN if either is."""
@@ -367,6 +385,9 @@ def pow(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def pow_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `pow` by x and y, each summed over what was broadcast in it."""
+
+def prod(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return the product of elements along axes, as `numpy.prod`; its parameters are those of `sum`."""
 
 def quick_gelu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
@@ -425,6 +446,9 @@ def scalar_base_power_grad(x: ArrayLike, dy: ArrayLike, exponent: float, *, out:
 def scalar_exp_power_grad(x: ArrayLike, dy: ArrayLike, base: float, *, out: Array | None = None) -> Array:
     """c^x ln(c) dy for the base c."""
 
+def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int, axis: int = 0, *, out: Array | None = None) -> Array:
+    """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`."""
+
 def selu(x: ArrayLike, *, out: Array | None = None) -> Array:
     """scale alpha (e^x - 1) up to 0, scale x above."""
 
@@ -476,6 +500,9 @@ def soft_shrink(x: ArrayLike, alpha: float = 0.5, *, out: Array | None = None) -
 def soft_sign(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x / (1 + |x|); +-1 at +-inf."""
 
+def softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+    """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow."""
+
 def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
     """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""
 
@@ -514,6 +541,9 @@ def sub(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def sub_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `sub` by x and y, each summed over what was broadcast in it."""
+
+def sum(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
+    """Return the sum of elements along axes, as `numpy.sum`."""
 
 def tan(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function tan of x."""

@@ -9,13 +9,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ep import DeviceManagerRegistry, DeviceType
+from ep import DeviceManagerRegistry, DeviceType, ops
 from ep.include.primitive import (
     BroadcastMatmulFactory,
     CastFactory,
     ConstantPadFactory,
+    LogSoftmaxFactory,
     OneHotFactory,
     PermuteFactory,
+    ReduceFactory,
     WhereFactory,
 )
 from ep.testing.keys import needs_one_of
@@ -116,6 +118,21 @@ MORE = {
         ["--lhs", "empty.npy", "--transpose-lhs", "--rhs", "empty.npy"],
         lambda load: np.zeros((3, 3), np.float32),
         BroadcastMatmulFactory,
+    ),
+    "reduce": (
+        ["--op", "max", "--input", "params.npy", "--axes=0,-1", "--keepdims"],
+        lambda load: load("params.npy").max(axis=(0, -1), keepdims=True),
+        ReduceFactory,
+    ),
+    "reduce along all axes": (
+        ["--op", "sum", "--input", "indices.npy"],
+        lambda load: load("indices.npy").sum(),
+        ReduceFactory,
+    ),
+    "softmax": (
+        ["--input", "f.npy", "--axis=0", "--log"],
+        lambda load: ops.log_softmax(load("f.npy"), 0),
+        LogSoftmaxFactory,
     ),
     "one-hot": (
         ["--indices", "wrong.npy", "--classes", "4", "--on", "0.5"],

@@ -68,9 +68,12 @@ def test_the_array_apis_names(op):
 def test_max_and_min_reduce_elsewhere():
     assert ep.ops.maximum([1, 5], [3, 4]).tolist() == [3, 5]
     assert ep.ops.minimum([1, 5], [3, 4]).tolist() == [1, 4]
-    for name in ("max", "min"):
-        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; did you mean '{name}imum'"):
-            getattr(ep.ops, name)
+    for name, function in (("max", ep.ops.max), ("min", ep.ops.min)):
+        for second in ([3, 4], np.array([3, 4])):
+            with pytest.raises(
+                TypeError, match=rf"axis is .*; {name} takes one array, and {name}imum\(x, y\) is for two"
+            ):
+                function([1, 5], second)
     with pytest.raises(AttributeError, match="has no attribute 'gathr'; did you mean 'gather'"):
         getattr(ep.ops, "gathr")  # noqa: B009
 

@@ -22,6 +22,7 @@ from ep.cpu.engine.state import LaunchState
 from ep.cpu.vector_math import exponential
 from ep.cpu.vector_math.bits import select
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.scaling import scaled
 from ep.cpu.vector_math.single import exponential as single
 from ep.include.data_type import DataType
@@ -45,7 +46,7 @@ def _exponential(single_type: bool) -> Any:
         @inlined
         def exp(x, x_rest):
             x_rest = select(x_rest == x_rest, x_rest, zero)
-            r, r_rest, n_bits = single.reduced(single.clamp(x, lowest, highest), x_rest)
+            r, r_rest, n_bits = single.reduced(clamp(x, lowest, highest), x_rest)
             return single.scaled(one + (r + single.exp_tail(r, r_rest)), n_bits)
 
         return exp
@@ -53,7 +54,7 @@ def _exponential(single_type: bool) -> Any:
     @inlined
     def exp_wide(x, x_rest):
         x_rest = select(x_rest == x_rest, x_rest, 0.0)
-        r, s, n = exponential.exp_reduced(exponential.clamp(x, 750.0), x_rest)
+        r, s, n = exponential.exp_reduced(clamp(x, -750.0, 750.0), x_rest)
         return scaled(1.0 + (r + s), n)
 
     return exp_wide

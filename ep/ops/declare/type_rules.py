@@ -53,3 +53,17 @@ class Given(TypeRule):
 
     def __str__(self) -> str:
         return self.attribute
+
+
+class Always(TypeRule):
+    """One type, whatever the inputs are."""
+
+    def __init__(self, data_type: DataType) -> None:
+        """data_type: the result's."""
+        self.data_type = data_type
+
+    def result(self, types: Mapping[str, DataType], attributes: Mapping[str, Any]) -> DataType:
+        return self.data_type
+
+    def __str__(self) -> str:
+        return str(self.data_type.dtype)

@@ -1,0 +1,235 @@
+"""sum, prod, mean, min, max, any and all: one value of all elements along some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.reduce_shape import ReduceShape
+from ep.include.data_type import DataType, DTypeLike, as_data_type
+from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, Kind, number_kind
+from ep.include.primitive.cast import CastFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.reduce import ReduceFactory
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import Always, Given, SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.rows import PMAX, PMIN, P, row
+from ep.ops.shapes import from_front
+from ep.sbp import Problem, Sbp, Signature, Split
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    axes, kept = attributes["axes"], attributes["keepdims"]
+    return [tuple(1 if axis in axes else size for axis, size in enumerate(shapes[0]) if kept or axis not in axes)]
+
+
+def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
+    """The attributes that all have: axes from the front, in order."""
+    num_dims = len(x.shape)
+    if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
+        raise TypeError(f"axis is {axis!r}; {name} takes one array, and {name}imum(x, y) is for two")
+    if not isinstance(keepdims, bool):
+        raise TypeError(f"keepdims must be True or False, not {keepdims!r}")
+    if axis is None:
+        axes: tuple[int, ...] = tuple(range(num_dims))
+    elif isinstance(axis, tuple):
+        axes = tuple(from_front(one, f"axis[{place}]", num_dims, num_dims) for place, one in enumerate(axis))
+    else:
+        axes = (from_front(axis, "axis", num_dims, num_dims),)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axis is {axis!r}; each axis must be there once")
+    return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
+
+
+def _rows(op: ReduceOp) -> Any:
+    """The signatures: pieces along an axis that stays give pieces; along one that goes, partial results."""
+
+    def rows(problem: Problem) -> Iterator[Signature]:
+        (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
+        partial = _partial(op)
+        for axis in range(len(shape)):
+            if axis not in given["axes"]:
+                gone = 0 if given["keepdims"] else len([one for one in given["axes"] if one < axis])
+                yield row(Split(axis), Split(axis - gone))
+            elif partial is not None:
+                yield row(Split(axis), partial)
+        if op in (ReduceOp.kSum, ReduceOp.kMean) and source not in BOOL:
+            whole = source in FLOATS + COMPLEXES or problem.out_type not in FLOATS + COMPLEXES
+            if whole or op is ReduceOp.kSum:
+                yield row(P, P)
+        if partial in (PMAX, PMIN) and (op in (ReduceOp.kMin, ReduceOp.kMax) or source in BOOL):
+            yield row(partial, partial)
+
+    return rows
+
+
+def _partial(op: ReduceOp) -> Sbp | None:
+    """What the results of pieces along an axis that goes are parts of."""
+    if op is ReduceOp.kSum:
+        return P
+    if op in (ReduceOp.kMax, ReduceOp.kAny):
+        return PMAX
+    return PMIN if op in (ReduceOp.kMin, ReduceOp.kAll) else None
+
+
+def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
+    """The type of a sum or product: that of x, but at least 64 bits for bools and integers, as NumPy has it."""
+    if dtype is not None:
+        return as_data_type(dtype)
+    source = as_data_type(x.dtype)
+    if number_kind(source) in (Kind.FLOAT, Kind.COMPLEX):
+        return source
+    return DataType.kUInt64 if source.dtype.kind == "u" else DataType.kInt64
+
+
+@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kSum))
+def sum(
+    x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Attributes:
+    """Return the sum of elements along axes, as `numpy.sum`.
+
+    x: array of any type.
+    axis: the axis that goes, or a tuple of axes; all where left out. Negative ones are counted from the last.
+    dtype: that of the result, which elements are converted to first; where left out, that of x, but int64 for bool and
+        smaller integers, and uint64 for smaller unsigned ones.
+    keepdims: whether the result keeps these axes, with size 1.
+    out: where to put the result, an array of its shape and dtype.
+
+    The order of additions depends on the shape alone. float32 and narrower types are added in float64 on the CPU.
+    """
+    return {**_resolved("sum", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
+
+
+@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kProd))
+def prod(
+    x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Attributes:
+    """Return the product of elements along axes, as `numpy.prod`; its parameters are those of `sum`."""
+    return {**_resolved("prod", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
+
+
+@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kMean))
+def mean(
+    x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Attributes:
+    """Return the mean of elements along axes, as `numpy.mean`; NaN where there are none.
+
+    x, axis, keepdims, out: as of `sum`.
+    dtype: that of the result, a floating or complex one; where left out, that of x, or float64 for bools and integers.
+
+    No sum on the way overflows where the mean does not.
+    """
+    source = as_data_type(x.dtype)
+    given = as_data_type(dtype) if dtype is not None else source if source in FLOATS + COMPLEXES else DataType.kDouble
+    if given not in FLOATS + COMPLEXES:
+        raise TypeError(f"dtype is {given.dtype}; a mean is of a floating or complex type")
+    return {**_resolved("mean", x, axis, keepdims), "dtype": given}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(ReduceOp.kMin))
+def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
+    """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays.
+
+    x: array of any type but complex ones.
+    axis, keepdims, out: as of `sum`. Raises ValueError where there are no elements along the axes.
+    """
+    return _resolved("min", x, axis, keepdims)
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(ReduceOp.kMax))
+def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
+    """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays.
+
+    x: array of any type but complex ones.
+    axis, keepdims, out: as of `sum`. Raises ValueError where there are no elements along the axes.
+    """
+    return _resolved("max", x, axis, keepdims)
+
+
+@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAny))
+def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
+    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none.
+
+    x: array of any type; NaN is true.
+    axis, keepdims, out: as of `sum`.
+    """
+    return _resolved("any", x, axis, keepdims)
+
+
+@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAll))
+def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
+    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none.
+
+    x: array of any type; NaN is true.
+    axis, keepdims, out: as of `sum`.
+    """
+    return _resolved("all", x, axis, keepdims)
+
+
+class ReduceKernel(Kernel):
+    """One launch of Reduce; a Cast before it where the result has another type than x."""
+
+    op: ReduceOp
+    converts: bool
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        x, out = subject.data_types["x"], subject.data_types["out"]
+        self._type = out if self.converts else x
+        self._primitive = _exists(self.op, self.converts).make(subject)
+        self._cast = _CAST.make(subject) if self._type is not x else None
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,), axes = call.inputs, call.outputs, call.attributes["axes"]
+        shape: Dims = tuple(x.shape)
+        if self._cast is not None:
+            converted = call.arrays.destination(shape, self._type.dtype, None)
+            launch(self._cast, {"src": "x", "dst": "out"}, call.stream, x, converted, x.size)
+            x = converted
+        if len(shape) > kMaxNumDims:
+            shape, axes = _simplified(shape, axes)
+        names = {"src": "x", "src_dims": "x.shape", "dst": "out", "axes": "axis"}
+        launch(self._primitive, names, call.stream, shape, x, axes, out)
+
+
+def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
+    """The same in as few axes as it takes; ValueError where these are more than 8."""
+    kept = ReduceShape(shape, axes).simplified() if 0 not in shape else ()
+    if not kept:
+        stay = [size for axis, size in enumerate(shape) if axis not in axes]
+        gone = [shape[axis] for axis in axes]
+        return (int(np.prod(stay)), int(np.prod(gone))), (1,)
+    if len(kept) > kMaxNumDims:
+        raise ValueError(
+            f"x of shape {shape} along axes {axes} needs {len(kept)} axes where neighbours of one kind are one; "
+            f"at most {kMaxNumDims} are possible"
+        )
+    return tuple(axis.size for axis in kept), tuple(place for place, axis in enumerate(kept) if axis.reduced)
+
+
+def _exists(op: ReduceOp, converts: bool) -> Any:
+    return primitive_exists(ReduceFactory, op, data_type("out" if converts else "x"), kMaxNumDims)
+
+
+_CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
+
+
+def _register(ops: Iterable[ReduceOp], *, converts: bool) -> None:
+    """Register the kernel of each op; converts: whether the type of its result is one that x is converted to."""
+    for op in ops:
+        name = op.name.removeprefix("k").lower()
+        matches = _exists(op, converts) & _CAST if converts else _exists(op, converts)
+        kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})
+        kernel.__doc__, kernel.__module__ = ReduceKernel.__doc__, __name__
+        register_kernel(name, matches=matches)(kernel)
+
+
+_register((ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kMean), converts=True)
+_register((ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kAny, ReduceOp.kAll), converts=False)

@@ -1,0 +1,72 @@
+"""segment_sum: rows added up by the segments that they belong to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ep.common.checks import as_size
+from ep.common.primitive.broadcast import Dims
+from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
+from ep.ops.declare.function import Indices, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.rows import B, P, row
+from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature, Split
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    (data, _), axis = shapes, attributes["axis"]
+    return [(*data[:axis], attributes["num_segments"], *data[axis + 1 :])]
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    for axis in range(len(problem.shapes[0])):
+        yield row(Split(axis), Split(0), P) if axis == problem.attributes["axis"] else row(Split(axis), B, Split(axis))
+    yield row(P, B, P)
+
+
+@operator(shape=_shape, dtype=SameAs("data"), rows=_rows)
+def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int = 0) -> Attributes:
+    """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`.
+
+    data: array of any type but bool.
+    segment_ids: integers in any order, one for each place along the axis.
+    num_segments: the size of the result along the axis; a part with an id outside `0 ... num_segments - 1` is left out.
+    axis: negative ones are counted from the last.
+    out: where to put the result, an array of its shape and dtype.
+
+    A segment without parts is 0. Parts are added in their order; integers wrap around, and 16-bit floating types are
+    added in float32. It is the gradient of `gather`.
+    """
+    num_dims = len(data.shape)
+    if num_dims == 0:
+        raise ValueError("data has no axes; one is needed")
+    place = from_front(axis, "axis", num_dims, num_dims)
+    if tuple(segment_ids.shape) != (data.shape[place],):
+        raise ValueError(
+            f"segment_ids has shape {tuple(segment_ids.shape)}; it must be ({data.shape[place]},), as data of shape "
+            f"{tuple(data.shape)} has along axis {place}"
+        )
+    return {"num_segments": as_size(num_segments, "num_segments"), "axis": place}
+
+
+_SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type("segment_ids"))
+
+
+@register_kernel("segment_sum", matches=_SUM)
+class SegmentSumKernel(Kernel):
+    """One launch of UnsortedSegmentSum."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive = _SUM.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (data, ids), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
+        outer, inner = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
+        num_segments = call.attributes["num_segments"]
+        launch(self._primitive, {}, call.stream, outer, num_segments, inner, data, data.shape[axis], ids, out)

@@ -1,0 +1,92 @@
+"""softmax and log_softmax: normalised exponentials along an axis, and their logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.primitive.log_softmax import LogSoftmaxFactory
+from ep.include.primitive.permute import PermuteFactory
+from ep.include.primitive.softmax import SoftmaxFactory
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, PrimitiveExists, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.rows import row
+from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature, Split
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
+    return shapes
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    for axis in range(len(problem.shapes[0])):
+        if axis != problem.attributes["axis"]:
+            yield row(Split(axis), Split(axis))
+
+
+def _resolved(x: Tensor, axis: Any) -> Attributes:
+    num_dims = len(x.shape)
+    if num_dims == 0:
+        raise ValueError("x has no axes; one is needed")
+    return {"axis": from_front(axis, "axis", num_dims, num_dims)}
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
+def softmax(x: Tensor, axis: int = -1) -> Attributes:
+    """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow.
+
+    x: array of a floating type.
+    axis: the axis; negative ones are counted from the last, which it is where left out.
+    out: where to put the result, an array of its shape and dtype; it may be x itself.
+
+    A NaN or +inf, or -inf alone, makes all results along the axis NaN. SciPy's function takes all axes where `axis` is
+    left out.
+    """
+    return _resolved(x, axis)
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
+def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
+    """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too.
+
+    x, axis, out: as of `softmax`.
+    """
+    return _resolved(x, axis)
+
+
+_PERMUTE = primitive_exists(PermuteFactory, 3)
+_NAMES = {"y": "out", "cols": "x.shape", "rows": "x.shape"}
+
+
+class SoftmaxKernel(Kernel):
+    """One launch; between two of Permute where the axis is not the last one."""
+
+    exists: PrimitiveExists
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._primitive, self._permute = self.exists.make(subject), _PERMUTE.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
+        outer, cols, inner = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
+        if inner == 1:
+            launch(self._primitive, _NAMES, call.stream, outer, cols, x, out)
+            return
+        turned = call.arrays.destination((outer, inner, cols), x.dtype, None)
+        launch(self._permute, {"src": "x"}, call.stream, x.dtype, (outer, cols, inner), x, (0, 2, 1), turned)
+        launch(self._primitive, _NAMES, call.stream, outer * inner, cols, turned, turned)
+        launch(self._permute, {"dst": "out"}, call.stream, x.dtype, (outer, inner, cols), turned, (0, 2, 1), out)
+
+
+for _name, _factory in (("softmax", SoftmaxFactory), ("log_softmax", LogSoftmaxFactory)):
+    _exists = primitive_exists(_factory, data_type("x"))
+    _kernel = type(f"{_factory.primitive.__name__}Kernel", (SoftmaxKernel,), {"exists": _exists})
+    _kernel.__doc__, _kernel.__module__ = SoftmaxKernel.__doc__, __name__
+    register_kernel(_name, matches=_exists & _PERMUTE)(_kernel)
