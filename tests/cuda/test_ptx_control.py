@@ -1,4 +1,4 @@
-"""The machine's branches, calls and memory; what is counted; and what is not known."""
+"""The machine's branches and calls; what is counted; and what is not known."""
 
 import numpy as np
 import pytest
@@ -53,6 +53,18 @@ def test_guards():
     np.testing.assert_array_equal(out, [0, 100, 2, 100, 4, 100, 6, 100])
     stores = [count for site, count in kernel.executed().items() if site.name == "st"]
     assert stores == [4, 4]
+
+
+def test_threads_that_exit_do_nothing_more():
+    body = """
+        setp.gt.u32 %p1, %i, 1;
+        @%p1 exit;
+        mad.wide.u32 %rd1, %i, 4, %out;
+        st.global.u32 [%rd1], 9;
+    """
+    out = np.zeros(4, np.uint32)
+    launch(program(body), [out], threads=(4, 1, 1))
+    assert out.tolist() == [9, 9, 0, 0]
 
 
 def test_a_branch_by_an_index():
@@ -163,119 +175,6 @@ def test_lanes_and_their_masks():
     for thread, got in enumerate(out.tolist()):
         own = 1 << thread % 32
         assert got == [thread % 32, thread // 32, own, own - 1, 2 * own - 1, 2**32 - 2 * own, 2**32 - own, 32]
-
-
-def test_vectors_and_widths():
-    source = np.arange(64, dtype=np.uint8)
-    out = np.zeros(64, np.uint8)
-    kernel = program(
-        """
-        ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%source];
-        st.global.v2.u32 [%out+8], {%r1, %r2};
-        st.global.v2.u32 [%out], {%r3, %r4};
-        ld.global.nc.L1::no_allocate.v2.f64 {%fd1, %fd2}, [%source+16];
-        st.global.v2.f64 [%out+16], {%fd2, %fd1};
-        ld.volatile.global.u16 %h1, [%source+32];
-        st.global.u8 [%out+32], %h1;
-        ld.u64 %rd1, [%source+40];
-        st.u64 [%out+40], %rd1;
-        """,
-        parameters=("out", "source"),
-    )
-    launch(kernel, [out, source])
-    want = np.zeros(64, np.uint8)
-    want[:16] = [*range(8, 16), *range(8)]
-    want[16:32] = [*range(24, 32), *range(16, 24)]
-    want[32] = 32
-    want[40:48] = range(40, 48)
-    np.testing.assert_array_equal(out, want)
-
-
-def test_constants_and_local_memory():
-    out = np.zeros(6, np.uint32)
-    kernel = program(
-        """
-        .local .align 8 .b8 depot[24];
-        mov.u64 %rd1, depot;
-        cvta.local.u64 %rd2, %rd1;
-        mov.u64 %rd3, table;
-        mul.wide.u32 %rd4, %i, 4;
-        add.u64 %rd5, %rd3, %rd4;
-        ld.const.u32 %r1, [%rd5];
-        add.u64 %rd6, %rd1, %rd4;
-        st.local.u32 [%rd6], %r1;
-        add.u64 %rd7, %rd2, %rd4;
-        ld.u32 %r2, [%rd7];
-        ld.global.u32 %r3, [counters+4];
-        add.u32 %r2, %r2, %r3;
-        add.u64 %rd8, %out, %rd4;
-        st.global.u32 [%rd8], %r2;
-        """,
-        declarations="""
-        .const .align 4 .u32 table[6] = {3, 1, 4, 1, 5, 9};
-        .global .align 4 .u32 counters[2] = {-1, 1000};
-        .common .global .align 8 .u64 nobody_uses_this;
-        """,
-    )
-    launch(kernel, [out], threads=(6, 1, 1))
-    np.testing.assert_array_equal(out, [1003, 1001, 1004, 1001, 1005, 1009])
-
-
-ATOMICS = {
-    # how memory is after threads 0 to 9 came with their number, from 3 on, and what it was before for the last
-    "add.u32": (48, 39),
-    "min.u32": (0, 0),
-    "max.s32": (9, 8),
-    "or.b32": (15, 15),
-    "and.b32": (0, 0),
-    "xor.b32": (3 ^ 1, 3 ^ 1 ^ 9),
-    "exch.b32": (9, 8),
-    "inc.u32": (3, 2),  # modulo 10
-    "dec.u32": (3, 4),
-}
-
-
-@pytest.mark.parametrize("space", ["global", "shared"])
-@pytest.mark.parametrize("operation", ATOMICS)
-def test_atomics(operation, space):
-    out = np.full(2, 3, np.uint32)
-    name, _, type = operation.partition(".")
-    value = "9" if name in ("inc", "dec") else "%i"
-    kernel = program(
-        f"""
-        mov.u64 %rd1, {"%out" if space == "global" else "kept"};
-        setp.eq.u32 %p1, %i, 0;
-        @%p1 st.{space}.u32 [%rd1], 3;
-        bar.sync 0;
-        atom.{space}.{name}.{type} %r1, [%rd1], {value};
-        red.{space}.add.u32 [%rd1], 0;
-        bar.sync 0;
-        ld.{space}.u32 %r2, [%rd1];
-        setp.eq.u32 %p2, %i, 9;
-        @%p2 st.global.v2.u32 [%out], {{%r2, %r1}};
-        """,
-        declarations=".shared .align 4 .u32 kept[1];",
-    )
-    launch(kernel, [out.view()], threads=(10, 1, 1))
-    want, before = ATOMICS[operation]
-    assert out.tolist() == [want, before]
-
-
-def test_atomic_exchange_where_equal_and_sums_of_floats():
-    out, total = np.array([5, 0, 0], np.uint64), np.zeros(1, np.float64)
-    kernel = program(
-        """
-        atom.relaxed.gpu.global.cas.b64 %rd1, [%out], 5, 77;
-        mul.wide.u32 %rd2, %i, 8;
-        add.u64 %rd3, %out, %rd2;
-        st.global.u64 [%rd3+8], %rd1;
-        atom.global.add.f64 %fd1, [%total], 0d3FF8000000000000;
-        """,
-        parameters=("out", "total"),
-    )
-    launch(kernel, [out, total], threads=(2, 1, 1))
-    assert out.tolist() == [77, 5, 77]
-    assert total[0] == 3
 
 
 @pytest.mark.parametrize(
