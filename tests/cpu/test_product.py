@@ -31,7 +31,7 @@ def test_blocks_are_large_enough_to_be_worth_a_call(batches):
         assert 1 <= rows <= m
         assert 1 <= columns <= n
         if rows * columns > 1:
-            assert m * n * k / (rows * columns) > 2**18
+            assert m * n * k / (rows * columns) > 2**16
 
 
 def test_large_products_have_work_for_many_threads():

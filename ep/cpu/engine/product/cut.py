@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 _LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
+_LEAST_WORK_OF_VECTORS: Final = 1 << 18  # the same of a product with a vector, which waits for memory
 _ENOUGH: Final = 8  # blocks, for as many threads as there mostly are; from there on larger ones are better
 _SIDE: Final = 256  # elements of the longer side of a block that is not cut
 _LARGE_SIDE: Final = 1024
@@ -17,10 +18,11 @@ def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
     work: the multiplications that one matrix takes. Compiled, too.
     """
     rows, columns, blocks = 1, 1, num_batches
+    least_work = _LEAST_WORK_OF_VECTORS if m == 1 or n == 1 else _LEAST_WORK
     while True:
         block_m, block_n = m // rows, n // columns
         longer = max(block_m, block_n)
-        if work / (rows * columns) <= _LEAST_WORK or longer <= (_SIDE if blocks < _ENOUGH else _LARGE_SIDE):
+        if work / (rows * columns) <= least_work or longer <= (_SIDE if blocks < _ENOUGH else _LARGE_SIDE):
             return rows, columns
         if block_m > block_n:
             rows *= 2

@@ -12,6 +12,7 @@ from ep.cpu.compile.memory import allocate, load_word, loader, release, stack_wo
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, TRANSPOSED, gemm_caller
 from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.vector import vector_multiplier
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
 
@@ -48,6 +49,7 @@ def _block(product, piece):
 def product_task(data_type: DataType) -> int:
     """The address of the task (context, begin, end) that multiplies blocks of matrices of `data_type`."""
     multiply = (_widened if data_type in HALVES else _direct)(data_type)
+    multiply_vector = multiply if data_type in COMPLEXES else vector_multiplier(data_type)
     scale, load = _scaler(data_type), loader(data_type)
     size = data_type.itemsize
 
@@ -55,7 +57,8 @@ def product_task(data_type: DataType) -> int:
         words = load_word(context, CONTEXT.plan)
         m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
         alpha, beta = load_word(context, _ALPHA), load_word(context, _BETA)
-        nothing = k == 0 or load_word(words, PRODUCT.num_terms) == 0 or load(alpha, 0) == 0
+        num_terms = load_word(words, PRODUCT.num_terms)
+        nothing, has_vector = k == 0 or num_terms == 0 or load(alpha, 0) == 0, (m == 1 or n == 1) and num_terms == 1
         for piece in range(begin, end):
             batch, first_row, first_column, rows, columns = _block(words, piece)
             c = load_word(context, CONTEXT.dst) + ((batch * m + first_row) * n + first_column) * size
@@ -65,7 +68,10 @@ def product_task(data_type: DataType) -> int:
                 a_offset, b_offset = _offsets(words + 8 * PRODUCT.batches, batch)
                 a = load_word(context, _A) + a_offset * size
                 b = load_word(context, _B) + b_offset * size
-                multiply(context, words, a, b, c, first_row, first_column, rows, columns)
+                if has_vector:
+                    multiply_vector(context, words, a, b, c, first_row, first_column, rows, columns)
+                else:
+                    multiply(context, words, a, b, c, first_row, first_column, rows, columns)
 
     return compile_task(f"product.{data_type.name}", product)
 
