@@ -24,15 +24,17 @@ from ep.ops.full import full
 # each declares its operators when it is imported
 for _family in (
     *("binary", "cast", "expand", "expand_grad", "gather", "gather_grad", "join", "matmul", "one_hot", "pad"),
-    *("permute", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax", "split", "unary", "where"),
+    *("permute", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax"),
+    *("softmax_grad", "split", "unary", "where"),
 ):
     import_module(f"ep.ops.{_family}")
 
 from ep.ops.gradients import vjp  # noqa: E402, once all operators are declared
+from ep.ops.tape import Tape  # noqa: E402
 
 globals().update(FUNCTIONS)
 
-__all__ = ["copy_to_device", "copy_to_host", "full", "vjp"]
+__all__ = ["Tape", "copy_to_device", "copy_to_host", "full", "vjp"]
 __all__ += FUNCTIONS
 __all__.sort()
 

@@ -6,6 +6,7 @@ from typing import Any
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import DTypeLike
+from ep.ops.tape import Tape as Tape
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
@@ -308,6 +309,9 @@ def log_sigmoid_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | 
 def log_softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too."""
 
+def log_softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+    """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
+
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Both true; NaN is true."""
 
@@ -502,6 +506,9 @@ def soft_sign(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def softmax(x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
     """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow."""
+
+def softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+    """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis."""
 
 def softplus_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, beta: float = 1.0, threshold: float = 20.0, *, out: Array | None = None) -> Array:
     """dy where beta x > threshold, else dy e^(beta x) / (e^(beta x) + 1)."""

@@ -6,6 +6,7 @@ have the same bits in every run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.declare.operator import Attributes, Operator, Role, operator_named
+from ep.ops.declare.operator import Attributes, Operator, Role, operator_named, operators
 from ep.ops.devices import arrays_of
 from ep.ops.names import function_name, parameter_name
 
@@ -54,8 +55,8 @@ def gradient_of(*names: str) -> Callable[[Callable[[Backward], Gradients]], Call
 
 
 def has_gradient(name: str) -> bool:
-    """Whether an operator has a rule."""
-    return operator_named(name).name in _RULES
+    """Whether there is an operator of a name, or alias, that has a rule."""
+    return any(name in (one.name, *one.aliases) and one.name in _RULES for one in operators())
 
 
 def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output: Any, dy: Any) -> list[Any]:
@@ -128,7 +129,7 @@ def _conjugated(x: Any) -> Any:
     return _op("conj")(x) if as_data_type(x.dtype) in COMPLEXES else x
 
 
-def _zeros(like: Any) -> Any:
+def zeros_like(like: Any) -> Any:
     """Zeros of the shape and floating type of an array; it may hold what is not finite."""
     return _op("nan_assign")(_op("sub")(like, like))
 
@@ -145,7 +146,7 @@ _CONSTANT_PIECES: Final = {
 def _unary_rule(op: UnaryOp) -> Callable[[Backward], Gradients] | None:
     row = OPS[op]
     if op in _CONSTANT_PIECES:
-        return lambda back: [_zeros(back.inputs[0])]
+        return lambda back: [zeros_like(back.inputs[0])]
     if not row.gradient:
         return None
     by = row.gradient[0]
@@ -256,7 +257,7 @@ def _floor_mod(back: Backward) -> Gradients:
 @gradient_of("floor_div", "trunc_div")
 def _whole_div(back: Backward) -> Gradients:
     """They are constant but for their steps."""
-    return [_zeros(one) for one in back.inputs]
+    return [zeros_like(one) for one in back.inputs]
 
 
 @gradient_of("where")
@@ -334,6 +335,77 @@ def _matmul(back: Backward) -> Gradients:
     x1, x2 = back.inputs
     transposes = [back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2")]
     return matmul_grad(back.dy, x1, x2, *transposes)
+
+
+# operators that reduce
+
+
+def _kept(back: Backward, of: Any) -> Any:
+    """A result seen with the axes that went, of size 1."""
+    axes = back.attributes["axes"]
+    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(back.inputs[0].shape)))
+
+
+def _spread(back: Backward, of: Any) -> Any:
+    """A result expanded to the shape of x."""
+    return _op("expand")(_kept(back, of), back.inputs[0].shape)
+
+
+def _as_x(back: Backward, of: Any) -> Any:
+    """A gradient in the type of x, where the result had another."""
+    (x,) = back.inputs
+    return of if of.dtype == x.dtype else _op("cast")(of, x.dtype)
+
+
+@gradient_of("sum")
+def _sum(back: Backward) -> Gradients:
+    return [_as_x(back, _spread(back, back.dy))]
+
+
+@gradient_of("mean")
+def _mean(back: Backward) -> Gradients:
+    (x,) = back.inputs
+    count = math.prod(x.shape[axis] for axis in back.attributes["axes"])
+    return [_as_x(back, _spread(back, _op("div")(back.dy, max(count, 1))))]
+
+
+@gradient_of("prod")
+def _prod(back: Backward) -> Gradients:
+    """The product of the others: where there is one zero, it alone has a gradient; where there are two, none has."""
+    (x,) = back.inputs
+    axes, where, equal = back.attributes["axes"], _op("where"), _op("equal")
+    zero = equal(x, 0)
+    others = where(zero, 1, x)
+    rest = _spread(back, _op("prod")(others, axes))
+    zeros = _spread(back, _op("sum")(_op("cast")(zero, x.dtype), axes))
+    of_others = where(equal(zeros, 0), _op("div")(rest, _conjugated(others)), 0)
+    of_zero = where(equal(zeros, 1), rest, 0)
+    return [_as_x(back, _op("mul")(_spread(back, back.dy), where(zero, of_zero, of_others)))]
+
+
+@gradient_of("max", "min")
+def _largest(back: Backward) -> Gradients:
+    """Elements that are equal to the result share the gradient."""
+    (x,) = back.inputs
+    found = _op("cast")(_op("equal")(x, _spread(back, back.output)), x.dtype)
+    share = _op("div")(back.dy, _op("sum")(found, back.attributes["axes"]).reshape(back.dy.shape))
+    return [_op("mul")(found, _spread(back, share))]
+
+
+@gradient_of("softmax")
+def _softmax(back: Backward) -> Gradients:
+    return [_op("softmax_grad")(back.output, back.dy, back.attributes["axis"])]
+
+
+@gradient_of("log_softmax")
+def _log_softmax(back: Backward) -> Gradients:
+    return [_op("log_softmax_grad")(back.output, back.dy, back.attributes["axis"])]
+
+
+@gradient_of("segment_sum")
+def _segment_sum(back: Backward) -> Gradients:
+    _, ids = back.inputs
+    return [_op("gather")(back.dy, ids, back.attributes["axis"], mode="zero"), None]
 
 
 # gradients as functions of their own, beside those of gather, expand, repeat, slice and softmax

@@ -1,5 +1,7 @@
 """Gradients: against central differences in float64, and against PyTorch's autograd."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -139,6 +141,13 @@ NORMAL = {
         ([(0, 4), (4, 3)], {}),
     ],
     "cast": [([(5, 3)], {"dtype": "float64"})],
+    "sum": [([(5, 3, 2)], {"axis": (0, 2)}), ([(5, 3)], {"keepdims": True}), ([(0, 3)], {"axis": 0})],
+    "mean": [([(5, 3, 2)], {"axis": 1}), ([(5, 3)], {"axis": -1, "keepdims": True}), ([()], {})],
+    "prod": [([(5, 3)], {"axis": 1}), ([(2, 3)], {})],
+    "max": [([(5, 3, 2)], {"axis": (1, 2)}), ([(5, 3)], {"axis": 0, "keepdims": True})],
+    "min": [([(5, 3)], {})],
+    "softmax": [([(5, 3)], {}), ([(5, 3, 2)], {"axis": 1}), ([(0, 3)], {"axis": 0})],
+    "log_softmax": [([(5, 3)], {"axis": 0}), ([(4,)], {})],
 }
 
 
@@ -166,6 +175,21 @@ GATHERS = [
 @pytest.mark.parametrize("dtype", [np.int64, np.int8])
 def test_gather(shape, indices, attributes, among, dtype, rng):
     check("gather", [rng.normal(size=shape), np.asarray(rng.integers(*among, indices), dtype)], attributes, rng)
+
+
+def test_segment_sum(rng):
+    ids = rng.integers(-1, 4, 6)
+    check("segment_sum", [rng.normal(size=(2, 6, 3)), ids], {"num_segments": 3, "axis": 1}, rng)
+
+
+def test_a_product_with_zeros():
+    """One zero has the product of the others; of two, each has 0."""
+    x = np.array([[2.0, 0, 3], [0, 5, 0]])
+    assert vjp("prod", (x,), {"axis": 1}, None, np.array([1.0, 1]))[0].tolist() == [[0, 6, 0], [0, 0, 0]]
+
+
+def test_equal_elements_share_the_gradient():
+    assert vjp("max", ([3.0, 1, 3],), {}, None, np.float64(1))[0].tolist() == [0.5, 0, 0.5]
 
 
 def test_batch_gather(rng):
@@ -250,7 +274,51 @@ def test_which_operators_have_none():
         function_name(op) for op in (*UnaryOp, *BinaryOp) if str(op.name).startswith(("kIs", "kLogical", "kBitwise"))
     }
     compared = {"equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"}
-    assert others - booleans - compared == {"one_hot", "zeta"}
+    assert others - booleans - compared == {"all", "any", "one_hot", "zeta"}
+
+
+def test_a_tape_trains_a_head(rng):
+    """Logistic regression of what three clusters are: the loss falls, and its gradients are those of differences."""
+    labels = rng.integers(0, 3, 60)
+    x = rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[labels]
+    weights, bias = rng.normal(size=(4, 3)) * 0.1, np.zeros(3)
+
+    def loss_of(weights, bias, tape):
+        weights, bias = tape.watch(weights), tape.watch(bias)
+        scores = tape.log_softmax(tape.add(tape.matmul(x, weights), bias))
+        chosen = tape.gather(scores, labels[:, None], axis=1, batch_dims=1)
+        return tape.negative(tape.mean(chosen)), [weights, bias]
+
+    losses = []
+    for _ in range(30):
+        tape = ep.ops.Tape()
+        loss, watched = loss_of(weights, bias, tape)
+        of_weights, of_bias = tape.gradients(loss, watched)
+        losses.append(float(loss.value))
+        for change in (np.eye(4, 3) * STEP, np.full((4, 3), STEP)):
+            more, less = (float(loss_of(weights + by, bias, ep.ops.Tape())[0].value) for by in (change, -change))
+            assert (more - less) / 2 == pytest.approx(float((of_weights * change).sum()), rel=1e-4, abs=1e-12)
+        weights, bias = weights - 0.3 * of_weights, bias - 0.3 * of_bias
+    assert losses[0] > 0.8
+    assert losses[-1] < losses[0] / 4
+    assert all(after < before for before, after in itertools.pairwise(losses))
+
+
+def test_what_a_tape_notes(rng):
+    tape = ep.ops.Tape()
+    x, unused = tape.watch(rng.normal(size=(4, 3))), tape.watch(np.ones(2))
+    left, right = tape.split(x, indices_or_sections=[2], axis=0)
+    both = tape.concat([left, tape.multiply(left, left)], axis=0)
+    wide = tape.expand(tape.sum(both, axis=0), sizes=(2, -1))
+    of_x, of_left, of_right, of_unused = tape.gradients(wide, [x, left, right, unused], dy=np.ones((2, 3)))
+    assert np.allclose(of_left, 2 + 4 * left.value)
+    assert np.allclose(of_x, [*of_left, *np.zeros((2, 3))])
+    assert of_right is None
+    assert of_unused is None
+    with pytest.raises(ValueError, match=r"dy is needed: the result has shape \(2, 3\)"):
+        tape.gradients(wide, [x])
+    with pytest.raises(AttributeError, match="no operator 'less_than' with a gradient"):
+        tape.less_than(x, x)
 
 
 def with_torch():

@@ -53,6 +53,16 @@ def around(end):
     return lambda rng, shape: rng.integers(-2, end + 2, shape)
 
 
+def rarely(rng, shape):
+    """Mostly 0."""
+    return rng.integers(-1, 2, shape) * (rng.random(shape) < 0.2)
+
+
+def mostly(rng, shape):
+    """Mostly true."""
+    return rng.random(shape) < 0.9
+
+
 OF_KIND = {
     "f": [normal, small, large, negative, integers, signs],
     "i": [integers, signs, many],
@@ -130,6 +140,21 @@ OTHERS = [
     case("expand_grad", [(6, 5, 7, 4)], (5, 1, 4)),
     case("expand_grad", [(5, 4)], (5, 4)),
     case("repeat_grad", [(3, 5, 24, 14)], (5, 4, 2), (3, 1, 6, 7)),
+    case("sum", [(5, 4, 6)], (0, 2)),
+    case("sum", [(5, 4)], 1, dtypes=[np.bool_], draws=[[below(2)]]),
+    case("sum", [(5, 4)], 0, None, True, dtypes=[np.int32], draws=[[many]]),
+    case("mean", [(5, 4)], 1),
+    case("prod", [(5, 4)], 1, draws=[[normal], [integers]]),
+    case("max", [(5, 4)], 0, True),
+    case("min", [(5, 4, 6)], (1, 2)),
+    case("any", [(5, 4)], 1, dtypes=[np.bool_], draws=[[below(2)], [rarely]]),
+    case("all", [(5, 4)], 0, dtypes=[np.bool_], draws=[[below(2)], [mostly]]),
+    case("any", [(5, 4)], 1, draws=[[signs], [rarely]]),
+    case("softmax", [(5, 4)], 1),
+    case("log_softmax", [(5, 4, 3)], 1),
+    case("softmax_grad", [(5, 4), (5, 4)], 1),
+    case("log_softmax_grad", [(5, 4), (5, 4)], 0),
+    case("segment_sum", [(4, 6), (6,)], 5, 1, dtypes=TABLE, draws=[[normal, around(5)]]),
     case("matmul", [(5, 4), (4, 6)]),
     case("matmul", [(4, 5), (6, 4)], True, True),
     case("matmul", [(4,), (4, 5)]),

@@ -1,0 +1,98 @@
+"""softmax_grad and log_softmax_grad: the gradients of both, from their results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
+from ep.include.primitive.permute import PermuteFactory
+from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Call, Kernel, PrimitiveExists, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import launch
+from ep.ops.rows import B, P, row
+from ep.ops.shapes import from_front
+from ep.sbp import Problem, Signature, Split
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
+    return shapes[:1]
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    for axis in range(len(problem.shapes[0])):
+        if axis != problem.attributes["axis"]:
+            yield row(Split(axis), Split(axis), Split(axis))
+    yield row(B, P, P)
+
+
+def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
+    if y.dtype != dy.dtype:
+        raise TypeError(f"y has dtype {y.dtype}, dy has {dy.dtype}; convert one of them")
+    if tuple(y.shape) != tuple(dy.shape):
+        raise ValueError(f"y has shape {tuple(y.shape)}, dy has {tuple(dy.shape)}; they must be equal")
+    if not y.shape:
+        raise ValueError("y has no axes; one is needed")
+    return {"axis": from_front(axis, "axis", len(y.shape), len(y.shape))}
+
+
+@operator(shape=_shape, dtype=SameAs("y"), rows=_rows)
+def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
+    """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis.
+
+    y: the result of softmax. dy: the gradient by it, of its shape and dtype.
+    axis: that of softmax.
+    out: where to put the result, an array of its shape and dtype.
+    """
+    return _resolved(y, dy, axis)
+
+
+@operator(shape=_shape, dtype=SameAs("y"), rows=_rows)
+def log_softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
+    """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis.
+
+    y: the result of log_softmax. dy, axis, out: as of `softmax_grad`.
+    """
+    return _resolved(y, dy, axis)
+
+
+_PERMUTE = primitive_exists(PermuteFactory, 3)
+_NAMES = {"dx": "out", "cols": "y.shape", "rows": "y.shape"}
+
+
+class SoftmaxGradKernel(Kernel):
+    """One launch; where the axis is not the last one, on operands that Permute has turned, and turned back."""
+
+    def __init__(self, exists: PrimitiveExists, subject: Subject) -> None:
+        """exists: what makes the primitive."""
+        super().__init__(subject)
+        self._primitive, self._permute = exists.make(subject), _PERMUTE.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (y, dy), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
+        outer, cols, inner = math.prod(y.shape[:axis]), y.shape[axis], math.prod(y.shape[axis + 1 :])
+        if inner == 1:
+            launch(self._primitive, _NAMES, call.stream, outer, cols, y, dy, out)
+            return
+        turned = [call.arrays.destination((outer, inner, cols), y.dtype, None) for _ in range(2)]
+        for name, source, target in zip(("y", "dy"), (y, dy), turned, strict=True):
+            launch(self._permute, {"src": name}, call.stream, y.dtype, (outer, cols, inner), source, (0, 2, 1), target)
+        launch(self._primitive, _NAMES, call.stream, outer * inner, cols, *turned, turned[1])
+        launch(self._permute, {"dst": "out"}, call.stream, y.dtype, (outer, inner, cols), turned[1], (0, 2, 1), out)
+
+
+def _register(operator: str, factory: type[Any]) -> None:
+    exists = primitive_exists(factory, data_type("y"))
+
+    @register_kernel(operator, matches=exists & _PERMUTE, name="SoftmaxGradKernel")
+    def make(subject: Subject) -> Kernel:
+        return SoftmaxGradKernel(exists, subject)
+
+
+_register("softmax_grad", SoftmaxBackwardFactory)
+_register("log_softmax_grad", LogSoftmaxBackwardFactory)
