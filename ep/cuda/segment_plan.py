@@ -123,4 +123,4 @@ def long_width(inner: int) -> int:
 def long_grid(sizes: SegmentSizes, plan: SegmentPlan, width: int) -> Grid:
     """Its blocks: for columns, for places where a run may begin, and for outer."""
     columns, places = -(-sizes.inner // width), plan.num_keys // LONG_RUN
-    return Grid((min(columns, MAX_BLOCKS), min(places, _MAX_GRID_YZ), min(sizes.outer, _MAX_GRID_YZ)))
+    return Grid((columns, min(places, _MAX_GRID_YZ), min(sizes.outer, _MAX_GRID_YZ)))

@@ -5,6 +5,7 @@ In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions,
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import numpy as np
 from llvmlite import ir
 
 from ep.cuda.driver import is_simulated
+from ep.include.process import Rank, new_lock
 
 SIMULATED: Final = is_simulated()
 
@@ -101,13 +103,30 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     count: 0 for as many as the launch's `shared_bytes` hold.
     """
     dtype = np.dtype(scalar_type)
-    element = dtype if SIMULATED else from_dtype(dtype)
+    if SIMULATED:
+        return _simulated_shared_array(count, dtype)
+    element = from_dtype(dtype)
 
     def array():
         return cuda.shared.array(count, element)
 
     # a function may not return an array, unless it is inlined before that is checked
-    return array if SIMULATED else cuda.jit(device=True, inline="always")(array)
+    return cuda.jit(device=True, inline="always")(array)
+
+
+_simulated_arrays = itertools.count()
+_making_array: Final = new_lock(Rank.DRIVER)
+
+
+def _simulated_shared_array(count: int, dtype: Any) -> Any:
+    """The simulator tells arrays apart by the file and the line that ask for them, and threads ask at the same time."""
+    code = compile("cuda.shared.array(count, dtype)", f"<shared array {next(_simulated_arrays)}>", "eval")
+
+    def array() -> Any:
+        with _making_array:
+            return eval(code, globals(), {"count": count, "dtype": dtype})
+
+    return array
 
 
 def _no_shuffle(value: Any, mask: int) -> Any:

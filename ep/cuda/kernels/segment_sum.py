@@ -23,6 +23,7 @@ from ep.cuda.kernels.numba_cuda import (
     thread_index,
     thread_of_block,
 )
+from ep.cuda.kernels.sort import number_loader
 from ep.cuda.launch_config import BLOCK_THREADS
 from ep.cuda.segment_plan import LONG_RUN
 from ep.include.data_type import DataType
@@ -58,7 +59,7 @@ def key_kernel(ids_type: DataType, number: DataType, bits: int) -> Kernel:
 def begin_kernel(number: DataType) -> Kernel:
     """The kernel (keys, begins, count, num_segments): the first place of each segment in the sorted keys, and the place
     after the last one's."""
-    load, store = loader(number, 1), storer(number, 1)
+    load, store = number_loader(number), storer(number, 1)
 
     def find_begins(keys, begins, count, num_segments):
         segment, step = thread_index(), num_threads()
@@ -66,7 +67,7 @@ def begin_kernel(number: DataType) -> Kernel:
             low, high = 0, count
             while low < high:
                 middle = (low + high) >> 1
-                if load(keys, middle)[0] < segment:
+                if load(keys, middle) < segment:
                     low = middle + 1
                 else:
                     high = middle
@@ -83,7 +84,7 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
     Its words, a tuple: data, places, begins, out, packs of out; the packs of a row, the segments of a batch, and outer,
     each with the multiplier and the shift to divide by it; the ids of a batch. Longer runs than LONG_RUN are left out.
     """
-    load, store, load_number = loader(data_type, elements), storer(data_type, elements), loader(number, 1)
+    load, store, load_number = loader(data_type, elements), storer(data_type, elements), number_loader(number)
     plus, zero = _plus(data_type)
     add, zeros = _add_packs(plus, elements), (zero,) * elements
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
@@ -98,17 +99,17 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
             batch = widen(quotient(group, narrow(words[12]), narrow(words[13])))
             column = widen(remainder(narrow(i), row, narrow(cols)))
             segment = batch * segments + widen(remainder(row, group, narrow(segments)))
-            place, end = load_number(begins, segment)[0], load_number(begins, segment + 1)[0]
+            place, end = load_number(begins, segment), load_number(begins, segment + 1)
             if end - place <= LONG_RUN:
                 first_row, total = (widen(group) - batch) * num_ids, zeros
                 while place + 1 < end:  # the loads of two rows under way at a time
-                    row0, row1 = load_number(places, place)[0], load_number(places, place + 1)[0]
+                    row0, row1 = load_number(places, place), load_number(places, place + 1)
                     a = load(data, (first_row + row0) * cols + column)
                     b = load(data, (first_row + row1) * cols + column)
                     total = add(add(total, a), b)
                     place = next_index(place, 2)
                 if place < end:
-                    row0 = load_number(places, place)[0]
+                    row0 = load_number(places, place)
                     total = add(total, load(data, (first_row + row0) * cols + column))
                 store(out, i, total)
             i = next_index(i, step)
@@ -124,7 +125,7 @@ def long_kernel(data_type: DataType, number: DataType, width: int, bits: int) ->
     batches; those of a batch, with the multiplier and the shift to divide by it. Of each run, the block that finds its
     first multiple of LONG_RUN there is in charge. All of its threads load rows, and one for each column adds them.
     """
-    load, store, load_number = loader(data_type, 1), storer(data_type, 1), loader(number, 1)
+    load, store, load_number = loader(data_type, 1), storer(data_type, 1), number_loader(number)
     plus, zero = _plus(data_type)
     sharers = BLOCK_THREADS // width
     rows_at_once = _AT_ONCE * sharers
@@ -134,7 +135,7 @@ def long_kernel(data_type: DataType, number: DataType, width: int, bits: int) ->
     @device_function
     def load_row(data, places, row, end, first_row, cols, column):
         if row < end and column < cols:
-            return load(data, (first_row + load_number(places, row)[0]) * cols + column)[0]
+            return load(data, (first_row + load_number(places, row)) * cols + column)[0]
         return zero
 
     loads = _loads(load_row, sharers, _AT_ONCE)
@@ -162,9 +163,9 @@ def long_kernel(data_type: DataType, number: DataType, width: int, bits: int) ->
         thread, memory, (block, first, group) = thread_of_block(), numbers(), block_of_grid()
         column, place = block * width + thread % width, first * LONG_RUN
         while place < count:  # all threads of the block together: they meet at barriers
-            key = load_number(keys, place)[0]
+            key = load_number(keys, place)
             segment = key if key < none else 0
-            begin, end = load_number(begins, segment)[0], load_number(begins, segment + 1)[0]
+            begin, end = load_number(begins, segment), load_number(begins, segment + 1)
             if key < none and end - begin > LONG_RUN and place - begin < LONG_RUN:
                 batch = widen(quotient(narrow(segment), narrow(words[11]), narrow(words[12])))
                 part = group

@@ -38,11 +38,11 @@ def softmax(data_type: DataType) -> RowFunction:
 
 def log_softmax(data_type: DataType) -> RowFunction:
     """(x - top) - log(sum)."""
-    T, exp, log1p = storage_arithmetic(data_type), _exponential(data_type), cuda_math_library(np.float64).log1p
-    one = np.float64(1)
+    T, exp, one = storage_arithmetic(data_type), _exponential(data_type), np.float64(1)
+    log1p = cuda_math_library(T).log1p
 
     def scale(state: Any) -> Scalar:
-        return T(log1p(state[0] - one))
+        return log1p(T(state[0] - one))
 
     def scale_with_error(state: Any) -> Scalar:
         return log1p((state[0] - one) + state[1])

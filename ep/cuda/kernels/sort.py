@@ -9,9 +9,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.memory import loader, storer
 from ep.cuda.kernels.numba_cuda import (
+    SIMULATED,
     barrier,
     block_of_grid,
     blocks_of_grid,
@@ -49,7 +52,7 @@ def count_kernel(number: DataType) -> Kernel:
 @cache
 def scan_kernel(number: DataType) -> Kernel:
     """The kernel (counts, count), of one block: each count becomes the sum of those before it."""
-    scan, load, store, (counters_of, sums_of, _) = _scan(), loader(number, 1), storer(number, 1), _arrays(number)
+    scan, load, store, (counters_of, sums_of, _) = _scan(), number_loader(number), storer(number, 1), _arrays(number)
 
     def sum_before(counts, count):
         counters, sums = counters_of(), sums_of()
@@ -57,7 +60,7 @@ def scan_kernel(number: DataType) -> Kernel:
         while first < count:
             place = thread
             while place < NUM_COUNTERS:
-                counters[place] = load(counts, first + place)[0] if first + place < count else 0
+                counters[place] = load(counts, first + place) if first + place < count else 0
                 place += BLOCK_THREADS
             barrier()
             total, place = scan(counters, sums, thread), thread
@@ -78,7 +81,7 @@ def scatter_kernel(number: DataType) -> Kernel:
 
     places: 0 where the place of key i is i. begins[d, tile]: where the keys of a tile with digit d go to.
     """
-    count_digits, scan, move, load = _counter(number), _scan(), _mover(number), loader(number, 1)
+    count_digits, scan, move, load = _counter(number), _scan(), _mover(number), number_loader(number)
     counters_of, sums_of, begins_of = _arrays(number)
 
     def scatter_tiles(keys, places, sorted_keys, sorted_places, begins, count, tiles, shift):
@@ -90,7 +93,7 @@ def scatter_kernel(number: DataType) -> Kernel:
             count_digits(counters, keys, first, end, shift, thread)
             scan(counters, sums, thread)
             while digit < DIGITS:
-                own_begins[digit] = load(begins, digit * tiles + tile)[0] - counters[digit * BLOCK_THREADS]
+                own_begins[digit] = load(begins, digit * tiles + tile) - counters[digit * BLOCK_THREADS]
                 digit += BLOCK_THREADS
             barrier()
             move(counters, own_begins, keys, places, sorted_keys, sorted_places, first, end, shift, thread)
@@ -132,6 +135,14 @@ def block_kernel(number: DataType) -> Kernel:
 
 
 @cache
+def number_loader(number: DataType) -> Any:
+    """(address, index) -> number `index`, as a word."""
+    load = loader(number, 1)
+    word = int if SIMULATED else np.int64
+    return device_function(lambda address, index: word(load(address, index)[0]))
+
+
+@cache
 def _arrays(number: DataType) -> tuple[Any, Any, Any]:
     """The arrays in shared memory: a counter of digit d and thread t at d BLOCK_THREADS + t, a sum for each thread, and
     where the keys of each digit go to, less the counter of the first thread."""
@@ -146,13 +157,13 @@ def _arrays(number: DataType) -> tuple[Any, Any, Any]:
 @cache
 def _counter(number: DataType) -> Any:
     """(counters, keys, first, end, shift, thread): count the digits of a thread's keys."""
-    load = loader(number, 1)
+    load = number_loader(number)
 
     def count_digits(counters, keys, first, end, shift, thread):
         for digit in range(DIGITS):
             counters[digit * BLOCK_THREADS + thread] = 0
         for i in range(first, end):
-            digit = (load(keys, i)[0] >> shift) & (DIGITS - 1)
+            digit = (load(keys, i) >> shift) & (DIGITS - 1)
             counters[digit * BLOCK_THREADS + thread] += 1
         barrier()
 
@@ -162,17 +173,17 @@ def _counter(number: DataType) -> Any:
 @cache
 def _mover(number: DataType) -> Any:
     """(counters, begins, keys, places, sorted keys, sorted places, first, end, shift, thread): move a thread's keys."""
-    load, store = loader(number, 1), storer(number, 1)
+    load, store = number_loader(number), storer(number, 1)
 
     def move(counters, begins, keys, places, sorted_keys, sorted_places, first, end, shift, thread):
         for i in range(first, end):
-            key = load(keys, i)[0]
+            key = load(keys, i)
             digit = (key >> shift) & (DIGITS - 1)
             counter = digit * BLOCK_THREADS + thread
             place = begins[digit] + counters[counter]
             counters[counter] += 1
             store(sorted_keys, place, (key,))
-            store(sorted_places, place, (load(places, i)[0] if places != 0 else i,))
+            store(sorted_places, place, (load(places, i) if places != 0 else i,))
 
     return device_function(move)
 
