@@ -10,7 +10,7 @@ from typing import Final
 SETS: Final = (
     *("unary", "binary", "gather", "batch_gather", "transformer", "expand"),
     *("cast", "where", "add", "fill", "one_hot"),
-    *("permute", "pad", "copy_nd", "memcpy", "memset", "matmul", "startup"),
+    *("permute", "pad", "copy_nd", "memcpy", "memset", "matmul", "softmax", "reduce", "segment_sum", "startup"),
 )
 MEMORY: Final = "memory"
 """The group of what waits for memory alone, from the caches to beyond them: cases of other sets, when asked for."""

@@ -18,8 +18,11 @@ from ep.bench.case import (
     OneHotWork,
     PadWork,
     PermuteWork,
+    ReduceWork,
+    SegmentSumWork,
     SetBytesWork,
     SliceWork,
+    SoftmaxWork,
     UnaryWork,
     WhereWork,
 )
@@ -46,6 +49,8 @@ AT_COPY_SPEED: Final = (
     "join",
     "memcpy",
     "memset",
+    "softmax",
+    "reduce",
 )
 """The kinds that are to reach nine tenths of the bandwidth of a copy."""
 
@@ -59,6 +64,12 @@ def kind_of(case: Case) -> str:
             return f"unary, {case.group}"
         case MatmulWork():
             return "matmul"
+        case SoftmaxWork():
+            return "softmax"
+        case ReduceWork():
+            return "reduce"
+        case SegmentSumWork():
+            return "segment sum"
         case BinaryWork():
             layout = case.name.partition(", ")[2]
             if case.group == "transcendental":

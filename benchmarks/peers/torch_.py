@@ -28,12 +28,15 @@ from ep.bench.case import (
     OneHotWork,
     PadWork,
     PermuteWork,
+    ReduceWork,
+    SegmentSumWork,
     SetBytesWork,
     SliceWork,
+    SoftmaxWork,
     UnaryWork,
     WhereWork,
 )
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 _NN: Final[Any] = torch._C._nn
 _SELU: Final = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -117,9 +120,46 @@ class Adapter:
             case MatmulWork(transpose_b):
                 a, b = inputs
                 return partial(torch.matmul, a, b.mT if transpose_b else b, out=out)
+            case SoftmaxWork(log, backward):
+                return partial(_SOFTMAXES[log, backward], inputs, out)
+            case ReduceWork(op, axes):
+                return _reduce(op, inputs[0], axes, out)
+            case SegmentSumWork() if out.ndim == 2:
+                return partial(_segment_sum, *inputs, out)
             case SetBytesWork(value):
                 return partial(out.view(torch.uint8).fill_, value)
         return None
+
+
+_SOFTMAXES: Final[dict[tuple[bool, bool], Callable[..., object]]] = {
+    (False, False): lambda inputs, out: torch.softmax(inputs[0], -1, out=out),
+    (True, False): lambda inputs, out: torch.log_softmax(inputs[0], -1, out=out),
+    (False, True): lambda inputs, out: torch.ops.aten._softmax_backward_data.out(
+        inputs[1], inputs[0], -1, out.dtype, grad_input=out
+    ),
+    (True, True): lambda inputs, out: torch.ops.aten._log_softmax_backward_data.out(
+        inputs[1], inputs[0], -1, out.dtype, out=out
+    ),
+}
+
+
+def _reduce(op: ReduceOp, src: torch.Tensor, axes: tuple[int, ...], out: torch.Tensor) -> Callable[[], object] | None:
+    match op:
+        case ReduceOp.kSum:
+            return partial(torch.sum, src, axes, dtype=out.dtype, out=out)
+        case ReduceOp.kMean:
+            return partial(torch.mean, src, axes, out=out)
+        case ReduceOp.kMax:
+            return partial(torch.amax, src, axes, out=out)
+        case ReduceOp.kMin:
+            return partial(torch.amin, src, axes, out=out)
+        case ReduceOp.kAny if len(axes) == 1:
+            return partial(torch.any, src, axes[0], out=out)
+    return None
+
+
+def _segment_sum(rows: torch.Tensor, ids: torch.Tensor, out: torch.Tensor) -> None:
+    out.zero_().index_add_(0, ids, rows)
 
 
 def _add(srcs: list[torch.Tensor], out: torch.Tensor) -> None:

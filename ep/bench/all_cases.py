@@ -14,6 +14,7 @@ from ep.bench.cases_gather import batch_gather_cases, gather_cases, transformer_
 from ep.bench.cases_map import add_cases, cast_cases, fill_cases, one_hot_cases, where_cases
 from ep.bench.cases_move import copy_nd_cases, memcpy_cases, memset_cases, pad_cases, permute_cases
 from ep.bench.cases_product import matmul_cases
+from ep.bench.cases_rows import reduce_cases, segment_sum_cases, softmax_cases
 from ep.bench.cases_unary import unary_cases
 
 SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
@@ -34,5 +35,8 @@ SETS: Final[Mapping[str, Callable[[int, np.dtype[Any]], Iterator[Case]]]] = {
     "memcpy": memcpy_cases,
     "memset": memset_cases,
     "matmul": matmul_cases,
+    "softmax": softmax_cases,
+    "reduce": reduce_cases,
+    "segment_sum": segment_sum_cases,
 }
 """What makes the cases of a set, with about so many elements in the result, for a dtype of `builders.DTYPES`."""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 from ep.include.stream import Stream
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -67,6 +67,27 @@ class MatmulWork:
     """The product of two matrices, or of batches of them; transpose_b: the second one's last two axes are exchanged."""
 
     transpose_b: bool = False
+
+
+@dataclass(frozen=True)
+class SoftmaxWork:
+    """The softmax of each row, or its logarithm; backward: the gradient, by the result and its gradient."""
+
+    log: bool = False
+    backward: bool = False
+
+
+@dataclass(frozen=True)
+class ReduceWork:
+    """One value of all elements along some axes."""
+
+    op: ReduceOp
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SegmentSumWork:
+    """The sum of the rows of each segment, by ids."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +157,9 @@ Work: TypeAlias = (
     | ExpandWork
     | CastWork
     | MatmulWork
+    | SoftmaxWork
+    | ReduceWork
+    | SegmentSumWork
     | WhereWork
     | AddWork
     | FillWork

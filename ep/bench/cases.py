@@ -11,10 +11,11 @@ from ep.bench.builders import batch_gather, binary, expand, gather, unary
 from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.builders_product import broadcast_matmul, matmul
+from ep.bench.builders_rows import reduce, segment_sum, softmax
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 __all__ = (
     "Case",
@@ -37,7 +38,10 @@ __all__ = (
     "one_hot",
     "pad",
     "permute",
+    "reduce",
+    "segment_sum",
     "set_bytes",
+    "softmax",
     "tensor_fill",
     "transpose",
     "unary",
@@ -86,5 +90,13 @@ def bench_cases(count: int) -> list[Case]:
         matmul("rows by weights", count // 384, 384, 384),
         matmul("scores of heads", 64, 64, 32, batch_size=max(count // 4096, 1), transpose_b=True),
         broadcast_matmul("sentences by weights", 4, side // 4, side, 64),
+        softmax("softmax", side, side),
+        softmax("log-softmax", side, side, log=True),
+        softmax("softmax, gradient", side, side, backward=True),
+        softmax("log-softmax, gradient", side, side, log=True, backward=True),
+        reduce("sum, last axis", ReduceOp.kSum, dims, (1,)),
+        reduce("sum, first axis", ReduceOp.kSum, dims, (0,)),
+        segment_sum("sum of segments", side, side, side),
+        segment_sum("sum of batches' segments", side // 4, side // 4, side, batch=4),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.bench.case import Array, Arrays, Call
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 Way = Callable[..., object]
 
@@ -113,6 +113,59 @@ def matmul(a: Array, b: Array, out: Array) -> None:
         out[...] = np.matmul(a.astype(np.float32), b.astype(np.float32))
     else:
         np.matmul(a, b, out=out)
+
+
+def softmax(x: Array, out: Array, log: bool) -> None:
+    """exp(x) / sum(exp(x)) of each row, or its logarithm; of 16-bit types in float32."""
+    if out.dtype.itemsize == 2:
+        wide = x.astype(np.float32)
+        softmax(wide, wide, log)
+        out[...] = wide
+        return
+    np.subtract(x, x.max(-1, keepdims=True), out=out)
+    if log:
+        np.subtract(out, np.log(np.exp(out).sum(-1, keepdims=True)), out=out)
+    else:
+        np.exp(out, out=out)
+        np.divide(out, out.sum(-1, keepdims=True), out=out)
+
+
+def softmax_backward(y: Array, dy: Array, out: Array, log: bool) -> None:
+    """(dy - sum(y dy)) y of each row, or dy - exp(y) sum(dy); of 16-bit types in float32."""
+    if out.dtype.itemsize == 2:
+        wide = y.astype(np.float32)
+        softmax_backward(wide, dy.astype(np.float32), wide, log)
+        out[...] = wide
+        return
+    if log:
+        np.subtract(dy, np.exp(y) * dy.sum(-1, keepdims=True), out=out)
+    else:
+        np.multiply(y, dy - (y * dy).sum(-1, keepdims=True), out=out)
+
+
+_REDUCTIONS: Final[Mapping[ReduceOp, Callable[..., Any]]] = {
+    **{ReduceOp.kSum: np.sum, ReduceOp.kProd: np.prod, ReduceOp.kMean: np.mean},
+    **{ReduceOp.kMin: np.min, ReduceOp.kMax: np.max, ReduceOp.kAny: np.any, ReduceOp.kAll: np.all},
+}
+
+
+def reduce(op: ReduceOp, src: Array, axes: tuple[int, ...], out: Array) -> None:
+    """One value of all elements along the axes; sums in the type of src, of 16-bit floats in float32."""
+    if op not in (ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kMean):
+        _REDUCTIONS[op](src, axis=axes, out=out)
+    elif out.dtype.itemsize == 2 and out.dtype.kind not in "iu":
+        out[...] = _REDUCTIONS[op](src.astype(np.float32), axis=axes)
+    else:
+        _REDUCTIONS[op](src, axis=axes, dtype=out.dtype, out=out)
+
+
+def segment_sum(rows: Array, ids: Array, out: Array) -> None:
+    """The sum of the rows of each segment; of 16-bit floats in float32."""
+    wide = np.zeros(out.shape, np.float32) if out.dtype.itemsize == 2 and out.dtype.kind not in "iu" else out
+    wide.fill(0)
+    np.add.at(wide, ids if ids.ndim == 1 else (np.arange(len(ids))[:, None], ids), rows.astype(wide.dtype, copy=False))
+    if wide is not out:
+        out[...] = wide
 
 
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:

@@ -28,7 +28,10 @@ from ep.bench.cases import (
     one_hot,
     pad,
     permute,
+    reduce,
+    segment_sum,
     set_bytes,
+    softmax,
     tensor_fill,
     transpose,
     unary,
@@ -39,7 +42,7 @@ from ep.cli import names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
 from ep.include.device import Device
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 _SECONDS: Final = 0.3
 _SIMULATED: Final = 2**10
@@ -76,6 +79,14 @@ def demo_cases() -> list[Case]:
         matmul("multiply 2,048 activations by weights of 768 x 768", 2048, _HIDDEN, _HIDDEN),
         matmul("scores of 384 heads of 128 x 64 queries and keys", 128, 128, 64, batch_size=384, transpose_b=True),
         broadcast_matmul("weights of 768 x 768 for 32 sentences of 64", 32, 64, _HIDDEN, _HIDDEN),
+        softmax("softmax of 4,096 rows of 512 scores", 4096, 512),
+        softmax("log-softmax of 256 rows of 30,522 logits", 256, 30_522, log=True),
+        softmax("gradient of a softmax of 4,096 rows of 512", 4096, 512, backward=True),
+        softmax("gradient of a log-softmax of 256 rows of 30,522", 256, 30_522, log=True, backward=True),
+        reduce("sum each of 16,384 rows of activations", ReduceOp.kSum, activations, (1,)),
+        reduce("sum 16,384 rows of activations", ReduceOp.kSum, activations, (0,)),
+        segment_sum("gradient of an embedding of 30,522 words", 4096, 30_522, 384),
+        segment_sum("gradients of 8 embeddings of 512 words", 512, 512, 384, batch=8),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

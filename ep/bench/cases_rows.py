@@ -1,0 +1,58 @@
+"""What is summed up: rows of logits, activations along each axis, and gradients of embeddings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from ep.bench.builders_rows import reduce, segment_sum, softmax
+from ep.bench.case import Case
+from ep.include.primitive import ReduceOp
+
+_COLS: Final = 128, 1024, 50257
+_CHANNELS: Final = 64
+
+
+def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Rows of attention, of a layer, and of a vocabulary; of floating types alone."""
+    if dtype.kind in "biu":
+        return
+    about: dict[str, Any] = {"dtype": dtype, "group": "softmax"}
+    for cols in _COLS:
+        width = min(cols, size)
+        yield softmax(f"softmax, {cols} columns", size // width, width, **about)
+    rows, cols = max(size // _COLS[1], 1), min(_COLS[1], size)
+    yield softmax("softmax, odd columns", size // min(31, size), min(31, size), **about, core=False)
+    yield softmax("log-softmax", rows, cols, **about, log=True)
+    yield softmax("softmax, gradient", rows, cols, **about, backward=True)
+    yield softmax("log-softmax, gradient", rows, cols, **about, log=True, backward=True, core=False)
+
+
+def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Sums along the last, the first, the middle and all axes, and maxima of short rows."""
+    about: dict[str, Any] = {"dtype": dtype, "group": "reduce"}
+    side, channels = math.isqrt(size), min(_CHANNELS, math.isqrt(size))
+    matrix = (size // side, side)
+    short = min(16, size)
+    yield reduce("sum, last axis", ReduceOp.kSum, matrix, (1,), **about)
+    yield reduce("sum, first axis", ReduceOp.kSum, matrix, (0,), **about)
+    inner = math.isqrt(size // channels)
+    yield reduce("sum, middle axis", ReduceOp.kSum, (size // (channels * inner), channels, inner), (1,), **about)
+    yield reduce("sum, all", ReduceOp.kSum, (size,), (0,), **about)
+    yield reduce("maximum of short rows", ReduceOp.kMax, (size // short, short), (1,), **about)
+    yield reduce("any, all", ReduceOp.kAny, (size,), (0,), **about, core=False)
+
+
+def segment_sum_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Gradients of an embedding, by ids as words are, in order, and all of one segment."""
+    about: dict[str, Any] = {"dtype": dtype, "group": "segment sum"}
+    inner = min(768, math.isqrt(size))
+    segments = size // inner
+    ids = max(segments // 12, 1)
+    yield segment_sum("sum of words' gradients", ids, segments, inner, **about)
+    yield segment_sum("sum of sorted segments", ids, segments, inner, **about, order="sorted")
+    batch = min(4, segments)
+    yield segment_sum("sum of batches' segments", ids, segments // batch, inner, **about, batch=batch, core=False)
