@@ -5,11 +5,17 @@ import numpy as np
 from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.registry import Entry
-from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls
+from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls, product_calls
 from tests.stress.call import Call
 from tests.stress.draw import pick
 
-MAKERS = {**movement_calls.MAKERS, **elementwise_calls.MAKERS, **map_calls.MAKERS, **box_calls.MAKERS}
+MAKERS = {
+    **movement_calls.MAKERS,
+    **elementwise_calls.MAKERS,
+    **map_calls.MAKERS,
+    **box_calls.MAKERS,
+    **product_calls.MAKERS,
+}
 """What draws a call of each primitive."""
 
 
@@ -49,4 +55,7 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.ConstantPad, None, (single,), device_type),
         Entry(p.Memcpy, p.MemcpyKind.kAuto, (), device_type),
         Entry(p.Memset, None, (), device_type),
+        Entry(p.Matmul, None, (single,), device_type),
+        Entry(p.BatchMatmul, None, (single,), device_type),
+        Entry(p.BroadcastMatmul, None, (single,), device_type),
     ]

@@ -98,6 +98,8 @@ def bad_request(rng, device, call):
         "dst_type",
         "cond_type",
         "out_type",
+        "transpose_a",
+        "transpose_b",
         "max_num_dims",
         "attr0",
         "attr1",
