@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numba
 
-from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
+from ep.cpu.compile.lowering import Interleaved, Kernel, OneByOne, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
@@ -46,3 +46,8 @@ def interleaved(function: Callable[..., Any]) -> Any:
     a few, and LLVM interleaves only loops that are short.
     """
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)
+
+
+def one_by_one(function: Callable[..., Any]) -> Any:
+    """Like `separate`, for loops that are vectorised one vector at a time: those over a multiple of a vector."""
+    return numba.njit(pipeline_class=OneByOne, **INNER)(function)

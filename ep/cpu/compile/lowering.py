@@ -59,14 +59,22 @@ class _Separate(_WideVectors):
 class _Interleaved(_Separate):
     """Marks the jump back of every loop: what is vectorised is so several vectors at a time."""
 
+    at_once = _INTERLEAVED
+
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
         if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
-            self.builder.block.terminator.set_metadata("llvm.loop", _interleave(self.module))
+            self.builder.block.terminator.set_metadata("llvm.loop", _interleave(self.module, self.at_once))
 
 
-def _interleave(module: Any) -> Any:
-    count = module.add_metadata(["llvm.loop.interleave.count", llvm.Constant(llvm.IntType(32), _INTERLEAVED)])
+class _OneByOne(_Interleaved):
+    """Marks loops for one vector at a time: none of a few elements is left to a loop of single ones."""
+
+    at_once = 1
+
+
+def _interleave(module: Any, at_once: int) -> Any:
+    count = module.add_metadata(["llvm.loop.interleave.count", llvm.Constant(llvm.IntType(32), at_once)])
     loop = module.add_metadata([f"loop {len(module.metadata)}"])
     loop.operands = (loop, count)  # the identity of a loop is a node that refers to itself
     return loop
@@ -163,6 +171,7 @@ def _not_callable(lowered: Any, library: Any) -> Any:
 WideVectors: Final = _pipeline(_WideVectors)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
+OneByOne: Final = _pipeline(_OneByOne)
 Kernel: Final = _pipeline(_Kernel, KernelLibrary)
 LightKernel: Final = _pipeline(_LightKernel, KernelLibrary)
 StreamingKernel: Final = _pipeline(_LightKernel, StreamingLibrary)

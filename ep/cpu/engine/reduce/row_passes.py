@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.jit import jit, one_by_one, separate
 from ep.cpu.compile.memory import load_float64, load_word, stack_words, store_word, store_words, storer
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
@@ -174,20 +174,23 @@ def mapper(functor: Any, loads: tuple[Any, Any], store: Any, sizes: tuple[int, i
     """
     (load0, load1), (size0, size1, out_size) = loads, sizes
 
+    @one_by_one
+    def map_vectors(src0, src1, out, count, p, q):
+        for place in range(count):
+            store(out, place, functor(load0(src0, place), load1(src1, place), p, q))
+
     @jit
     def map_elements(src0, src1, out, count, p, q):
         whole = count & -lanes
-        for begin in range(0, whole, lanes):
-            for lane in range(lanes):
-                place = begin + lane
-                store(out, place, functor(load0(src0, place), load1(src1, place), p, q))
+        if whole > 0:
+            map_vectors(src0, src1, out, whole, p, q)
         rest = count - whole
         if rest > 0:
             rest0, rest1, results = stack_words(16), stack_words(16), stack_words(16)
             copy_short_row(rest0, src0 + whole * size0, rest * size0)
             copy_short_row(rest1, src1 + whole * size1, rest * size1)
-            for lane in range(lanes):
-                store(results, lane, functor(load0(rest0, lane), load1(rest1, lane), p, q))
+            one = whole - whole + lanes  # no constant, for which Numba would compile another function
+            map_vectors(rest0, rest1, results, one, p, q)
             copy_short_row(out + whole * out_size, results, rest * out_size)
 
     return map_elements

@@ -425,11 +425,9 @@ def value_loader(of: Lanes) -> Any:
     @intrinsic
     def load_value(typing_context: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.load(_place(builder, of, *args, 1), align=1)
+            address, index = args
+            return builder.load(builder.gep(builder.inttoptr(address, of.value.as_pointer()), [index]), align=1)
 
-        def scalar(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.extract_element(generate(context, builder, signature, args), ir.IntType(32)(0))
-
-        return of.numba_type(types.int64, types.int64), scalar
+        return of.numba_type(types.int64, types.int64), generate
 
     return load_value
