@@ -51,6 +51,7 @@ def _attributes(operator: Any) -> str:
 
 
 def _show(operator: Any) -> None:
+    from ep.ops.gradients import has_gradient
     from ep.ops.kernels import kernels_of
 
     inputs = ", ".join(f"{one.name} ({one.role.value})" for one in operator.inputs)
@@ -60,6 +61,7 @@ def _show(operator: Any) -> None:
         "inputs": inputs,
         "attributes": _attributes(operator) or "none",
         "type of the result": str(operator.dtype),
+        "gradient": "ep.ops.vjp gives it" if has_gradient(operator.name) else "none",
     }
     output.facts(facts)
     print(f"\n{textwrap.indent(operator.meaning, '  ')}\n")

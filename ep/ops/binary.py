@@ -18,7 +18,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
-from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise import MISSING, ElementwiseKernel, OpOperator, given
 from ep.ops.elementwise_rows import binary_rows
 from ep.ops.kernels import Call, PrimitiveExists, Subject
 from ep.ops.names import function_name, launch
@@ -57,20 +57,20 @@ def _declare(op: BinaryOp) -> None:
     declared, parameters, names = operator.declared, operator.parameters, operator.parameters.operands
     ready, ndarray, empty = declared.ready, np.ndarray, np.empty
 
-    def function(*args: Any, **kwargs: Any) -> Array:
-        plain = len(args) == 2 and not kwargs and type(args[0]) is ndarray and type(args[1]) is ndarray
+    def function(x: Any = MISSING, y: Any = MISSING, /, *more: Any, **named: Any) -> Array:
+        plain = type(x) is ndarray and type(y) is ndarray and not more and not named
         if plain:
-            x, y = args
             shape, found = x.shape, ready.get(x.dtype)
             if found is not None and y.shape == shape:
-                dst = empty(shape, found[2])
+                launch_it, stream, dtype = found
+                dst = empty(shape, dtype)
                 try:
-                    found[0](found[1], shape, x, shape, y, dst)
+                    launch_it(stream, shape, x, shape, y, dst)
                 except (TypeError, ValueError):
                     pass  # nothing is written; below operands are copied, or refused in the operator's words
                 else:
                     return dst
-        (x, y), attributes, out = parameters.read(args, kwargs)
+        (x, y), attributes, out = parameters.read(given(x, y, *more), named)
         arrays = arrays_of((x, y), names)
         operands = as_operands(arrays, x, y, names)
         result = declared.compute(arrays, operands, attributes, out)[0]

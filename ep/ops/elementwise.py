@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array
@@ -22,6 +22,14 @@ from ep.ops.kernels import Kernel, PrimitiveExists, Subject, attribute, data_typ
 from ep.ops.names import ALIASES, function_name, parameter_name
 from ep.ops.parameters import Parameters
 from ep.sbp import Problem, Signature
+
+MISSING: Final[Any] = object()
+"""What stands for an operand that was not given by position."""
+
+
+def given(*operands: Any) -> tuple[Any, ...]:
+    """The operands that were given by position."""
+    return tuple(one for one in operands if one is not MISSING)
 
 
 class OfOp(TypeRule):

@@ -14,7 +14,7 @@ from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
-from ep.ops.elementwise import ElementwiseKernel, OpOperator
+from ep.ops.elementwise import MISSING, ElementwiseKernel, OpOperator, given
 from ep.ops.elementwise_rows import unary_rows
 from ep.ops.kernels import Call
 from ep.ops.names import launch
@@ -43,10 +43,10 @@ def _declare(op: UnaryOp) -> None:
     declared, parameters = operator.declared, operator.parameters
     ready, ndarray, empty = declared.ready, np.ndarray, np.empty
 
-    def function(*args: Any, **kwargs: Any) -> Array:
-        plain = len(args) == 1 and not kwargs and type(args[0]) is ndarray
-        if plain and (found := ready.get(args[0].dtype)) is not None:
-            (x,), (launch_it, stream, dtype) = args, found
+    def function(x: Any = MISSING, /, *more: Any, **named: Any) -> Array:
+        plain = type(x) is ndarray and not more and not named
+        if plain and (found := ready.get(x.dtype)) is not None:
+            launch_it, stream, dtype = found
             dst = empty(x.shape, dtype)
             try:
                 launch_it(stream, x, dst, x.size)
@@ -54,7 +54,7 @@ def _declare(op: UnaryOp) -> None:
                 pass  # nothing is written; below x is copied, or refused in the operator's words
             else:
                 return dst
-        (x,), attributes, out = parameters.read(args, kwargs)
+        (x,), attributes, out = parameters.read(given(x, *more), named)
         arrays = arrays_of((x,), parameters.operands)
         src = arrays.as_buffer(x, "x")
         result = declared.compute(arrays, (src,), attributes, out)[0]

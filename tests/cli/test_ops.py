@@ -26,6 +26,8 @@ def test_one_operator(ep):
     assert "mul, multiply" in out
     assert "x (operand), y (operand)" in out
     assert "The primitive's op is kMul." in out
+    assert "ep.ops.vjp gives it" in out
+    assert "ep.ops.vjp" not in ep("ops", "less").out
     assert "primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kMul, data_type(" in out
     done = ep("ops", "gathr")
     assert done.code == 2

@@ -372,3 +372,29 @@ def test_products_and_rows_against_torch(rng):
     dy = rng.normal(size=result.shape)
     result.backward(torch.tensor(dy))
     assert np.allclose(ep.ops.gather_grad(dy, tokens, table.shape), there.grad.numpy())
+
+
+ON_DEVICE = {
+    "add": ([(5, 3), (3,)], {}),
+    "mul": ([(5, 3), (5, 1)], {}),
+    "gather": ([(5, 3)], {"axis": 0}),
+    "repeat": ([(3, 2)], {"sizes": (2, 3)}),
+    "slice": ([(5, 3)], {"slices": ((1, 5, 2),)}),
+    "softmax": ([(5, 3)], {}),
+    "max": ([(5, 3)], {"axis": 0}),
+}
+
+
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_on_the_device(name, on_device, rng):
+    """The same as on the host."""
+    shapes, attributes = ON_DEVICE[name]
+    inputs = [rng.normal(size=shape) for shape in shapes]
+    if name == "gather":
+        inputs.append(np.array([1, 4, 1, 1]))
+    dy = rng.normal(size=call(name, inputs, attributes).shape)
+    expected = vjp(name, inputs, attributes, None, dy)
+    found = vjp(name, list(map(on_device, inputs)), attributes, None, on_device(dy))
+    for one, other in zip(found, expected, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or np.allclose(ep.ops.copy_to_host(one), other, rtol=1e-12, atol=1e-12)
