@@ -100,12 +100,11 @@ class _Makers:
         self.exp = _exponential(self.single)
         self.lanes = _VECTOR_BYTES // self.arithmetic.itemsize
 
-    def map(self, functor: Any, out: DataType | None = None, of_out: bool = False) -> Any:
-        """The map of elements to `out`, by default those of the data type; of_out: src0 is what was written before."""
+    def map(self, functor: Any, out: DataType | None = None) -> Any:
+        """The map of elements to `out`, by default those of the data type."""
         out, size = out or self.data_type, self.data_type.itemsize
         load, width = loader(self.data_type), min(self.lanes, _VECTOR_BYTES // out.itemsize)
-        load0 = value_loader(lanes(ReduceOp.kMax, self.data_type)) if of_out else load
-        return mapper(jit(functor), (load0, load), storer(out), (size, size, out.itemsize), width)
+        return mapper(jit(functor), (load, load), storer(out), (size, size, out.itemsize), width)
 
     def sum(self, computed: DataType, fill: Any, in_dst: bool = False) -> Any:
         """The pass that sums what `fill(src0, src1, out, count, p)` computes; it returns a number to be added up.
@@ -174,7 +173,7 @@ def _softmax(make: _Makers) -> Passes:
         powers(src0, src1, out, count, T(largest), T(0))
         return 0
 
-    shares = make.map(share, of_out=True) if keeps else make.map(share_of_power)
+    shares = make.map(share) if keeps else make.map(share_of_power)
 
     @separate
     def apply(src0, src1, dst, count, largest, total):
