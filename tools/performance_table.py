@@ -1,12 +1,14 @@
 """Writes what was measured into the documents: `python -m tools.performance_table`.
 
-It reads benchmarks/results/cpu.json, which `python -m benchmarks --json` wrote. With `--check` it only looks.
+It reads benchmarks/results/cpu.json and those in benchmarks/results/memory, which `python -m benchmarks --json` wrote.
+With `--check` it only looks.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
+from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import report
@@ -26,6 +28,8 @@ _MEMORY_CASES: Final = (
     ("gather", ("rows of 64 B, table of 256 KiB", "rows of 3072 B, table of 256 KiB")),
 )
 _MEMORY_FROM: Final = 2**24
+_MEMORY_FOLDER: Final = "benchmarks/results/memory"
+"""What waits for memory alone, and what maps or moves: a file for each processor."""
 
 
 def parts() -> list[tuple[str, str, str]]:
@@ -38,6 +42,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "summary", _summary(results)),
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
+        (_FILE, "by processor", "\n\n".join(map(_of_processor, sorted((ROOT / _MEMORY_FOLDER).glob("*.json"))))),
         (_FILE, "start-up", _startup(document)),
         (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
@@ -98,6 +103,28 @@ def _memory(results: list[Result]) -> str:
                 cells = found.setdefault(f"{name}: {result['case']}", {})
                 cells[result["size"]] = f"{result['share_of_copy']:.2f}"
     return _by_size("case, float32", found)
+
+
+def _of_processor(path: Path) -> str:
+    """The processor, and for each case and size the lowest of the ratios of all data types, with that type."""
+    document = json.loads(path.read_text())
+    results = [result for result in report.combined(document["runs"]) if result["ratio"]]
+    found: dict[str, dict[int, str]] = {}
+    for name, case, size in dict.fromkeys((result["set"], result["case"], result["size"]) for result in results):
+        chosen = [r for r in results if (r["set"], r["case"], r["size"]) == (name, case, size)]
+        least = min(chosen, key=lambda result: result["ratio"])
+        found.setdefault(f"{name}: {case}", {})[size] = f"{least['ratio']:.2f} {least['dtype']}"
+    rows = dict(sorted(found.items(), key=lambda row: not row[0].startswith("memory:")))
+    behind = [result for result in results if result["ratio"] < report.WANTED]
+    mean = statistics.geometric_mean(result["ratio"] for result in results)
+    return "\n\n".join(
+        (
+            f"*{_machine(document, max(result['runs'] for result in results))}*",
+            _by_size("case, lowest ratio", rows),
+            f"The geometric mean of {text.plural(len(results), 'case')} is {mean:.2f}; {len(behind)} of them are below "
+            f"{report.WANTED}.",
+        )
+    )
 
 
 def _startup(document: dict[str, Any]) -> str:
