@@ -105,7 +105,7 @@ def _by_rows(kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsi
     row_threads = _row_threads(packs)
     blocks = -(-num_results // (BLOCK_THREADS // row_threads))
     part = _part(packs, blocks, packs * elements * itemsize if row_threads == BLOCK_THREADS else 0)
-    parts = -(-packs // part) if packs else 1
+    parts = max(-(-packs // part), 1)
     inner = [*reduced[:-1], (cols // elements, elements)]
     walks, form = _walks(kept, inner, num_results * count)
     return ReducePlan(
@@ -130,7 +130,7 @@ def _by_columns(
     packs = num_results // elements
     blocks = -(-packs // width)
     part = _part(count, blocks, count * width * elements * itemsize if sharers > 1 else 0)
-    parts = -(-count // part)
+    parts = max(-(-count // part), 1)
     outer = [*kept[:-1], (cols // elements, elements)]
     walks, form = _walks(outer, reduced, num_results * count)
     return ReducePlan(

@@ -179,3 +179,10 @@ def test_long_runs_are_the_work_of_blocks(gpu, rng, inner):
     ids = np.repeat(np.arange(5, dtype=np.int32), lengths)
     data = rng.standard_normal((ids.size, inner)).astype(np.float32)
     np.testing.assert_array_equal(segment_sum(gpu, data, ids, 5), in_order(data, ids, 5))
+
+
+def test_the_parts_of_complex_numbers_where_there_are_none(gpu):
+    """Their means are those of both parts, and the last axis is one that stays."""
+    got = reduced(gpu, ReduceOp.kMean, DataType.kComplex128, np.zeros((3, 0), np.complex128), (1,))
+    assert np.isnan(got.real).all()
+    assert np.isnan(got.imag).all()
