@@ -1,5 +1,7 @@
 """The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and what ptxas makes of it."""
 
+import fcntl
+import json
 import re
 import subprocess
 
@@ -255,8 +257,8 @@ ROW_REGISTERS = 128
 
 
 @pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
-def texts(request):
-    """The PTX of the kernels, by name, and the compute capability."""
+def texts(request, tmp_path_factory):
+    """The PTX of the kernels, by name, and the compute capability. Workers of pytest-xdist compile it once for all."""
     code = COMPILE.format(
         unary=[(op.name, src.name, dst.name) for op, src, dst, *_ in UNARY],
         binary=[
@@ -278,7 +280,15 @@ def texts(request):
         one_hot=[row[:3] for row in ONE_HOT],
         cc=request.param,
     )
-    return run_on_numba_cuda(code), request.param
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        folder = folder.parent  # of the run, which the workers share
+    kept = folder / f"{request.node.name}-{request.param}.json"
+    with open(kept.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_text(json.dumps(run_on_numba_cuda(code)))
+    return json.loads(kept.read_text()), request.param
 
 
 @pytest.mark.parametrize("name", WIDTHS)
