@@ -10,7 +10,7 @@ from ep.ops.tape import Tape as Tape
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
-from ep.ops.gradients import vjp as vjp
+from ep.ops.gradients.vjp import vjp as vjp
 
 def abs(x: ArrayLike, *, out: Array | None = None) -> Array:
     """|x|; the most negative integer stays as it is."""

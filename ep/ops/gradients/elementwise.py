@@ -1,0 +1,149 @@
+"""The gradients of operators of one operand and of two, which sum over what was broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ep.include.data_type import as_data_type
+from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.gradients.vjp import (
+    RULES,
+    Backward,
+    Gradients,
+    call,
+    conjugated,
+    gradient_of,
+    summed_to,
+    zeros_like,
+)
+from ep.ops.names import function_name, parameter_name
+
+_CONSTANT_PIECES: Final = {
+    *(UnaryOp.kCeil, UnaryOp.kFloor, UnaryOp.kRint, UnaryOp.kRound, UnaryOp.kSign, UnaryOp.kTrunc),
+    UnaryOp.kNotEqualZero,
+}
+"""Their gradient is 0 wherever they have one."""
+
+
+def _unary_rule(op: UnaryOp) -> Callable[[Backward], Gradients] | None:
+    row = OPS[op]
+    if op in _CONSTANT_PIECES:
+        return lambda back: [zeros_like(back.inputs[0])]
+    if not row.gradient:
+        return None
+    by = row.gradient[0]
+    gradient = OPS[by]
+
+    def rule(back: Backward) -> Gradients:
+        (x,) = back.inputs
+        if as_data_type(x.dtype) not in gradient.takes and op is UnaryOp.kIdentity:
+            return [call("identity")(back.dy)]
+        operands = {"x": x, "y": back.output, "dy": back.dy}
+        if isinstance(by, UnaryOp):
+            operands = {"x": back.dy}
+        attributes = {parameter_name(one): back.attributes[parameter_name(one)] for one in gradient.attributes}
+        return [call(function_name(by))(*(operands[name] for name in gradient.operands), **attributes)]
+
+    return rule
+
+
+for _unary in UnaryOp:
+    if _unary is not UnaryOp.kCast and (_rule := _unary_rule(_unary)) is not None:
+        RULES[function_name(_unary)] = _rule
+
+
+@gradient_of("nan_assign")
+def _nan_assign(back: Backward) -> Gradients:
+    (x,) = back.inputs
+    return [call("where")(call("is_nan")(x), 0, back.dy)]
+
+
+@gradient_of("trigamma")
+def _trigamma(back: Backward) -> Gradients:
+    """The derivative of trigamma is -2 zeta(3, x)."""
+    (x,) = back.inputs
+    return [call("mul")(call("mul")(call("zeta")(3, x), -2), back.dy)]
+
+
+@gradient_of("cast")
+def _cast(back: Backward) -> Gradients:
+    (x,), dy = back.inputs, back.dy
+    if as_data_type(dy.dtype) in COMPLEXES and as_data_type(x.dtype) not in COMPLEXES:
+        dy = call("real")(dy)
+    return [call("cast")(dy, x.dtype) if as_data_type(x.dtype) in FLOATS + COMPLEXES else None]
+
+
+@gradient_of("add")
+def _add(back: Backward) -> Gradients:
+    return [summed_to(back.dy, one) for one in back.inputs]
+
+
+@gradient_of("sub")
+def _sub(back: Backward) -> Gradients:
+    x, y = back.inputs
+    return [summed_to(back.dy, x), summed_to(call("negative")(back.dy), y)]
+
+
+@gradient_of("mul")
+def _mul(back: Backward) -> Gradients:
+    x, y = back.inputs
+    mul = call("mul")
+    return [summed_to(mul(back.dy, conjugated(y)), x), summed_to(mul(back.dy, conjugated(x)), y)]
+
+
+@gradient_of("div")
+def _div(back: Backward) -> Gradients:
+    x, y = back.inputs
+    of_x = call("div")(back.dy, conjugated(y))
+    return [summed_to(of_x, x), summed_to(call("negative")(call("mul")(of_x, conjugated(back.output))), y)]
+
+
+@gradient_of("maximum", "minimum")
+def _larger(back: Backward) -> Gradients:
+    """The operand that was taken has the gradient; of equal ones, each has half of it."""
+    half = call("mul")(back.dy, 0.5)
+    tied = call("equal")(*back.inputs)
+    return [
+        summed_to(call("where")(tied, half, call("where")(call("equal")(one, back.output), back.dy, 0)), one)
+        for one in back.inputs
+    ]
+
+
+@gradient_of("pow")
+def _pow(back: Backward) -> Gradients:
+    """x to the power of y; where x is 0, the gradient by y is 0."""
+    x, y = back.inputs
+    mul, where = call("mul"), call("where")
+    of_x = where(call("equal")(y, 0), 0, mul(mul(back.dy, y), call("pow")(x, call("sub")(y, 1))))
+    of_y = where(call("equal")(x, 0), 0, mul(mul(back.dy, back.output), call("log")(x)))
+    return [summed_to(of_x, x), summed_to(of_y, y)]
+
+
+@gradient_of("fmod")
+def _fmod(back: Backward) -> Gradients:
+    x, y = back.inputs
+    whole = call("trunc")(call("div")(x, y))
+    return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, whole)), y)]
+
+
+@gradient_of("floor_mod")
+def _floor_mod(back: Backward) -> Gradients:
+    x, y = back.inputs
+    whole = call("floor")(call("div")(x, y))
+    return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, whole)), y)]
+
+
+@gradient_of("floor_div", "trunc_div")
+def _whole_div(back: Backward) -> Gradients:
+    """They are constant but for their steps."""
+    return [zeros_like(one) for one in back.inputs]
+
+
+@gradient_of("where")
+def _where(back: Backward) -> Gradients:
+    condition, x, y = back.inputs
+    where = call("where")
+    return [None, summed_to(where(condition, back.dy, 0), x), summed_to(where(condition, 0, back.dy), y)]

@@ -1,0 +1,81 @@
+"""The gradients of operators that move data, and of products of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ep.include.primitive.blas import BlasTransposeType
+from ep.ops.gradients.vjp import (
+    Backward,
+    Gradients,
+    call,
+    gradient_of,
+)
+
+
+@gradient_of("gather")
+def _gather(back: Backward) -> Gradients:
+    params, indices = back.inputs
+    given = {name: back.attributes[name] for name in ("axis", "batch_dims", "mode")}
+    return [call("gather_grad")(back.dy, indices, params.shape, **given), None]
+
+
+@gradient_of("expand")
+def _expand(back: Backward) -> Gradients:
+    return [call("expand_grad")(back.dy, back.inputs[0].shape)]
+
+
+@gradient_of("repeat")
+def _repeat(back: Backward) -> Gradients:
+    return [call("repeat_grad")(back.dy, back.inputs[0].shape, back.attributes["sizes"])]
+
+
+@gradient_of("permute")
+def _permute(back: Backward) -> Gradients:
+    axes = back.attributes["axes"]
+    return [call("permute")(back.dy, [axes.index(axis) for axis in range(len(axes))])]
+
+
+@gradient_of("pad")
+def _pad(back: Backward) -> Gradients:
+    widths = zip(back.attributes["before"], back.attributes["after"], strict=True)
+    return [call("pad")(back.dy, [(-before, -after) for before, after in widths])]
+
+
+@gradient_of("slice")
+def _slice(back: Backward) -> Gradients:
+    slices = [slice(one.start, one.stop, one.step) for one in back.attributes["ranges"]]
+    return [call("slice_grad")(back.dy, back.inputs[0].shape, *slices)]
+
+
+@gradient_of("split")
+def _split(back: Backward) -> Gradients:
+    """Where the parts leave out or repeat elements, each is brought to its place, and all are added up."""
+    (x,), axis = back.inputs, back.attributes["axis"]
+    total = None
+    for part, (begin, end) in zip(back.dy, back.attributes["sections"], strict=True):
+        placed = call("slice_grad")(part, x.shape, *[None] * axis, (begin, end))
+        total = placed if total is None else call("add")(total, placed)
+    return [total]
+
+
+@gradient_of("concat")
+def _concat(back: Backward) -> Gradients:
+    axis = back.attributes["axis"]
+    sizes = [one.size if axis is None else one.shape[axis] for one in back.inputs]
+    parts = call("split")(back.dy, np.cumsum(sizes)[:-1].tolist(), axis or 0)
+    return [part.reshape(one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+
+
+@gradient_of("stack")
+def _stack(back: Backward) -> Gradients:
+    parts = call("split")(back.dy, len(back.inputs), back.attributes["axis"])
+    return [part.reshape(one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+
+
+@gradient_of("matmul")
+def _matmul(back: Backward) -> Gradients:
+    x1, x2 = back.inputs
+    transposes = [back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2")]
+    both: Gradients = call("matmul_grad")(back.dy, x1, x2, *transposes)
+    return both
