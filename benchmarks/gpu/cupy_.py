@@ -21,15 +21,17 @@ from ep.bench.case import (
     FillWork,
     GatherWork,
     JoinWork,
+    MatmulWork,
     OneHotWork,
     PadWork,
     PermuteWork,
+    ReduceWork,
     SetBytesWork,
     SliceWork,
     UnaryWork,
     WhereWork,
 )
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 _SPECIAL: Final[Any] = cupyx.scipy.special
 _UNARY: Final[dict[UnaryOp, Any]] = {
@@ -70,6 +72,15 @@ _BINARY: Final[dict[BinaryOp, Any]] = {
     BinaryOp.kMul: cupy.multiply,
     BinaryOp.kPow: cupy.power,
     BinaryOp.kLessThan: cupy.less,
+}
+_REDUCE: Final[dict[ReduceOp, Any]] = {
+    ReduceOp.kSum: cupy.sum,
+    ReduceOp.kProd: cupy.prod,
+    ReduceOp.kMin: cupy.min,
+    ReduceOp.kMax: cupy.max,
+    ReduceOp.kMean: cupy.mean,
+    ReduceOp.kAny: cupy.any,
+    ReduceOp.kAll: cupy.all,
 }
 
 
@@ -126,9 +137,15 @@ class Adapter:
                 call = partial(cupy.copyto, result, arrays[0][numpy_ways.box(begin, out.dims)])
             case JoinWork(axis):
                 call = partial(cupy.concatenate, arrays, axis, out=result)
+            case MatmulWork(transpose_b=transposed):
+                second = arrays[1].swapaxes(-1, -2) if transposed else arrays[1]
+                call = partial(cupy.matmul, arrays[0], second, out=result)
+            case ReduceWork(op, axes):
+                call = partial(_REDUCE[op], arrays[0], axis=axes, out=result)
             case SetBytesWork(value):
                 call = partial(result.view(cupy.uint8).fill, value)
-        return {} if call is None else {"cupy": call}  # take_along_axis allocates its result and its indices
+        # take_along_axis and softmax allocate their results, and scatter_add adds to what is there
+        return {} if call is None else {"cupy": call}
 
 
 def _where(chosen: Any, x: Any, y: Any, out: Any) -> None:

@@ -87,11 +87,12 @@ def test_everything(cuda, tmp_path, capsys):
 @pytest.mark.parametrize(("name", "primitive"), primitives())
 def test_a_case_with_peers(stream, name, primitive):
     wrong = NumPy(stream, "wrong", lambda result: result.fill(1))
-    found = bench(stream, NumPy(stream), wrong, Broken()).measure(first_case(name, primitive), 64)
+    case = first_case(name, primitive)
+    found = bench(stream, NumPy(stream), wrong, Broken()).measure(case, 64)
     assert set(found["seconds"]) == {"ep", "numpy"}
     assert found["ratio"] == found["seconds"]["numpy"] / found["seconds"]["ep"]
     assert found["share_of_copy"] > 0
-    assert (found["cache"], found["sets"]) == ("cold", 2)
+    assert (found["cache"], found["sets"]) == ("cold", 1 if case.bytes_moved >= SIMULATOR.rotated else 2)
     assert found["wrong"]["broken"] == "TypeError: no such dtype"
     assert found["wrong"]["wrong"].startswith("differs from ep, ")
     assert set(found["wrong"]) == {"broken", "wrong"}
@@ -249,4 +250,4 @@ def test_cupy_adapter(simulator, stream, rng, monkeypatch):
     assert used == [0, (0, stream.handle)]
     dtypes = [dtype for dtype in DTYPES if dtype.name in ("float32", "float64", "int8", "int64")]
     taken = check_adapter(adapter, simulator, rng, dtypes)
-    assert {name for _, name in taken} == set(SETS) - {"batch_gather", "transformer"}
+    assert {name for _, name in taken} == set(SETS) - {"batch_gather", "transformer", "softmax", "segment_sum"}
