@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.include import DataType
-from ep.include.primitive import Factory
+from ep.include.primitive import (
+    Factory,
+    LogSoftmaxBackwardFactory,
+    LogSoftmaxFactory,
+    SoftmaxBackwardFactory,
+    SoftmaxFactory,
+)
 from ep.testing.device_under_test import DeviceUnderTest
-from ep.testing.references.softmax import Exact, softmax
+from ep.testing.references.softmax import (
+    Exact,
+    log_softmax,
+    log_softmax_backward,
+    softmax,
+    softmax_backward,
+)
 from ep.testing.samples import other_types, sized
 from ep.testing.tolerances import launch_ulps, rows_ulps
 from ep.testing.ulps import errors_in_ulps
@@ -70,6 +83,17 @@ def outputs_and_gradients(
     with np.errstate(divide="ignore"):
         y = np.log(y) if log else y
     return [y.astype(data_type.dtype), rng.normal(0, 1, (rows, cols)).astype(data_type.dtype)]
+
+
+_LOG_DRAW: Final = partial(outputs_and_gradients, log=True)
+SOFTMAX: Final = RowPrimitive(SoftmaxFactory, ("x",), "y", logits, softmax, ulps=4)
+LOG_SOFTMAX: Final = RowPrimitive(LogSoftmaxFactory, ("x",), "y", logits, log_softmax, ulps=4)
+SOFTMAX_BACKWARD: Final = RowPrimitive(
+    SoftmaxBackwardFactory, ("y", "dy"), "dx", outputs_and_gradients, softmax_backward, ulps=8
+)
+LOG_SOFTMAX_BACKWARD: Final = RowPrimitive(
+    LogSoftmaxBackwardFactory, ("y", "dy"), "dx", _LOG_DRAW, log_softmax_backward, ulps=8
+)
 
 
 def launch(

@@ -69,7 +69,8 @@ def check_launch(
 def draw_ids(rng: np.random.Generator, ids_type: DataType, shape: Any, num_segments: int, offset: int) -> np.ndarray:
     """Ids of the segments, and a few beside them, as far as the type has them."""
     info = np.iinfo(ids_type.dtype)
-    low, high = max(offset - 2, int(info.min)), min(offset + num_segments + 1, int(info.max))
+    low = max(offset - 2, int(info.min))
+    high = max(low, min(offset + num_segments + 1, int(info.max)))  # beside them where the type has none
     drawn: np.ndarray = rng.integers(low, high, shape, endpoint=True).astype(ids_type.dtype)
     return drawn
 

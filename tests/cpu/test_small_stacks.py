@@ -7,7 +7,7 @@ from tests.subprocesses import run
 PRELUDE = """
 import sys, threading
 import numpy as np
-from ep import BinaryOp, BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep import BinaryOp, BlasTransposeType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
 from ep.cpu.calibration import everywhere
 from ep.include.primitive import *
 
@@ -102,6 +102,43 @@ def products(data_type):
         for kind in (N, T):
             RequirePrimitive(MatmulFactory, K, data_type, N, kind).Launch(stream, m, n, k, 1, x, y, 0, out)
             assert (out == 4 * k).all()
+def row_by_row(data_type, rows):
+    x = np.linspace(-9, 9, rows * 7).reshape(rows, 7)
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    wanted = e / e.sum(axis=1, keepdims=True)
+    for cols in (7, rows * 7):
+        y, logs, dx, dlogs = (np.empty(x.size, data_type) for _ in range(4))
+        source = (x if cols == 7 else np.zeros_like(x)).astype(data_type).reshape(-1)
+        count = x.size // cols
+        RequirePrimitive(SoftmaxFactory, K, data_type).Launch(stream, count, cols, source, y)
+        assert np.allclose(y, wanted.reshape(-1) if cols == 7 else 1 / cols, rtol=1e-2)
+        RequirePrimitive(LogSoftmaxFactory, K, data_type).Launch(stream, count, cols, source, logs)
+        assert np.allclose(logs, np.log(y.astype(float)), atol=1e-2)
+        ones = np.ones(x.size, data_type)
+        RequirePrimitive(SoftmaxBackwardFactory, K, data_type).Launch(stream, count, cols, y, ones, dx)
+        assert np.allclose(dx, 0, atol=1e-2)
+        RequirePrimitive(LogSoftmaxBackwardFactory, K, data_type).Launch(stream, count, cols, logs, ones, dlogs)
+        assert np.allclose(dlogs, 1 - cols * y.astype(float), atol=1e-2)
+def reduced(data_type, rows):
+    x = (np.arange(rows * 3) % 5 + 1).astype(data_type).reshape(3, rows)
+    for op, wanted in ((ReduceOp.kSum, np.sum), (ReduceOp.kMax, np.max)):
+        if op is ReduceOp.kMax and x.dtype.kind == "c":
+            continue
+        for dims, axes in (((3, rows), (0,)), ((rows, 3), (1,)), ((3, rows), (1,)), ((3, rows), (0, 1))):
+            kept = x.reshape(dims)
+            expected = wanted(kept, axis=axes, dtype=x.dtype) if op is ReduceOp.kSum else wanted(kept, axis=axes)
+            out = np.empty(expected.size, x.dtype)
+            RequirePrimitive(ReduceFactory, K, op, data_type, 2).Launch(stream, dims, kept, axes, out)
+            assert (out == expected.reshape(-1)).all()
+def segment_sums(data_type, width):
+    ids = np.arange(4000) * 7 % 50
+    data, out = np.ones((2, 2000, width), data_type), np.empty((2, 50, width), data_type)
+    plain = RequirePrimitive(UnsortedSegmentSumFactory, K, data_type, "int64")
+    plain.Launch(stream, 1, 50, width, data, 4000, ids, out)
+    assert (out.reshape(-1)[: 50 * width] == 80).all()
+    batched = RequirePrimitive(BatchUnsortedSegmentSumFactory, K, data_type, "int64")
+    batched.Launch(stream, 2, 1, 50, width, data, 2000, ids, out)
+    assert (out == 40).all()
 def work():
     size = 40_000
     for data_type in ("float32", "float64"):
@@ -116,6 +153,9 @@ def work():
     boxes(size // 3)
     maps(size)
     [products(data_type) for data_type in ("float32", "float64", "complex64", "complex128")]
+    [row_by_row(data_type, size // 7) for data_type in ("float16", "float32", "float64")]
+    [reduced(data_type, size // 3) for data_type in ("int64", "float64", "complex128")]
+    [segment_sums(data_type, width) for data_type in ("int8", "float32") for width in (1, 3, 100)]
 def in_a_small_thread(target):
     errors = []
     def guarded():

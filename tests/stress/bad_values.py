@@ -54,7 +54,7 @@ def bad_dims(rng, call, name, value):
     else:
         place = int(rng.integers(len(sizes)))
         wrong_sizes = (-(2**63), 2**63, 2**64, float(sizes[place]), None, float("nan"), "1", 1.5, [1], 1j)
-        if not name.startswith("padding_"):  # which crops where it is negative
+        if not name.startswith("padding_") and name != "axes":  # which crops, or counts from the end
             wrong_sizes += (-1,)
         wrong = (*sizes[:place], pick(rng, wrong_sizes), *sizes[place + 1 :])
     return wrong if chance(rng, 0.7) else list(wrong)

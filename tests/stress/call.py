@@ -14,6 +14,9 @@ from tests.stress.guarded import Guarded
 FILL = 0xA5
 """The byte that results are full of before a launch."""
 
+_SEQUENCES = ("axes", "extent", "permutation")
+_COUNTS = ("count", "extent", "num_indices", "num_ids", "num_segments", "rows", "cols")
+
 
 @dataclass
 class Call:
@@ -52,7 +55,7 @@ class Call:
         sizes = [
             value
             for name, value in self.arguments.items()
-            if name.endswith(("_dims", "_size", "_bound")) or name in ("count", "extent", "num_indices")
+            if name.endswith(("_dims", "_size", "_bound")) or name in _COUNTS
         ]
         return any(np.any(np.asarray(value) == 0) for value in sizes)
 
@@ -112,9 +115,7 @@ def is_buffer(name: str, value: Any) -> bool:
 
 def is_sequence(name: str) -> bool:
     """Whether an argument is a sequence of integers."""
-    return (
-        name.endswith(("_dims", "_strides", "_pos")) or name.startswith("padding_") or name in ("extent", "permutation")
-    )
+    return name.endswith(("_dims", "_strides", "_pos")) or name.startswith("padding_") or name in _SEQUENCES
 
 
 def background(count: int, data_type: DataType) -> np.ndarray:

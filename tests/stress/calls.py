@@ -5,7 +5,7 @@ import numpy as np
 from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.registry import Entry
-from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls, product_calls
+from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls, product_calls, row_calls, sum_calls
 from tests.stress.call import Call
 from tests.stress.draw import pick
 
@@ -15,6 +15,8 @@ MAKERS = {
     **map_calls.MAKERS,
     **box_calls.MAKERS,
     **product_calls.MAKERS,
+    **row_calls.MAKERS,
+    **sum_calls.MAKERS,
 }
 """What draws a call of each primitive."""
 
@@ -34,7 +36,7 @@ def random_call(rng: np.random.Generator, device, entry: Entry | None = None, mo
 
 def few_entries(device_type) -> list[Entry]:
     """One key of each primitive, for trials that compile: found without loading what provides the device."""
-    from ep import BinaryOp, UnaryOp
+    from ep import BinaryOp, ReduceOp, UnaryOp
 
     single, index = DataType.kFloat, DataType.kInt64
     return [
@@ -58,4 +60,11 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.Matmul, None, (single,), device_type),
         Entry(p.BatchMatmul, None, (single,), device_type),
         Entry(p.BroadcastMatmul, None, (single,), device_type),
+        Entry(p.Softmax, None, (single,), device_type),
+        Entry(p.LogSoftmax, None, (single,), device_type),
+        Entry(p.SoftmaxBackward, None, (single,), device_type),
+        Entry(p.LogSoftmaxBackward, None, (single,), device_type),
+        Entry(p.Reduce, ReduceOp.kSum, (single,), device_type),
+        Entry(p.UnsortedSegmentSum, None, (single, index), device_type),
+        Entry(p.BatchUnsortedSegmentSum, None, (single, index), device_type),
     ]

@@ -93,6 +93,7 @@ def bad_request(rng, device, call):
         "kind",
         "params_type",
         "indices_type",
+        "segment_ids_type",
         "data_type",
         "src_type",
         "dst_type",

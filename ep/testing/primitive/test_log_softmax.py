@@ -12,7 +12,7 @@ from ep.testing.keys import every_key, registered_keys, some_key
 from ep.testing.references.softmax import log_softmax
 from ep.testing.tolerances import Library
 
-TESTED = rows.RowPrimitive(LogSoftmaxFactory, ("x",), "y", rows.logits, log_softmax, ulps=4)
+TESTED = rows.LOG_SOFTMAX
 KEYS = [(DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,)]
 
 

@@ -1,7 +1,5 @@
 """LogSoftmaxBackward: every type, every number of columns, special rows, and what Launch refuses."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,17 +9,8 @@ from ep.include import DataType
 from ep.include.primitive import LogSoftmaxBackwardFactory
 from ep.testing import rows
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.references.softmax import log_softmax_backward
 
-DRAW = partial(rows.outputs_and_gradients, log=True)
-TESTED = rows.RowPrimitive(
-    LogSoftmaxBackwardFactory,
-    ("y", "dy"),
-    "dx",
-    partial(rows.outputs_and_gradients, log=True),
-    log_softmax_backward,
-    ulps=8,
-)
+TESTED = rows.LOG_SOFTMAX_BACKWARD
 KEYS = [(DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,)]
 
 

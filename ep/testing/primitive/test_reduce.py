@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ep.include import DataType
-from ep.include.number_kind import FLOATS, Kind, number_kind
+from ep.include.number_kind import FLOATS
 from ep.include.primitive import ReduceFactory, ReduceOp
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing.keys import every_key, needs, registered_keys, some_key, those_keys
-from ep.testing.references.reduce import exact, magnitude
-from ep.testing.samples import finite, other_types, samples, sized
-from ep.testing.tolerances import launch_ulps, sum_ulps
+from ep.testing.reductions import check_close, draw
+from ep.testing.samples import other_types, sized
+from ep.testing.tolerances import launch_ulps
 from ep.testing.ulps import errors_in_ulps
 
 SUM, MAX = (ReduceOp.kSum, DataType.kFloat), (ReduceOp.kMax, DataType.kFloat)
@@ -37,52 +37,6 @@ def launch(device, op, data_type, src, axes, primitive=None):
     result = device.array(dst)
     assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
     return result[:-3]
-
-
-def draw(rng, op, data_type, dims):
-    """Values of which the op has a result that can be told from others: products stay near 1."""
-    count = math.prod(dims)
-    if number_kind(data_type) is Kind.BOOL:
-        return (rng.random(count) < rng.choice([0.02, 0.5, 0.98])).reshape(dims)
-    if op in (ReduceOp.kAny, ReduceOp.kAll):
-        src = samples(rng, data_type, count)
-        if op is ReduceOp.kAny:
-            src[rng.random(count) < 0.95] = 0
-        else:
-            src[src == 0] = 1
-            src[rng.random(count) < 0.02] = 0
-        return src.reshape(dims)
-    if op is ReduceOp.kProd and data_type in FLOATS:
-        return np.exp(rng.normal(0, 0.5 / math.sqrt(count + 1), count)).astype(data_type.dtype).reshape(dims)
-    if op is ReduceOp.kProd and number_kind(data_type) is Kind.COMPLEX:
-        return np.exp(1j * rng.normal(0, 1, count)).astype(data_type.dtype).reshape(dims)
-    if op in (ReduceOp.kSum, ReduceOp.kMean) and data_type in FLOATS:
-        return finite(rng, data_type, count).reshape(dims)
-    return samples(rng, data_type, count).reshape(dims)
-
-
-def check_close(device, op, data_type, got, src, axes):
-    want = exact(op, src, axes, data_type)
-    if got.dtype.kind in "biu":
-        np.testing.assert_array_equal(got, want)
-        return
-    if op in (ReduceOp.kMin, ReduceOp.kMax):
-        np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
-        return
-    count = src.size // max(got.size, 1)
-    bound = launch_ulps(sum_ulps(device.library) if op is not ReduceOp.kProd else count + 1, data_type, got.dtype)
-    if got.dtype.kind == "c":
-        term = magnitude(op, src, axes) if op is not ReduceOp.kProd else np.abs(want)
-        parts = [(got.real, want.real, term), (got.imag, want.imag, term)]
-    else:
-        parts = [(got, want, magnitude(op, src, axes) if op is not ReduceOp.kProd else 0)]
-    for got_part, want_part, term in parts:
-        errors = errors_in_ulps(got_part, want_part, term)
-        worst = int(np.argmax(errors)) if errors.size else 0
-        assert not errors.size or errors[worst] <= bound, (
-            f"{op.name} of {data_type.name} {src.shape} along {axes}, element {worst}: {got_part[worst]!r}, exactly "
-            f"{want_part[worst]!r}: {errors[worst]:.3g} ulp of {bound:.3g}"
-        )
 
 
 def check(device, rng, key, dims, axes):

@@ -9,9 +9,8 @@ from ep.include import DataType
 from ep.include.primitive import SoftmaxFactory
 from ep.testing import rows
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.references.softmax import softmax
 
-TESTED = rows.RowPrimitive(SoftmaxFactory, ("x",), "y", rows.logits, softmax, ulps=4)
+TESTED = rows.SOFTMAX
 KEYS = [(DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,)]
 
 

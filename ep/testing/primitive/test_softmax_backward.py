@@ -9,10 +9,8 @@ from ep.include import DataType
 from ep.include.primitive import SoftmaxBackwardFactory
 from ep.testing import rows
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.references.softmax import softmax_backward
 
-DRAW = rows.outputs_and_gradients
-TESTED = rows.RowPrimitive(SoftmaxBackwardFactory, ("y", "dy"), "dx", DRAW, softmax_backward, ulps=8)
+TESTED = rows.SOFTMAX_BACKWARD
 KEYS = [(DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,)]
 
 

@@ -18,7 +18,7 @@ def _wide(*operands: Rows) -> list[Rows]:
 def softmax(x: Rows) -> tuple[Rows, Rows]:
     (x,) = _wide(x)
     with np.errstate(all="ignore"):
-        e = np.exp(x - x.max(axis=1, keepdims=True))
+        e = np.exp(x - x.max(axis=1, keepdims=True, initial=-np.inf))
         y = e / e.sum(axis=1, keepdims=True)
     return y, np.zeros_like(y)
 
@@ -27,7 +27,7 @@ def log_softmax(x: Rows) -> tuple[Rows, Rows]:
     epsilon = 2.0**-53 if x.dtype == np.float64 else 2.0**-24
     (x,) = _wide(x)
     with np.errstate(all="ignore"):
-        d = x - x.max(axis=1, keepdims=True)
+        d = x - x.max(axis=1, keepdims=True, initial=-np.inf)
         e = np.exp(d)
         # of the largest element alone log1p keeps what is left: the sum of the others
         rest = e.sum(axis=1, keepdims=True) - 1

@@ -1,0 +1,100 @@
+"""Calls of Reduce, UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+
+import math
+
+import numpy as np
+
+from ep import ReduceOp
+from ep.include import primitive as p
+from ep.include.primitive.op_table import REDUCTIONS
+from ep.testing import reductions, segments
+from ep.testing.references.segment_sum import segment_sum
+from tests.stress import draw
+from tests.stress.call import Call, background
+from tests.stress.movement_calls import more
+
+
+class ReduceCall(Call):
+    def expected(self, device, primitive):
+        """The bits of a launch on memory of its own, which is as near to the exact results as is promised."""
+        at, op, (data_type,) = self.arguments, self.entry.op, self.entry.dtypes
+        dims, axes = (tuple(map(int, at[name])) for name in ("src_dims", "axes"))
+        src = at["src"][: math.prod(dims)].reshape(dims)
+        count = math.prod(size for axis, size in enumerate(dims) if axis not in _gone(dims, axes))
+        dst = device.filled(count, REDUCTIONS[op].result_type(data_type))
+        primitive.Launch(device.stream, dims, device.buffer(src), axes, dst)
+        got = device.array(dst)
+        if src.size:
+            reductions.check_close(device, op, data_type, got, src, axes)
+        return got
+
+
+def reduce_call(rng, device, entry, most):
+    op, (data_type,) = entry.op, entry.dtypes
+    dims = draw.dims(rng, most)
+    chosen = [axis for axis in range(len(dims)) if draw.chance(rng, 0.5)]
+    if op in (ReduceOp.kMin, ReduceOp.kMax):  # which have no result of nothing
+        dims = tuple(max(size, 1) for size in dims)
+    axes = tuple(int(axis) - draw.pick(rng, (0, len(dims))) for axis in rng.permutation(chosen))
+    count = math.prod(size for axis, size in enumerate(dims) if axis not in chosen)
+    src = reductions.draw(rng, op, data_type, dims).reshape(-1) if math.prod(dims) else np.empty(0, data_type.dtype)
+    arguments = {
+        "src_dims": draw.spelled_dims(rng, dims),
+        "src": np.concatenate([src, src[: more(rng)]]),
+        "axes": draw.spelled_dims(rng, axes),
+        "dst": background(count + more(rng), REDUCTIONS[op].result_type(data_type)),
+    }
+    return ReduceCall(entry, (int(rng.integers(max(len(dims), 1), 9)),), arguments, "dst")
+
+
+def _gone(dims, axes):
+    return {axis % len(dims) for axis in axes}
+
+
+class SegmentCall(Call):
+    """UnsortedSegmentSum, or BatchUnsortedSegmentSum."""
+
+    def expected(self, device, primitive):
+        """The bits of a launch on memory of its own, which has the right numbers."""
+        at = self.arguments
+        batch, outer, num_segments, inner, num_ids = (
+            int(at.get(name, 1))
+            for name in ("batch_dim_size", "outer_dim_size", "num_segments", "inner_dim_size", "num_ids")
+        )
+        data = at["data"][: batch * outer * num_ids * inner].reshape(batch, outer, num_ids, inner)
+        ids = at["segment_ids"][: batch * num_ids].reshape(batch, num_ids)
+        factory = p.BatchUnsortedSegmentSumFactory if "batch_dim_size" in at else p.UnsortedSegmentSumFactory
+        key, offset = self.entry.dtypes, int(at.get("offset", 0))
+        got = segments.launch(device, factory, key, data, ids, num_segments, offset)
+        np.testing.assert_array_equal(got, segment_sum(data, ids, num_segments, offset))
+        return got.reshape(-1)
+
+
+def segment_call(rng, device, entry, most):
+    data_type, ids_type = entry.dtypes
+    batch = draw.size(rng, 13) if entry.interface is p.BatchUnsortedSegmentSum else 1
+    outer = draw.size(rng, 13)
+    num_ids = draw.size(rng, min(most, 4100) // (batch * outer))
+    inner = draw.size(rng, most // (batch * outer * num_ids))
+    num_segments = draw.size(rng, most // (batch * outer * inner))
+    sizes = {"outer_dim_size": outer, "num_segments": num_segments, "inner_dim_size": inner, "num_ids": num_ids}
+    if entry.interface is p.BatchUnsortedSegmentSum:
+        sizes = {"batch_dim_size": batch, **sizes}
+    if draw.chance(rng, 0.1):
+        sizes[draw.pick(rng, list(sizes))] = 0
+    outer, num_segments, inner, num_ids = list(sizes.values())[-4:]
+    batch, offset = sizes.get("batch_dim_size", 1), int(draw.pick(rng, (0, 0, 0, 1, -3, 100)))
+    data = segments.draw_data(rng, data_type, (batch * outer * num_ids * inner,))
+    ids = segments.draw_ids(rng, ids_type, batch * num_ids, num_segments, offset)
+    limits, outside = np.iinfo(ids_type.dtype), rng.random(ids.size) < draw.pick(rng, (0, 0, 0.1))
+    ids[outside] = draw.pick(rng, (limits.min, limits.max))
+    arguments = {name: draw.spelled(rng, size) for name, size in sizes.items()}
+    arguments["data"] = np.concatenate([data, data[: more(rng)]])
+    arguments["segment_ids"] = np.concatenate([ids, ids[: more(rng)]])
+    arguments["out"] = background(batch * outer * num_segments * inner + more(rng), data_type)
+    if offset or draw.chance(rng, 0.5):
+        arguments["offset"] = draw.spelled(rng, offset)
+    return SegmentCall(entry, (), arguments, "out")
+
+
+MAKERS = {p.Reduce: reduce_call, p.UnsortedSegmentSum: segment_call, p.BatchUnsortedSegmentSum: segment_call}
