@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numba
 
-from ep.cpu.compile.lowering import Interleaved, Kernel, OneByOne, Separate, WideVectors
+from ep.cpu.compile.lowering import Interleaved, Kernel, Masked, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
@@ -48,6 +48,9 @@ def interleaved(function: Callable[..., Any]) -> Any:
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)
 
 
-def one_by_one(function: Callable[..., Any]) -> Any:
-    """Like `separate`, for loops that are vectorised one vector at a time: those over a multiple of a vector."""
-    return numba.njit(pipeline_class=OneByOne, **INNER)(function)
+def masked(function: Callable[..., Any]) -> Any:
+    """Like `separate`, for loops over short rows: vectorised one vector at a time, the last one with a mask.
+
+    A processor whose vectors have no masks runs what is left of a row element by element.
+    """
+    return numba.njit(pipeline_class=Masked, **INNER)(function)

@@ -1,6 +1,6 @@
 """How kernels become LLVM's code, where Numba has no option for it."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from llvmlite import ir as llvm
 from numba import _dynfunc
@@ -59,24 +59,27 @@ class _Separate(_WideVectors):
 class _Interleaved(_Separate):
     """Marks the jump back of every loop: what is vectorised is so several vectors at a time."""
 
-    at_once = _INTERLEAVED
+    hints: ClassVar = {"llvm.loop.interleave.count": llvm.Constant(llvm.IntType(32), _INTERLEAVED)}
 
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
         if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
-            self.builder.block.terminator.set_metadata("llvm.loop", _interleave(self.module, self.at_once))
+            self.builder.block.terminator.set_metadata("llvm.loop", _loop(self.module, self.hints))
 
 
-class _OneByOne(_Interleaved):
-    """Marks loops for one vector at a time: none of a few elements is left to a loop of single ones."""
+class _Masked(_Interleaved):
+    """Marks loops for one vector at a time, the last one with a mask: no element is left to a loop of single ones."""
 
-    at_once = 1
+    hints: ClassVar = {
+        "llvm.loop.interleave.count": llvm.Constant(llvm.IntType(32), 1),
+        "llvm.loop.vectorize.predicate.enable": llvm.Constant(llvm.IntType(1), 1),
+    }
 
 
-def _interleave(module: Any, at_once: int) -> Any:
-    count = module.add_metadata(["llvm.loop.interleave.count", llvm.Constant(llvm.IntType(32), at_once)])
+def _loop(module: Any, hints: dict[str, Any]) -> Any:
+    nodes = [module.add_metadata([name, value]) for name, value in hints.items()]
     loop = module.add_metadata([f"loop {len(module.metadata)}"])
-    loop.operands = (loop, count)  # the identity of a loop is a node that refers to itself
+    loop.operands = (loop, *nodes)  # the identity of a loop is a node that refers to itself
     return loop
 
 
@@ -171,7 +174,7 @@ def _not_callable(lowered: Any, library: Any) -> Any:
 WideVectors: Final = _pipeline(_WideVectors)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
-OneByOne: Final = _pipeline(_OneByOne)
+Masked: Final = _pipeline(_Masked)
 Kernel: Final = _pipeline(_Kernel, KernelLibrary)
 LightKernel: Final = _pipeline(_LightKernel, KernelLibrary)
 StreamingKernel: Final = _pipeline(_LightKernel, StreamingLibrary)

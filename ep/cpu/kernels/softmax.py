@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit, masked, separate
 from ep.cpu.compile.memory import arithmetic_type, load_float64, load_word, loader, stack_words, store_word, storer
 from ep.cpu.engine.reduce.row_passes import BLOCK, Passes, mapper, row_entry, row_kernel, store_float64
 from ep.cpu.engine.reduce.vectors import exact_adder, lanes, row_folder, value_loader
@@ -38,9 +39,16 @@ _BUFFER_WORDS: Final = BLOCK  # float64 of a block
 
 
 @cache
-def _exponential(single_type: bool) -> Any:
+def _exponential(data_type: DataType) -> Any:
     """A function (x, x_rest) of e^(x + x_rest), for x <= 0 and a rest that is a rounding error of x, or NaN."""
-    if single_type:
+    if data_type in HALVES:
+
+        @inlined
+        def exp_narrow(x, x_rest):  # a rest of 2^-18 at most is far below the last bit of the result
+            return single.exp(x)
+
+        return exp_narrow
+    if data_type is DataType.kFloat:
         zero, one, lowest, highest = np.float32(0), np.float32(1), np.float32(-104), np.float32(89)
 
         @inlined
@@ -97,14 +105,13 @@ class _Makers:
         self.data_type, self.T = data_type, arithmetic_type(data_type)
         self.single = self.T is np.float32
         self.arithmetic = DataType.kFloat if self.single else DataType.kDouble
-        self.exp = _exponential(self.single)
-        self.lanes = _VECTOR_BYTES // self.arithmetic.itemsize
+        self.exp = _exponential(data_type)
 
     def map(self, functor: Any, out: DataType | None = None) -> Any:
         """The map of elements to `out`, by default those of the data type."""
-        out, size = out or self.data_type, self.data_type.itemsize
-        load, width = loader(self.data_type), min(self.lanes, _VECTOR_BYTES // out.itemsize)
-        return mapper(jit(functor), (load, load), storer(out), (size, size, out.itemsize), width)
+        out, load = out or self.data_type, loader(self.data_type)
+        lanes = _VECTOR_BYTES // max(self.arithmetic.itemsize, out.itemsize)
+        return mapper(jit(functor), (load, load), storer(out), lanes)
 
     def sum(self, computed: DataType, fill: Any, in_dst: bool = False) -> Any:
         """The pass that sums what `fill(src0, src1, out, count, p)` computes; it returns a number to be added up.
@@ -191,18 +198,25 @@ def _log_softmax(make: _Makers) -> Passes:
         d, rest = _difference(x, largest)
         return select(d == zero, zero, exp(d, rest))
 
+    load = loader(make.data_type)
+
+    @masked
+    def count_largest(src0, count, largest):
+        number = 0
+        for place in range(count):
+            number += load(src0, place) == largest
+        return number
+
     def result(x, _, largest, log_sum):
         return (x - largest) - log_sum
 
-    powers, results, load = make.map(power, make.arithmetic), make.map(result), loader(make.data_type)
+    powers, results = make.map(power, make.arithmetic), make.map(result)
 
     @jit
     def fill(src0, src1, out, count, largest):
-        top, number = T(largest), 0
+        top = T(largest)
         powers(src0, src1, out, count, top, zero)
-        for place in range(count):
-            number += load(src0, place) == top
-        return number
+        return count_largest(src0, count, top)
 
     @jit
     def merge(parts, segments):
