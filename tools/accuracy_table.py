@@ -1,7 +1,8 @@
 """Writes the accuracy tables of the documentation, from what was measured: `python -m tools.accuracy_table`.
 
 It reads what `python -m benchmarks.accuracy --json` wrote to benchmarks/results/accuracy-float32.json and
-accuracy-float64.json. With `--check` it only looks.
+accuracy-float64.json, and what `python -m benchmarks.accuracy.sums --json` wrote to accuracy-sums.json. With `--check`
+it only looks.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def parts() -> list[tuple[str, str, str]]:
     """(file, name of the part, text) of each table."""
     measured = {dtype: _read(dtype) for dtype in _DTYPES}
     tables = [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
+    tables.append(("docs/accuracy.md", "accuracy of softmaxes and sums", _sums(_read("sums"))))
     return [("docs/accuracy.md", "bounds of accuracy", _bounds()), *tables]
 
 
@@ -40,8 +42,8 @@ def _bounds() -> str:
     return _markdown(("ops", *_DTYPES), rows)
 
 
-def _read(dtype: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/accuracy-{dtype}.json").read_text())
+def _read(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((ROOT / f"benchmarks/results/accuracy-{name}.json").read_text())
     return document
 
 
@@ -63,14 +65,38 @@ def _whole(document: dict[str, Any]) -> str:
     return f"{_about(document)}\n\n{_markdown(columns, rows)}"
 
 
+def _sums(document: dict[str, Any]) -> str:
+    """The largest errors of softmaxes, sums and means, in both types."""
+    columns = ["of", *(f"{dtype} {_TITLES[name]}" for dtype in _DTYPES for name in _NAMES)]
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in document["results"]:
+        label = f"{result['name']}, {result['of']}"
+        found.setdefault(label, {})[result["dtype"]] = result
+    rows = [
+        [label, *(_figure(by_dtype[dtype], name, "maximum") for dtype in _DTYPES for name in _NAMES)]
+        for label, by_dtype in found.items()
+    ]
+    about = f"Rows of {_listed(document['cols'])} columns; {_made_with(document)}"
+    return f"{about}\n\n{_markdown(columns, rows)}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *most, last = (f"{number:,}" for number in numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def _about(document: dict[str, Any]) -> str:
     slow = [result["samples"] for result in document["results"] if result["slow_reference"]]
     counts = f"{document['samples']:,} arguments of each op"
     if slow:
         counts += f", {min(slow):,} where (*) says that the reference is evaluated number by number"
+    return f"{counts}; {_made_with(document)}"
+
+
+def _made_with(document: dict[str, Any]) -> str:
     versions = document["versions"]
     return (
-        f"{counts}; {document['machine']['processor']}, NumPy {versions['numpy']}, PyTorch {versions['torch']}, "
+        f"{document['machine']['processor']}, NumPy {versions['numpy']}, PyTorch {versions['torch']}, "
         f"Numba {versions['numba']}, {document['date'][:10]}."
     )
 
