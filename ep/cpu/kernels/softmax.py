@@ -110,15 +110,17 @@ class _Makers:
     def map(self, functor: Any, out: DataType | None = None) -> Any:
         """The map of elements to `out`, by default those of the data type."""
         out, load = out or self.data_type, loader(self.data_type)
-        lanes = _VECTOR_BYTES // max(self.arithmetic.itemsize, out.itemsize)
+        lanes = _VECTOR_BYTES // min(self.data_type.itemsize, out.itemsize)
         return mapper(jit(functor), (load, load), storer(out), lanes)
 
-    def sum(self, computed: DataType, fill: Any, in_dst: bool = False) -> Any:
+    def sum(self, computed: DataType, fill: Any = None, in_dst: bool = False) -> Any:
         """The pass that sums what `fill(src0, src1, out, count, p)` computes; it returns a number to be added up.
 
+        computed: the type of what is summed.
+        fill: None sums src1 itself.
         in_dst: whether dst keeps it.
         """
-        fold, add = row_folder(lanes(ReduceOp.kSum, computed)), exact_adder()
+        fold, add, fills = row_folder(lanes(ReduceOp.kSum, computed)), exact_adder(), fill is not None
         size, out_size, exact = self.data_type.itemsize, computed.itemsize, not self.single
 
         @separate
@@ -126,7 +128,10 @@ class _Makers:
             buffer, value, total, error, number = stack_words(_BUFFER_WORDS), stack_words(1), 0.0, 0.0, 0
             for begin in range(0, count, BLOCK):
                 width, out = min(BLOCK, count - begin), dst + begin * out_size if in_dst else buffer
-                number += fill(src0 + begin * size, src1 + begin * size, out, width, p)
+                if fills:
+                    number += fill(src0 + begin * size, src1 + begin * size, out, width, p)
+                else:
+                    out = src1 + begin * size
                 if exact:
                     more = add(out, width)
                 else:
@@ -202,9 +207,9 @@ def _log_softmax(make: _Makers) -> Passes:
 
     @masked
     def count_largest(src0, count, largest):
-        number = 0
+        number = np.int32(0)  # of 32 bits: a vector has more of them than of words
         for place in range(count):
-            number += load(src0, place) == largest
+            number = np.int32(number + (load(src0, place) == largest))
         return number
 
     def result(x, _, largest, log_sum):
@@ -259,24 +264,16 @@ def _softmax_backward(make: _Makers) -> Passes:
 def _log_softmax_backward(make: _Makers) -> Passes:
     T, exp = make.T, make.exp
 
-    def number(y, dy, p, q):
-        return dy
-
     def result(y, dy, total, zero):
         return dy - exp(y, zero) * total
 
-    numbers, results = make.map(number, make.arithmetic), make.map(result)
-
-    @jit
-    def fill(src0, src1, out, count, p):
-        numbers(src0, src1, out, count, T(0), T(0))
-        return 0
+    results = make.map(result)
 
     @separate
     def apply(src0, src1, dst, count, total, _):
         results(src0, src1, dst, count, T(total), T(0))
 
-    return Passes(make.sum(make.arithmetic, fill), _merged_sum, None, None, apply, 15 if make.single else 50)
+    return Passes(make.sum(make.data_type), _merged_sum, None, None, apply, 15 if make.single else 50)
 
 
 _PASSES: Final[dict[type[Primitive], Callable[[_Makers], Passes]]] = {
