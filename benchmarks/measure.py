@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.peers import Contender, Peer
 from benchmarks.quiet import wait_for_threads
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.bench.case import Array, Case, OneHotWork
+from ep.bench.case import Array, Case, OneHotWork, WhereWork
 from ep.bench.cases import copy
 from ep.bench.timing import Timing, interleaved
 from ep.cli.names import factory_of
@@ -127,10 +127,8 @@ class Bench:
 
 def _dtype(case: Case) -> np.dtype[Any]:
     """The one that the case is about, beside others in its key."""
-    if isinstance(case.work, OneHotWork) or not any(isinstance(part, np.dtype) for part in case.key):
-        return case.out_type
-    found: np.dtype[Any] = case.key[1 if len(case.key) > 2 else 0]
-    return found
+    dtypes = [part for part in case.key if isinstance(part, np.dtype)]
+    return case.out_type if isinstance(case.work, OneHotWork | WhereWork) or not dtypes else dtypes[0]
 
 
 def _sample(array: Array) -> Array:

@@ -133,7 +133,7 @@ def row_entry(signature: Signature, state: LaunchState, kernel: int, passes: Pas
     """The entry (state, rows, cols, sources, dst)."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
-    return entry("rows", signature, STATE, _launch)
+    return entry(f"rows.{num_buffers}", signature, STATE, _launch)
 
 
 @jit
