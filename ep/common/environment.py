@@ -1,10 +1,14 @@
-"""The environment variables that the package reads: each is declared, read and checked here, and nowhere else."""
+"""The environment variables that the package reads: each is declared, read and checked here, and nowhere else.
+
+Those of other libraries are set here, too, where one reads its own while it is loaded.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -50,6 +54,20 @@ class Variable(Generic[T]):
             return self.parse(text)
         except ValueError:
             raise EnvironmentVariableError(f"{self.name} is {text!r}; it must be {self.valid}") from None
+
+
+@contextmanager
+def set_meanwhile(name: str, text: str) -> Iterator[None]:
+    """Set a variable of another library, and put back afterwards what it was."""
+    given = os.environ.get(name)
+    os.environ[name] = text
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = given
 
 
 def _matching(pattern: str) -> Callable[[str], str]:

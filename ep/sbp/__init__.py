@@ -1,8 +1,7 @@
 """SBP: how a tensor lies on the ranks of a mesh: split along an axis, broadcast, or partial.
 
-    from ep.sbp import Broadcast, PartialSum, Split, parse
-
-Along each axis of a mesh, a tensor has one of them: `S(0)`, `B`, `P`, `PMax`, `PMin`. Operators list the combinations
+Along each axis of a mesh, a tensor has one of them: `Split(0)`, `Broadcast()`, `PartialSum()`, `PartialMax()` or
+`PartialMin()`, written and parsed as `S(0)`, `B`, `P`, `PMax` and `PMin`. Operators list the combinations
 under which every rank works on its own piece and the pieces of the result are right: signatures.
 """
 

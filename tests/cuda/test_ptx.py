@@ -252,6 +252,9 @@ WIDTHS = {
 REGISTERS = 64
 """At most so many: four blocks of 256 threads are resident on a multiprocessor, two packs under way in each thread."""
 
+SORT_REGISTERS = 80
+"""For kernels that sort, and wait for shared memory: three blocks are resident. On 9.0 they need 64, on 8.0 more."""
+
 ROW_REGISTERS = 128
 """For kernels that keep rows in registers, or have 512 threads in a block: then there are enough in all."""
 
@@ -358,4 +361,5 @@ def test_registers(texts, name):
             raise
         pytest.skip("ptxas is older than NVVM")
     assert (used.stack, used.spill_stores, used.spill_loads) == (0, 0, 0)
-    assert 0 < used.registers <= (ROW_REGISTERS if "softmax" in name else REGISTERS)
+    most = ROW_REGISTERS if "softmax" in name else SORT_REGISTERS if name.startswith("sort ") else REGISTERS
+    assert 0 < used.registers <= most

@@ -8,7 +8,6 @@ pool that is shared cannot promise.
 from __future__ import annotations
 
 import ctypes
-import os
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +17,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.common.environment import set_meanwhile
 from ep.include.data_type import DataType
 
 _PACKAGE: Final = "scipy_openblas64"
@@ -52,15 +52,8 @@ def _library() -> ctypes.CDLL:
     files = [file for folder in folders for file in folder.glob("libscipy_openblas64_.*") if file.suffix != ".a"]
     if not files:
         raise ImportError("products of matrices on the CPU need OpenBLAS; pip install scipy-openblas64")
-    given = os.environ.get(_NUM_THREADS)
-    os.environ[_NUM_THREADS] = "1"  # read when it is loaded: it starts its threads then
-    try:
+    with set_meanwhile(_NUM_THREADS, "1"):  # it starts its threads when it is loaded
         return ctypes.CDLL(str(files[0]))
-    finally:
-        if given is None:
-            del os.environ[_NUM_THREADS]
-        else:
-            os.environ[_NUM_THREADS] = given
 
 
 @cache
