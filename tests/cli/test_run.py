@@ -150,7 +150,9 @@ def test_against_numpy(run, folder, what):
     result = np.load("out.npy")
     result = result.view(BF16) if expected.dtype == BF16 else result
     assert result.dtype == expected.dtype
-    np.testing.assert_array_equal(result, expected)
+    # what the CPU expects of a softmax differs by the last bits of the device's exponential and logarithm
+    rtol = 4 * np.finfo(np.float32).eps if what == "softmax" else 0
+    np.testing.assert_allclose(result, expected, rtol=rtol, atol=0)
 
 
 @pytest.mark.parametrize(
