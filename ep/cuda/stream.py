@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -183,9 +185,9 @@ class CudaStream(Stream):
             if self._owned:
                 self._driver.destroy_stream(self.device_index, handle)
 
-    def __del__(self) -> None:
-        # another framework's stream may be gone by now
-        if self._owned:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # another framework's stream may be gone by now; at the end of the process, so may what this module refers to
+        if self._owned and not is_finalizing():
             with suppress(CudaError):
                 self.destroy()
 
