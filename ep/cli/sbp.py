@@ -5,7 +5,8 @@
   ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4
 
 Each input lies as S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each with commas between. In a shell,
-S(0) needs quotes. Bytes are those that all ranks together send, by the ring formulas of `ep.sbp.boxing`.
+S(0) needs quotes. Bytes are those that all ranks together send, by the ring formulas of `ep.sbp.boxing`. Without
+--out a partial result costs what it takes to reduce it later, too: nobody can read it before.
 """
 
 from __future__ import annotations
@@ -74,21 +75,27 @@ def run(arguments: Namespace) -> int:
     signatures = "; ".join(str(one.signature) for one in chosen)
     output.paragraph(
         f"{operator.name} of {shapes} on {_in_words(mesh)} ranks: {signatures}, which moves {_bytes(total)}"
-        f"{'' if len(mesh) > 1 else _why(listed)}"
+        f"{_later(sum(one.cost for one in chosen) - total)}{'' if len(mesh) > 1 else _why(listed)}"
     )
     heading = "signature" if len(mesh) == 1 else "signature, for each axis of the mesh"
-    rows = [(str(one.signature), _bytes(one.bytes), _moves(operator, one)) for one in listed]
-    output.table((heading, "moved", "how"), rows, right=("moved",))
+    rows = [
+        (str(one.signature), _bytes(one.bytes), _bytes(one.cost - one.bytes), _moves(operator, one)) for one in listed
+    ]
+    output.table((heading, "moved", "later", "how"), rows, right=("moved", "later"))
     return 0
+
+
+def _later(count: int) -> str:
+    return f" now and {_bytes(count)} before the result can be read" if count else ""
 
 
 def _why(listed: Sequence[Choice]) -> str:
     if len(listed) == 1:
         return ": there is no other"
     best, second = listed[0], listed[1]
-    if best.bytes == second.bytes:
+    if best.cost == second.cost:
         return f": no other moves less, and of those that move as much it is listed first, before {second.signature}"
-    return f": the next, {second.signature}, moves {_bytes(second.bytes)}"
+    return f": the next, {second.signature}, moves {_bytes(second.cost)}"
 
 
 def _problem(arguments: Namespace, num_inputs: int) -> Problem:
@@ -181,6 +188,7 @@ def _moves(operator: Any, choice: Choice) -> str:
     steps: list[tuple[str, Sequence[Move]]] = [
         *zip(names_of_inputs, choice.inputs, strict=True),
         ("out", choice.output),
+        ("later out", choice.later),
     ]
     return ", ".join(
         f"{name} {move.source} to {move.target} {'locally' if move.name == 'local' else f'by {move.name}'}"
@@ -193,6 +201,7 @@ def _as_dict(operator: Any, choice: Choice, chosen: bool) -> dict[str, Any]:
     return {
         "signature": str(choice.signature),
         "bytes": choice.bytes,
+        "later": choice.cost - choice.bytes,
         "moves": _moves(operator, choice),
         "chosen": chosen,
     }

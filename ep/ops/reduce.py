@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, Kind, number_kind
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
+from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Call, Kernel, Predicate, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
 from ep.ops.rows import PMAX, PMIN, P, row
 from ep.ops.shapes import from_front
@@ -72,11 +76,20 @@ def _rows(op: ReduceOp) -> Any:
 
 def _partial(op: ReduceOp) -> Sbp | None:
     """What the results of pieces along an axis that goes are parts of."""
-    if op is ReduceOp.kSum:
+    if op in (ReduceOp.kSum, ReduceOp.kMean):
         return P
     if op in (ReduceOp.kMax, ReduceOp.kAny):
         return PMAX
     return PMIN if op in (ReduceOp.kMin, ReduceOp.kAll) else None
+
+
+def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """A piece along an axis that goes is divided by the count of the whole."""
+    (shape,), (source,), given = problem.shapes, signature.inputs, problem.attributes
+    if not isinstance(source, Split) or source.axis not in given["axes"]:
+        return given
+    count = math.prod(shape[axis] for axis in given["axes"])
+    return {**given, "count": count, "is_piece": count > 0}
 
 
 def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
@@ -115,7 +128,7 @@ def prod(
     return {**_resolved("prod", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kMean))
+@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kMean), local=_local_mean)
 def mean(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -130,7 +143,9 @@ def mean(
     given = as_data_type(dtype) if dtype is not None else source if source in FLOATS + COMPLEXES else DataType.kDouble
     if given not in FLOATS + COMPLEXES:
         raise TypeError(f"dtype is {given.dtype}; a mean is of a floating or complex type")
-    return {**_resolved("mean", x, axis, keepdims), "dtype": given}
+    resolved = _resolved("mean", x, axis, keepdims)
+    count = math.prod(x.shape[axis] for axis in resolved["axes"])
+    return {**resolved, "dtype": given, "count": count, "is_piece": False}
 
 
 @operator(shape=_shape, dtype=SameAs("x"), rows=_rows(ReduceOp.kMin))
@@ -199,6 +214,27 @@ class ReduceKernel(Kernel):
         launch(self._primitive, names, call.stream, shape, x, axes, out)
 
 
+class MeanOfPieceKernel(ReduceKernel):
+    """A mean, then its share in that of the whole; that of no elements is 0."""
+
+    op = ReduceOp.kMean
+    converts = True
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._mul, self._fill = _MUL.make(subject), _FILL.make(subject)
+
+    def compute(self, call: Call) -> None:
+        (x,), (out,), given = call.inputs, call.outputs, call.attributes
+        mine = math.prod(x.shape[axis] for axis in given["axes"])
+        if mine == 0:
+            launch(self._fill, {"dst": "out"}, call.stream, out, 0, out.size)
+            return
+        super().compute(call)
+        share = mine / given["count"]
+        launch(self._mul, {"dst": "out"}, call.stream, (out.size,), out, (), share, out)
+
+
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
     """The same in as few axes as it takes; ValueError where these are more than 8."""
     kept = ReduceShape(shape, axes).simplified() if 0 not in shape else ()
@@ -219,17 +255,26 @@ def _exists(op: ReduceOp, converts: bool) -> Any:
 
 
 _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
+_MUL = primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kMul, data_type("out"), data_type("out"), 1)
+_FILL = primitive_exists(FillFactory, data_type("out"))
 
 
-def _register(ops: Iterable[ReduceOp], *, converts: bool) -> None:
-    """Register the kernel of each op; converts: whether the type of its result is one that x is converted to."""
-    for op in ops:
-        name = op.name.removeprefix("k").lower()
-        matches = _exists(op, converts) & _CAST if converts else _exists(op, converts)
-        kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})
-        kernel.__doc__, kernel.__module__ = ReduceKernel.__doc__, __name__
-        register_kernel(name, matches=matches)(kernel)
+def _register(op: ReduceOp, *, converts: bool, unless: Predicate | None = None) -> None:
+    """Register the kernel of an op, of one launch.
+
+    converts: whether the type of its result is one that x is converted to. unless: when another kernel computes.
+    """
+    matches = _exists(op, converts) & _CAST if converts else _exists(op, converts)
+    kernel = type(f"{op.name.removeprefix('k')}Kernel", (ReduceKernel,), {"op": op, "converts": converts})
+    kernel.__doc__, kernel.__module__ = ReduceKernel.__doc__, __name__
+    register_kernel(op.name.removeprefix("k").lower(), matches=matches if unless is None else ~unless & matches)(kernel)
 
 
-_register((ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kMean), converts=True)
-_register((ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kAny, ReduceOp.kAll), converts=False)
+_IS_PIECE = attribute("is_piece") == True  # noqa: E712
+
+for _op in (ReduceOp.kSum, ReduceOp.kProd):
+    _register(_op, converts=True)
+_register(ReduceOp.kMean, converts=True, unless=_IS_PIECE)
+for _op in (ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kAny, ReduceOp.kAll):
+    _register(_op, converts=False)
+register_kernel("mean", matches=_IS_PIECE & _exists(ReduceOp.kMean, True) & _CAST & _MUL & _FILL)(MeanOfPieceKernel)

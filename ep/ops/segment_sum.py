@@ -15,7 +15,7 @@ from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, r
 from ep.ops.names import launch
 from ep.ops.rows import B, P, row
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, Signature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -26,10 +26,20 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 def _rows(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
         yield row(Split(axis), Split(0), P) if axis == problem.attributes["axis"] else row(Split(axis), B, Split(axis))
+    yield row(B, B, Split(problem.attributes["axis"]))  # each rank adds up the segments that it has
     yield row(P, B, P)
 
 
-@operator(shape=_shape, dtype=SameAs("data"), rows=_rows)
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The rank's segments, which begin at `offset`."""
+    given = problem.attributes
+    if signature.outputs != (Split(given["axis"]),):
+        return given
+    begin, end = span(given["num_segments"], problem.ranks, rank)
+    return {**given, "num_segments": end - begin, "offset": begin}
+
+
+@operator(shape=_shape, dtype=SameAs("data"), rows=_rows, local=_local)
 def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int = 0) -> Attributes:
     """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`.
 
@@ -51,7 +61,7 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
             f"segment_ids has shape {tuple(segment_ids.shape)}; it must be ({data.shape[place]},), as data of shape "
             f"{tuple(data.shape)} has along axis {place}"
         )
-    return {"num_segments": as_size(num_segments, "num_segments"), "axis": place}
+    return {"num_segments": as_size(num_segments, "num_segments"), "axis": place, "offset": 0}
 
 
 _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type("segment_ids"))
@@ -68,5 +78,6 @@ class SegmentSumKernel(Kernel):
     def compute(self, call: Call) -> None:
         (data, ids), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
         outer, inner = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
-        num_segments = call.attributes["num_segments"]
-        launch(self._primitive, {}, call.stream, outer, num_segments, inner, data, data.shape[axis], ids, out)
+        sizes = outer, call.attributes["num_segments"], inner
+        operands = data, data.shape[axis], ids, out, call.attributes["offset"]
+        launch(self._primitive, {}, call.stream, *sizes, *operands)

@@ -42,10 +42,9 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """The places of the slices in the rank's piece of x, or those of its piece of the result."""
     ranges, (source,), (target,) = [*problem.attributes["ranges"]], signature.inputs, signature.outputs
     if isinstance(source, Split):
-        places = ranges[source.axis]
         begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
-        mine = [place - begin for place in places if begin <= place < end]
-        ranges[source.axis] = range(mine[0], mine[-1] + 1, places.step) if mine else range(0)
+        mine = places_in(ranges[source.axis], begin, end)
+        ranges[source.axis] = range(mine.start - begin, mine.stop - begin, mine.step) if mine else range(0)
     elif isinstance(target, Split):
         begin, end = span(problem.out_shapes[0][target.axis], problem.ranks, rank)
         ranges[target.axis] = ranges[target.axis][begin:end]
@@ -114,6 +113,13 @@ class SliceKernel(BoxKernel):
         if len(x.shape) > kMaxNumDims:
             shape = shape.simplified()
         self.copy(call, shape.copied(), x, dst)
+
+
+def places_in(places: range, begin: int, end: int) -> range:
+    """The places from `begin` to `end`."""
+    first = -(-max(begin - places.start, 0) // places.step)
+    last = -(-max(end - places.start, 0) // places.step)
+    return places[first:last]
 
 
 def slice_ends(places: range) -> tuple[int, int]:

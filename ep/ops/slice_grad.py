@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
@@ -16,15 +16,42 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import launch
+from ep.ops.rows import B, partials_of, row, sum_of
 from ep.ops.shapes import as_sizes
-from ep.ops.slice import slice_ends, slice_ranges
+from ep.ops.slice import places_in, slice_ends, slice_ranges
+from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-@operator(shape=_shape, dtype=SameAs("dy"))
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (taken,), (shape,), ranks = problem.shapes, problem.out_shapes, problem.ranks
+    for axis, places in enumerate(problem.attributes["ranges"]):
+        mine = [len(places_in(places, *span(shape[axis], ranks, rank))) for rank in range(ranks)]
+        if mine == piece_sizes(taken[axis], ranks):  # what the slice took of each piece is a piece of what it took
+            yield row(Split(axis), Split(axis))
+        yield row(Split(axis), sum_of(problem.types[0]))
+        yield row(B, Split(axis))
+    for partial in partials_of(problem.types[0]):
+        yield row(partial, partial)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The places of the rank's piece of dy, in the rank's piece of the result, which begins at `offsets`."""
+    given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
+    shape, ranges, offsets = [*given["shape"]], [*given["ranges"]], [*given["offsets"]]
+    if isinstance(target, Split):
+        begin, end = span(shape[target.axis], problem.ranks, rank)
+        shape[target.axis], offsets[target.axis] = end - begin, begin
+    if isinstance(source, Split):
+        begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
+        ranges[source.axis] = ranges[source.axis][begin:end]
+    return {"shape": tuple(shape), "ranges": tuple(ranges), "offsets": tuple(offsets)}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
 def slice_grad(dy: Tensor, shape: Any, *slices: Any) -> Attributes:
     """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere.
 
@@ -39,7 +66,7 @@ def slice_grad(dy: Tensor, shape: Any, *slices: Any) -> Attributes:
     expected = tuple(map(len, ranges))
     if tuple(dy.shape) != expected:
         raise ValueError(f"dy has shape {tuple(dy.shape)}; the result of slice has {expected}")
-    return {"shape": sizes, "ranges": tuple(ranges)}
+    return {"shape": sizes, "ranges": tuple(ranges), "offsets": (0,) * len(sizes)}
 
 
 _FILL = primitive_exists(FillFactory, data_type("dy"))
@@ -49,7 +76,7 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
 
 @register_kernel("slice_grad", matches=_FILL & _EXPAND & _PAD)
 class SliceGradKernel(Kernel):
-    """dy in a box of zeros with the steps of the slices, and the box in an array of zeros."""
+    """dy in a box of zeros with the steps of the slices, and in the result what of the box is there."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -65,6 +92,7 @@ class SliceGradKernel(Kernel):
             steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
             dims, src, dst = simplify_strided(dy.shape, contiguous_strides(dy.shape), steps)
             launch(self._expand, {"src": "dy", "dst": "out"}, call.stream, dims, dy, dims, box, src, dst)
-        before = tuple(begin for begin, _ in ends)
-        after = tuple(size - end for (_, end), size in zip(ends, out.shape, strict=True))
+        offsets = call.attributes["offsets"]
+        before = tuple(begin - offset for (begin, _), offset in zip(ends, offsets, strict=True))
+        after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, out.shape, strict=True))
         launch(self._pad, {"src": "dy", "dst": "out"}, call.stream, cropped, box, before, after, 0, out)

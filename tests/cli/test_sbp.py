@@ -9,11 +9,14 @@ def test_a_table_that_is_split_by_rows(ep):
     done = ep(*TABLE, "--indices", "B")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
     assert (done.code, done.err) == (0, "")
-    assert lines[0].startswith("gather of 50257 x 768 and 1024 on 4 ranks: S(0), B -> P, which moves 0: no other moves")
-    assert lines[1] == "signature moved how"
-    assert lines[2] == "S(0), B -> P 0"
-    assert "S(1), B -> S(1) 115.8 MB params S(0) to S(1) by all-to-all" in lines
-    assert "B, S(0) -> S(0) 463.2 MB params S(0) to B by all-gather, indices B to S(0) locally" in lines
+    assert lines[0].startswith(
+        "gather of 50257 x 768 and 1024 on 4 ranks: S(0), B -> P, which moves 0 now and 9.4 MB before the result can "
+        "be read: no other moves less, and of those that move as much it is listed first, before P, B -> P"
+    )
+    assert lines[1] == "signature moved later how"
+    assert lines[2] == "S(0), B -> P 0 9.4 MB later out P to S(0) by reduce-scatter"
+    assert "S(1), B -> S(1) 115.8 MB 0 params S(0) to S(1) by all-to-all" in lines
+    assert "B, S(0) -> S(0) 463.2 MB 0 params S(0) to B by all-gather, indices B to S(0) locally" in lines
 
 
 def test_where_the_result_is_wanted(ep):
@@ -25,8 +28,10 @@ def test_where_the_result_is_wanted(ep):
 def test_a_mesh_of_two_axes(ep):
     done = ep("sbp", "gather", "--params", "S(0),S(1)", "--shape", "50257x768", "--ranks", "2x4")
     lines = [" ".join(line.split()) for line in done.out.splitlines()]
-    assert lines[0].endswith("on 2 x 4 ranks: S(0), B -> P; S(1), B -> S(1), which moves 0")
-    assert lines[2:] == ["S(0), B -> P 0", "S(1), B -> S(1) 0"]
+    assert lines[0].endswith(
+        "on 2 x 4 ranks: S(0), B -> P; S(1), B -> S(1), which moves 0 now and 3.1 MB before the result can be read"
+    )
+    assert lines[2:] == ["S(0), B -> P 0 3.1 MB later out P to S(0) by reduce-scatter", "S(1), B -> S(1) 0 0"]
 
 
 def test_json(ep):

@@ -40,6 +40,11 @@ def many(rng, shape):
     return rng.integers(-30, 31, shape)
 
 
+def wide(rng, shape):
+    """Sums of them wrap around in int32."""
+    return rng.integers(-(2**31), 2**31, shape)
+
+
 def complexes(rng, shape):
     return rng.normal(0, 2, shape) + 1j * rng.normal(0, 2, shape)
 
@@ -140,10 +145,16 @@ OTHERS = [
     case("expand_grad", [(6, 5, 7, 4)], (5, 1, 4)),
     case("expand_grad", [(5, 4)], (5, 4)),
     case("repeat_grad", [(3, 5, 24, 14)], (5, 4, 2), (3, 1, 6, 7)),
+    case("slice_grad", [(4, 3)], (6, 5), (1, 5), (0, 5, 2)),
+    case("slice_grad", [(7, 3)], (7, 5), None, (1, 4), dtypes=[np.int32], draws=[[many]]),
+    case("slice_grad", [(3, 4)], (6, 4), (0, 6, 2), dtypes=[np.bool_], draws=[[below(2)]]),
     case("sum", [(5, 4, 6)], (0, 2)),
     case("sum", [(5, 4)], 1, dtypes=[np.bool_], draws=[[below(2)]]),
     case("sum", [(5, 4)], 0, None, True, dtypes=[np.int32], draws=[[many]]),
     case("mean", [(5, 4)], 1),
+    case("mean", [(5, 4, 2)], (0, 2), None, True),
+    case("mean", [(5, 4)], 0, dtypes=[np.int32], draws=[[many], [wide]]),
+    case("mean", [(5, 4)], 1, dtypes=[np.bool_], draws=[[below(2)]]),
     case("prod", [(5, 4)], 1, draws=[[normal], [integers]]),
     case("max", [(5, 4)], 0, True),
     case("min", [(5, 4, 6)], (1, 2)),

@@ -133,6 +133,7 @@ def test_an_embedding_table_stays_where_it_is():
     best, *_ = choices(problem, operator.signatures(problem), [Split(0), B])
     assert str(best.signature) == "S(0), B -> P"
     assert (best.bytes, best.inputs, best.output) == (0, ((), ()), ())
+    assert best.cost == sum(move.bytes for move in best.later) == 3 * 1024 * 768 * 4
     best, *_ = choices(problem, operator.signatures(problem), [Split(0), B], wanted=B)
     assert (str(best.signature), best.bytes) == ("S(0), B -> P", 2 * 3 * 1024 * 768 * 4)
     (scattered, *_) = choices(problem, operator.signatures(problem), [Split(0), B], wanted=Split(1))
@@ -145,13 +146,36 @@ def test_a_small_table_is_gathered():
     assert (str(best.signature), best.bytes) == ("B, S(0) -> S(0)", 3 * 10 * 768 * 4)
 
 
+def test_a_partial_result_costs_what_it_takes_to_read_it():
+    """To leave it partial moves nothing, but before it can be read more than to split the table otherwise."""
+    operator, problem = gather_problem((10, 768), (1000,))
+    listed = operator.signatures(problem)
+    best, *_ = choices(problem, listed, [Split(0), B])
+    assert str(best.signature) == "S(1), B -> S(1)"
+    assert best.bytes == best.cost == bytes_moved(Split(0), Split(1), (10, 768), 4, 4)
+    (left,) = (one for one in choices(problem, listed, [Split(0), B]) if str(one.signature) == "S(0), B -> P")
+    assert (left.bytes, left.cost) == (0, 3 * 1000 * 768 * 4)
+    sum_ = operator_named("sum")
+    x = np.zeros(8)
+    problem = sum_.problem([x], sum_.resolve(x), 4)
+    assert choices(problem, sum_.signatures(problem), [Split(0)])[0].cost == 2 * 3 * 8  # a number can only be whole
+
+
+def test_all_results_count():
+    operator = operator_named("split")
+    x = np.zeros((6, 4))
+    problem = operator.problem([x], operator.resolve(x, 3), 2)
+    (best, *_) = choices(problem, operator.signatures(problem), [P], wanted=B)
+    assert best.bytes == 2 * 6 * 4 * 8
+
+
 def test_no_choice_is_better_than_the_first(rng):
     operator, problem = gather_problem((8, 6), (12,))
     listed = operator.signatures(problem)
     for params in map(parse, ("S(0)", "S(1)", "B", "P")):
         for indices in map(parse, ("S(0)", "B")):
             found = choices(problem, listed, [params, indices], Split(0))
-            assert [one.bytes for one in found] == sorted(one.bytes for one in found)
+            assert [one.cost for one in found] == sorted(one.cost for one in found)
             assert {one.signature for one in found} == set(listed)
 
 
