@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from ep.include.shown import shown
+
 kMaxSize: Final = 2**63 - 1
 
 
@@ -14,7 +16,7 @@ def as_integer(value: Any, argument: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{argument} must be an integer, not {value!r}") from None
+        raise TypeError(f"{argument} must be an integer, not {shown(value)}") from None
 
 
 def as_size(value: Any, argument: str) -> int:
@@ -93,5 +95,5 @@ def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple
     # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
     is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
     if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
-        raise TypeError(f"{argument} must be a sequence of integers, not {values!r}")
+        raise TypeError(f"{argument} must be a sequence of integers, not {shown(values)}")
     return tuple(check(value, f"{argument}[{axis}]") for axis, value in enumerate(values))

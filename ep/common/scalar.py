@@ -10,6 +10,7 @@ import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
+from ep.include.shown import shown
 
 _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
 """NumPy's scalars that hold text, bytes or times; timedelta64 is an integer to NumPy."""
@@ -36,7 +37,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     for what is no number and for a complex number where `data_type` is real.
     """
     if not is_scalar(value):
-        raise TypeError(f"{argument} must be a number, not {value!r}")
+        raise TypeError(f"{argument} must be a number, not {shown(value)}")
     number = value.item() if isinstance(value, np.generic) else value
     kind = number_kind(data_type)
     is_complex = isinstance(number, complex | np.clongdouble)
@@ -71,7 +72,7 @@ def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
     else:
         held = kind is Kind.BOOL or _is_held(number, element)
     if not held:
-        raise ValueError(f"{argument} is {value!r}, which {data_type.name} cannot hold")
+        raise ValueError(f"{argument} is {shown(value)}, which {data_type.name} cannot hold")
     return element
 
 

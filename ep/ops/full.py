@@ -17,6 +17,7 @@ from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
+from ep.include.shown import shown
 from ep.ops.devices import arrays_of, arrays_on
 from ep.ops.names import launch
 from ep.ops.shapes import as_sizes
@@ -60,7 +61,7 @@ def _filled_by_array(sizes: Dims, fill_value: ArrayLike, dtype: DTypeLike | None
     if src.shape != ():
         raise ValueError(f"fill_value has shape {src.shape}; it must be a number or an array without axes")
     if device is not None:
-        raise ValueError(f"device is {device!r}; an array is filled on the device that fill_value is on")
+        raise ValueError(f"device is {shown(device)}; an array is filled on the device that fill_value is on")
     data_type = as_data_type(src.dtype if dtype is None else dtype)
     if data_type.dtype != src.dtype:
         raise TypeError(f"dtype is {data_type.dtype}, fill_value has {src.dtype}; convert it first")

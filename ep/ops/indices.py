@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
 MODES: Final = ("raise", "wrap_negative", "zero", "clip")
@@ -25,7 +26,7 @@ def as_indices(arrays: Arrays, indices: ArrayLike) -> Array:
 def check_mode(mode: str) -> None:
     """Raise ValueError for what is none of MODES."""
     if mode not in MODES:
-        raise ValueError(f"mode is {mode!r}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
+        raise ValueError(f"mode is {shown(mode)}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
 
 
 def resolved(arrays: Arrays, indices: Array, size: int, mode: str) -> Array:

@@ -13,6 +13,7 @@ from ep.include.arrays import Array, ArrayLike
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
@@ -100,7 +101,7 @@ def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: boo
         if not x.shape:
             raise ValueError(f"{name} has no axes; a product needs one at least")
         if not isinstance(transpose, bool):
-            raise TypeError(f"transpose_{name} must be True or False, not {transpose!r}")
+            raise TypeError(f"transpose_{name} must be True or False, not {shown(transpose)}")
         if transpose and len(x.shape) == 1:
             raise ValueError(f"transpose_{name} is True, and {name} of shape {x.shape} has one axis alone")
         transposes.append(BlasTransposeType.T if transpose else BlasTransposeType.N)

@@ -13,6 +13,7 @@ from ep.common.primitive.pad_shape import PadShape
 from ep.common.scalar import is_scalar
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
@@ -76,7 +77,7 @@ def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attribute
     no elements, and where more than 8 axes are left once those without padding are part of their neighbours.
     """
     if not is_scalar(constant_values):
-        raise TypeError(f"constant_values must be a number, not {constant_values!r}")
+        raise TypeError(f"constant_values must be a number, not {shown(constant_values)}")
     before, after = _widths(pad_width, len(x.shape))
     for axis, size in enumerate(PadShape(x.shape, before, after).dst_dims):
         if size < 0:
@@ -89,7 +90,8 @@ def _widths(pad_width: Any, num_dims: int) -> tuple[tuple[int, ...], tuple[int, 
     widths = np.asarray(pad_width, object)
     if widths.shape not in ((), (1,), (2,), (1, 2), (num_dims, 2)):
         raise ValueError(
-            f"pad_width is {pad_width!r}; it must be an integer, a pair of them, or a pair for each of {num_dims} axes"
+            f"pad_width is {shown(pad_width)}; "
+            f"it must be an integer, a pair of them, or a pair for each of {num_dims} axes"
         )
     pairs = np.broadcast_to(widths, (num_dims, 2)).tolist()
     before, after = ([as_integer(pair[side], "pad_width") for pair in pairs] for side in (0, 1))

@@ -8,6 +8,7 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
@@ -53,7 +54,7 @@ def transpose(x: Tensor, axes: Iterable[int] | None = None) -> Attributes:
 def _order(axes: Any, num_dims: int) -> tuple[int, ...]:
     """Return axes, counted from the front."""
     if not isinstance(axes, Iterable):
-        raise TypeError(f"axes must be a sequence of integers, not {axes!r}")
+        raise TypeError(f"axes must be a sequence of integers, not {shown(axes)}")
     order = tuple(from_front(axis, f"axes[{place}]", num_dims, num_dims) for place, axis in enumerate(axes))
     if sorted(order) != list(range(num_dims)):
         raise ValueError(f"axes are {order}; each of the {num_dims} axes of x must be there once")

@@ -19,6 +19,7 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
@@ -38,9 +39,9 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     """The attributes that all have: axes from the front, in order."""
     num_dims = len(x.shape)
     if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
-        raise TypeError(f"axis is {axis!r}; {name} takes one array, and {name}imum(x, y) is for two")
+        raise TypeError(f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two")
     if not isinstance(keepdims, bool):
-        raise TypeError(f"keepdims must be True or False, not {keepdims!r}")
+        raise TypeError(f"keepdims must be True or False, not {shown(keepdims)}")
     if axis is None:
         axes: tuple[int, ...] = tuple(range(num_dims))
     elif isinstance(axis, tuple):
@@ -48,7 +49,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     else:
         axes = (from_front(axis, "axis", num_dims, num_dims),)
     if len(set(axes)) < len(axes):
-        raise ValueError(f"axis is {axis!r}; each axis must be there once")
+        raise ValueError(f"axis is {shown(axis)}; each axis must be there once")
     return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
 
 

@@ -12,6 +12,7 @@ from ep.common.primitive.strides import contiguous_strides
 from ep.include.arrays import Array
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.shown import shown
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
@@ -83,7 +84,9 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
         elif isinstance(given, tuple) and len(given) in (2, 3):
             given = builtins.slice(*given)
         if not isinstance(given, builtins.slice):
-            raise TypeError(f"slices[{position}] must be a slice, a tuple of 2 or 3 integers, or None, not {given!r}")
+            raise TypeError(
+                f"slices[{position}] must be a slice, a tuple of 2 or 3 integers, or None, not {shown(given)}"
+            )
         try:
             begin, end, step = given.indices(size)
         except (TypeError, ValueError) as error:  # parts that are no integers; a step of 0

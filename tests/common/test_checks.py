@@ -68,7 +68,7 @@ def test_dims_of_wrong_sizes():
         as_dims((2**63, 3), "src_dims", 2)
     with pytest.raises(TypeError, match=r"^src_dims\[0\] must be an integer, not 2.5$"):
         as_dims((2.5, 3), "src_dims", 2)
-    with pytest.raises(TypeError, match=r"^src_dims\[0\] must be an integer, not array"):
+    with pytest.raises(TypeError, match=r"^src_dims\[0\] must be an integer, not ndarray"):
         as_dims(np.ones((2, 2), int), "src_dims", 2)
     with pytest.raises(ValueError, match=r"^src_dims has 3 dims; this primitive was made for at most 2$"):
         as_dims((1, 1, 1), "src_dims", 2)

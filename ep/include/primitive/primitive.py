@@ -16,6 +16,7 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
+from ep.include.shown import shown
 
 kMaxNumDims: Final = 8
 """The most dims that a primitive takes; a factory asked for more returns None."""
@@ -147,7 +148,7 @@ def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
     """Return `value` where it is a member of the enum `kind`; TypeError otherwise."""
     if not isinstance(value, kind):
         raise TypeError(
-            f"{argument} must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {value!r}"
+            f"{argument} must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {shown(value)}"
         )
     return value
 
@@ -157,7 +158,7 @@ def product_options(
 ) -> dict[str, Enum | bool]:
     """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType, or no bool."""
     if not isinstance(allow_tf32, bool):
-        raise TypeError(f"allow_tf32 must be True or False, not {allow_tf32!r}")
+        raise TypeError(f"allow_tf32 must be True or False, not {shown(allow_tf32)}")
     return {
         "transpose_a": enumerator(transpose_a, BlasTransposeType, "transpose_a"),
         "transpose_b": enumerator(transpose_b, BlasTransposeType, "transpose_b"),
@@ -168,11 +169,11 @@ def product_options(
 def num_dims(value: int, argument: str = "max_num_dims") -> int:
     """Return a number of dims as int; TypeError for what is no integer, ValueError below 0."""
     if isinstance(value, bool):
-        raise TypeError(f"{argument} must be an integer, not {value!r}")
+        raise TypeError(f"{argument} must be an integer, not {shown(value)}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{argument} must be an integer, not {value!r}") from None
+        raise TypeError(f"{argument} must be an integer, not {shown(value)}") from None
     if number < 0:
         raise ValueError(f"{argument} is {number}; it must not be negative")
     return number
@@ -191,7 +192,7 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
         if position >= len(declared):
             if given is not None:
                 takes = "only attr0" if declared else "no attributes"
-                raise ValueError(f"{argument} is {given!r}, but {op.name} takes {takes}")
+                raise ValueError(f"{argument} is {shown(given)}, but {op.name} takes {takes}")
             continue
         attribute = declared[position]
         if given is None:
@@ -200,7 +201,7 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
             given = attribute.default
         # float() would take text, drop an imaginary part, and unpack an array
         if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
-            raise TypeError(f"{argument} ({attribute.name}) of {op.name} must be a real number, not {given!r}")
+            raise TypeError(f"{argument} ({attribute.name}) of {op.name} must be a real number, not {shown(given)}")
         try:
             values.append(float(given))
         except OverflowError:

@@ -15,6 +15,7 @@ from ep.include.device_type import DeviceType, load_all_providers, load_provider
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
 from ep.include.process import Rank, new_lock
+from ep.include.shown import shown
 
 F = TypeVar("F", bound=type[Factory[Any]])
 
@@ -153,13 +154,13 @@ def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args
 def _check(interface: Any, device_type: Any) -> None:
     # a contract derives from Factory directly; a device's factory derives from a contract
     if not (isinstance(interface, type) and Factory in interface.__bases__):
-        raise TypeError(f"interface must be a factory contract such as GatherFactory, not {interface!r}")
+        raise TypeError(f"interface must be a factory contract such as GatherFactory, not {shown(interface)}")
     _check_device_type(device_type)
 
 
 def _check_device_type(device_type: Any) -> None:
     if not isinstance(device_type, DeviceType):
-        raise TypeError(f"device_type must be a DeviceType such as DeviceType.kCPU, not {device_type!r}")
+        raise TypeError(f"device_type must be a DeviceType such as DeviceType.kCPU, not {shown(device_type)}")
 
 
 class _Checks:
