@@ -34,7 +34,7 @@ def read(path: str, data_type: DataType | None = None) -> Array:
     if raw and data_type is not None and data_type.itemsize == array.dtype.itemsize:
         return array.view(data_type.dtype)
     if raw and data_type is None:
-        hint = "; if they are bfloat16, add --dtype bfloat16" if array.dtype.itemsize == 2 else ""
+        hint = "; if they are bfloat16, add --read-as bfloat16" if array.dtype.itemsize == 2 else ""
         raise CommandError(f"{path} holds raw elements of {array.dtype.itemsize} bytes{hint}")
     if data_type is not None and array.dtype != data_type.dtype:
         raise CommandError(f"{path} holds {array.dtype}, not {data_type.dtype}")
@@ -69,6 +69,16 @@ def target(name: str) -> Target:
     if not path.parent.is_dir():
         raise CommandError(f"{name} cannot be written: there is no folder {path.parent}")
     return Target(name, path)
+
+
+def targets(name: str, several: bool, count: int) -> list[Target]:
+    """Where the results go: under `name`; where there are several, y.npy stands for y.0.npy, y.1.npy and so on."""
+    if not several:
+        return [target(name)]
+    if name == "-":
+        raise CommandError("there are several results, and stdout takes one: name a file")
+    path = Path(name)
+    return [target(str(path.with_name(f"{path.stem}.{number}{path.suffix}"))) for number in range(count)]
 
 
 def write(place: Target, array: Array) -> None:

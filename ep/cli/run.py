@@ -1,22 +1,22 @@
 """Run one operator on arrays in .npy files.
 
   ep run gather --params table.npy --indices ids.npy --axis 0 --out rows.npy
-  ep run expand --input x.npy --size=-1,3,5,2 --out y.npy
-  ep run unary --op gelu --input x.npy --out y.npy
-  ep run binary --op add --lhs x.npy --rhs 0.5 --out y.npy
-  ep run cast --input x.npy --to float16 --out y.npy
-  ep run permute --input x.npy --axes 1,0 --out y.npy
-  ep run pad --input x.npy --before 1,0 --after 1,2 --value 0 --out y.npy
-  ep run where --condition c.npy --x x.npy --y 0 --out y.npy
-  ep run reduce --op mean --input x.npy --axes 0,1 --out y.npy
-  ep run softmax --input x.npy --axis 1 --out y.npy
-  ep run one-hot --indices ids.npy --classes 10 --out y.npy
+  ep run expand --x x.npy --sizes=-1,3,5,2 --out y.npy
+  ep run gelu --x x.npy --out y.npy
+  ep run add --x x.npy --y 0.5 --out y.npy
+  ep run cast --x x.npy --dtype float16 --out y.npy
+  ep run slice --x x.npy --slices 1:5,::2 --out y.npy
+  ep run pad --x x.npy --pad-width "(1,1),(0,2)" --out y.npy
+  ep run mean --x x.npy --axis 0,1 --keepdims --out y.npy
+  ep run concat --arrays x.npy y.npy --axis 1 --out z.npy
 
-Inputs are memory-mapped; the output appears under its name when it is complete, and not at all after an error. With
-"--out -" it goes to stdout, and what the command says to stderr. With "--device cuda" the inputs are copied to the GPU
-first and the result back, which the time of the computation leaves out.
+Each operator has an option for each of its inputs and attributes; 'ep ops' lists them. Inputs are memory-mapped; the
+output appears under its name when it is complete, and not at all after an error. Of an operator with several results,
+"--out part.npy" writes part.0.npy, part.1.npy and so on. With "--out -" the result goes to stdout, and what the command
+says to stderr. With "--device cuda" the inputs are copied to the GPU first and the result back, which the time of the
+computation leaves out.
 
-NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --dtype bfloat16 reads them as bfloat16. A
+NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --read-as bfloat16 reads them as bfloat16. A
 result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
 """
 
@@ -43,50 +43,45 @@ _REFUSALS = (TypeError, ValueError, IndexError, OverflowError, MemoryError)
 
 def add_arguments(parser: Parser) -> None:
     """Add the operators, each with its own options."""
-    commands = parser.add_commands("operator")
-    operators.add_arguments(commands)
-    for operator in commands.choices.values():
-        operator.add_argument("--dtype", type=names.data_type, help="what the data is; needed for bfloat16 alone")
+    for operator in operators.add_commands(parser.add_commands("operator")):
+        operator.add_argument("--read-as", metavar="TYPE", type=names.data_type, help="what is in the files: bfloat16")
         operator.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
         operator.add_argument("--out", metavar="O.npy", required=True, help="the file for the result; - is stdout")
         operator.add_argument("--quiet", action="store_true", help="print nothing when all goes well")
 
 
 def run(arguments: Namespace) -> int:
-    """Read, compute, write, and say in one line what came out."""
-    from ep import ops
-
-    target = npy.target(arguments.out)
+    """Read, compute, write, and say in one line for each result what came out."""
+    npy.target(arguments.out)  # refused before anything is computed
     device = _device(arguments.device)
-    operate, operands, rehearsals = arguments.operate(ops, arguments)
+    plan = operators.plan(arguments)
     start = time.perf_counter()
-    for tiny in rehearsals:
-        with suppress(*_REFUSALS, LookupError):  # the same comes of the real operands, with their shapes in the message
-            operate(*map(device.place, tiny))
+    for tiny, attributes in plan.rehearsals:
+        with suppress(*_REFUSALS, LookupError):  # the same comes of the real inputs, with their shapes in the message
+            plan.call(list(map(device.place, tiny)), attributes)
             device.stream.Sync()
     middle = time.perf_counter()
     try:
-        placed = [device.place(operand) for operand in operands]
+        placed = [device.place(one) for one in plan.inputs]
         begin = time.perf_counter()
-        result = operate(*placed)
+        result = plan.call(placed, plan.attributes)
         device.stream.Sync()
         end = time.perf_counter()
-        result = device.bring_back(result)
+        results = [device.bring_back(one) for one in (result if isinstance(result, list) else [result])]
     except EnvironmentVariableError:
         raise
     except (*_REFUSALS, LookupError) as error:
         raise CommandError(" ".join(str(error).split()) or type(error).__name__) from error
     copied = begin - middle + time.perf_counter() - end
-    npy.write(target, result)
-    if not arguments.quiet:
-        shape, size = " x ".join(map(str, result.shape)) or "scalar", text.megabytes(result.nbytes)
-        computed, setup = text.duration(end - begin), text.duration(middle - start)
-        copies = f", copied there and back in {text.duration(copied)}" if device.copies else ""
-        print(
-            f"{target.name}: {result.dtype.name}, {shape} ({size}), computed in {computed}{copies} "
-            f"after {setup} to compile or load the kernel",
-            file=sys.stdout if target.path else sys.stderr,
-        )
+    computed, setup = text.duration(end - begin), text.duration(middle - start)
+    copies = f", copied there and back in {text.duration(copied)}" if device.copies else ""
+    took = f"computed in {computed}{copies} after {setup} to compile or load the kernel"
+    for target, one in zip(npy.targets(arguments.out, isinstance(result, list), len(results)), results, strict=True):
+        npy.write(target, one)
+        if not arguments.quiet:
+            shape, size = " x ".join(map(str, one.shape)) or "scalar", text.megabytes(one.nbytes)
+            said = f"{target.name}: {one.dtype.name}, {shape} ({size}), {took}"
+            print(said, file=sys.stdout if target.path else sys.stderr)
     return 0
 
 

@@ -120,8 +120,8 @@ def _problem(arguments: Namespace, num_inputs: int) -> Problem:
             inputs = inputs * num_inputs
             resolved = operator.resolve(inputs, **attributes)
         else:
-            positional = attributes.pop(operator.attributes[0].name, ()) if operator.takes_many_arguments else ()
-            resolved = operator.resolve(*inputs, *positional, **attributes)
+            positional, named = operator.arguments(attributes)
+            resolved = operator.resolve(*inputs, *positional, **named)
         problem: Problem = operator.problem(inputs, resolved, 1)
     except (TypeError, ValueError) as error:
         raise CommandError(f"{operator.name}: {error}") from error

@@ -59,8 +59,7 @@ class Tape:
         many = declared.inputs[0].role is Role.TENSORS
         taken = [*inputs[0]] if many else [*inputs]
         values = [one.value if isinstance(one, Watched) else one for one in taken]
-        positional = tuple(attributes.get(declared.attributes[0].name, ())) if declared.takes_many_arguments else ()
-        rest = {key: value for key, value in attributes.items() if not positional or key != declared.attributes[0].name}
+        positional, rest = declared.arguments(attributes)
         result = FUNCTIONS[name](*([values] if many else values), *positional, **rest)
         is_list = isinstance(result, list)
         watched = [Watched(one) for one in (result if is_list else [result])]

@@ -14,7 +14,7 @@ from ep.common import environment
 from ep.include import EnvironmentVariableError
 
 EP = (sys.executable, "-W", "error", "-m", "ep")
-RUN = ("run", "unary", "--op", "relu", "--input", "x.npy", "--out", "y.npy")
+RUN = ("run", "relu", "--x", "x.npy", "--out", "y.npy")
 
 WRONG = [
     *(("EP_CPU_NUM_THREADS", text) for text in ("abc", "1_0", " 4", "\u0663", "+4", "-1", "0", "1025", "9" * 5000)),
@@ -96,7 +96,7 @@ def test_nothing_run_is_a_failure(tmp_path, arguments, name, text):
 def test_features_that_would_end_the_process(tmp_path):
     done = command(tmp_path, *RUN, NUMBA_CPU_FEATURES="avx2")
     assert done.returncode == 1
-    assert done.stderr.startswith("ep run unary: error: NUMBA_CPU_FEATURES is 'avx2'; it must be ")
+    assert done.stderr.startswith("ep run relu: error: NUMBA_CPU_FEATURES is 'avx2'; it must be ")
 
 
 def test_doctor_lists_them(ep, monkeypatch):

@@ -88,24 +88,24 @@ def test_gather_modes(run, folder, mode):
 
 
 MORE = {
-    "cast": (["--input", "x.npy", "--to", "int16"], lambda load: load("x.npy").astype(np.int16), CastFactory),
+    "cast": (["--x", "x.npy", "--dtype", "int16"], lambda load: load("x.npy").astype(np.int16), CastFactory),
     "cast to bfloat16": (
-        ["--input", "x.npy", "--to", "bfloat16"],
+        ["--x", "x.npy", "--dtype", "bfloat16"],
         lambda load: load("x.npy").astype(BF16),
         CastFactory,
     ),
     "permute": (
-        ["--input", "params.npy", "--axes=2,-3,1"],
+        ["--x", "params.npy", "--axes=2,-3,1"],
         lambda load: load("params.npy").transpose(2, 0, 1),
         PermuteFactory,
     ),
     "pad": (
-        ["--input", "f.npy", "--before=1,0", "--after=2,3", "--value", "-1.5"],
+        ["--x", "f.npy", "--pad-width", "(1,2),(0,3)", "--constant-values", "-1.5"],
         lambda load: np.pad(load("f.npy"), ((1, 2), (0, 3)), constant_values=-1.5),
         ConstantPadFactory,
     ),
     "pad and crop": (
-        ["--input", "f.npy", "--before=-1,2"],
+        ["--x", "f.npy", "--pad-width=((-1,0),(2,0))"],
         lambda load: np.pad(load("f.npy")[1:], ((0, 0), (2, 0))),
         ConstantPadFactory,
     ),
@@ -115,27 +115,27 @@ MORE = {
         WhereFactory,
     ),
     "matmul": (
-        ["--lhs", "empty.npy", "--transpose-lhs", "--rhs", "empty.npy"],
+        ["--x1", "empty.npy", "--transpose-x1", "--x2", "empty.npy"],
         lambda load: np.zeros((3, 3), np.float32),
         BroadcastMatmulFactory,
     ),
-    "reduce": (
-        ["--op", "max", "--input", "params.npy", "--axes=0,-1", "--keepdims"],
+    "max": (
+        ["--x", "params.npy", "--axis=0,-1", "--keepdims"],
         lambda load: load("params.npy").max(axis=(0, -1), keepdims=True),
         ReduceFactory,
     ),
-    "reduce along all axes": (
-        ["--op", "sum", "--input", "indices.npy"],
+    "sum along all axes": (
+        ["--x", "indices.npy"],
         lambda load: load("indices.npy").sum(),
         ReduceFactory,
     ),
-    "softmax": (
-        ["--input", "f.npy", "--axis=0", "--log"],
+    "log_softmax": (
+        ["--x", "f.npy", "--axis=0"],
         lambda load: ops.log_softmax(load("f.npy"), 0),
         LogSoftmaxFactory,
     ),
-    "one-hot": (
-        ["--indices", "wrong.npy", "--classes", "4", "--on", "0.5"],
+    "one_hot": (
+        ["--indices", "wrong.npy", "--num-classes", "4", "--on-value", "0.5"],
         lambda load: 0.5 * (load("wrong.npy")[..., None] == np.arange(4)),
         OneHotFactory,
     ),
@@ -151,19 +151,30 @@ def test_against_numpy(run, folder, what):
     result = result.view(BF16) if expected.dtype == BF16 else result
     assert result.dtype == expected.dtype
     # what the CPU expects of a softmax differs by the last bits of the device's exponential and logarithm
-    rtol = 4 * np.finfo(np.float32).eps if what == "softmax" else 0
+    rtol = 4 * np.finfo(np.float32).eps if what == "log_softmax" else 0
     np.testing.assert_allclose(result, expected, rtol=rtol, atol=0)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["pad", "--input", "f.npy", "--before", "1"], 1, "--before has 1 number, and the array 2 axes"),
-        (["pad", "--input", "f.npy", "--value", "two"], 2, "argument --value: 'two' must be a number"),
-        (["cast", "--input", "x.npy", "--to", "flaot32"], 2, "'flaot32' is no data type; did you mean 'float32'"),
-        (["permute", "--input", "f.npy", "--axes", "0,0"], 1, "axes are (0, 0); each of the 2 axes of x"),
+        (["pad", "--x", "f.npy", "--pad-width", "1,2,3"], 1, "pad_width is (1, 2, 3); it must be an integer, a pair"),
+        (
+            ["pad", "--x", "f.npy", "--pad-width", "1", "--constant-values", "two"],
+            2,
+            "argument --constant-values: 'two' must be numbers",
+        ),
+        (["sum", "--x", "f.npy", "--axis", "1_"], 2, "argument --axis: '1_' must be numbers with commas between"),
+        (["softmax", "--x", "f.npy", "--axis", "1,0"], 2, "argument --axis: '1,0' must be an integer"),
+        (["slice", "--x", "f.npy", "--slices", "1:3,2"], 2, "'1:3,2' must be slices with commas between, such as 1:5"),
+        (["cast", "--x", "x.npy", "--dtype", "flaot32"], 2, "'flaot32' is no data type; did you mean 'float32'"),
+        (["permute", "--x", "f.npy", "--axes", "0,0"], 1, "axes are (0, 0); each of the 2 axes of x"),
         (["where", "--condition", "x.npy", "--x", "1", "--y", "2"], 1, "condition has dtype float32; it must be bool"),
-        (["one-hot", "--indices", "x.npy", "--classes", "3"], 1, "indices has dtype float32; it must be an integer"),
+        (
+            ["one_hot", "--indices", "x.npy", "--num-classes", "3"],
+            1,
+            "indices has dtype float32; it must be an integer",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -181,32 +192,54 @@ def test_gather_wraps(run, folder):
     np.testing.assert_array_equal(np.load("out.npy"), np.load("params.npy")[:, [-1, 0, -11]])
 
 
-@pytest.mark.parametrize("size", [["--size=-1,3,5,2"], ["--size", "-1,3,5,2"], ["--size", "4,3,5,2"]])
+@pytest.mark.parametrize("size", [["--sizes=-1,3,5,2"], ["--sizes", "-1,3,5,2"], ["--sizes", "4,3,5,2"]])
 def test_expand(run, folder, size):
-    assert run("expand", "--input", "x.npy", *size, "--out", "out.npy").code == 0
+    assert run("expand", "--x", "x.npy", *size, "--out", "out.npy").code == 0
     np.testing.assert_array_equal(np.load("out.npy"), np.broadcast_to(np.load("x.npy"), (4, 3, 5, 2)))
 
 
 def test_repeat(run, folder):
-    assert run("repeat", "--input", "x.npy", "--size", "2,1,3,2", "--out", "out.npy").code == 0
+    assert run("repeat", "--x", "x.npy", "--sizes", "2,1,3,2", "--out", "out.npy").code == 0
     np.testing.assert_array_equal(np.load("out.npy"), np.tile(np.load("x.npy"), (2, 1, 3, 2)))
 
 
+def test_several_results(run, folder):
+    done = run("split", "--x", "f.npy", "--indices-or-sections", "1,4", "--out", "part.npy")
+    assert [line.partition(":")[0] for line in done.out.splitlines()] == [f"part.{number}.npy" for number in range(3)]
+    for number, part in enumerate(np.split(np.load("f.npy"), [1, 4])):
+        np.testing.assert_array_equal(np.load(f"part.{number}.npy"), part)
+    done = run("split", "--x", "f.npy", "--indices-or-sections", "1,4", "--out", "-")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("there are several results, and stdout takes one: name a file\n")
+
+
+def test_several_inputs_and_slices(run, folder):
+    assert run("concat", "--arrays", "f.npy", "f.npy", "--axis", "1", "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.concatenate([np.load("f.npy")] * 2, axis=1))
+    assert run("slice", "--x", "f.npy", "--slices", "1:-1,::2", "--out", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.load("f.npy")[1:-1, ::2])
+    options = "--dy", "out.npy", "--shape", "5,4", "--slices", "1:-1,::2"
+    assert run("slice_grad", *options, "--out", "out.npy").code == 0
+    expected = np.zeros((5, 4), np.float32)
+    expected[1:-1, ::2] = np.load("f.npy")[1:-1, ::2]
+    np.testing.assert_array_equal(np.load("out.npy"), expected)
+
+
 def test_unary(run, folder):
-    assert run("unary", "--op", "relu", "--input", "x.npy", "--out", "out.npy").code == 0
+    assert run("relu", "--x", "x.npy", "--out", "out.npy").code == 0
     np.testing.assert_array_equal(np.load("out.npy"), np.maximum(np.load("x.npy"), 0))
 
 
 def test_unary_with_attributes(run, folder):
-    options = ["--attr0", 0.25, "--attr1", 9, "--input", "x.npy", "--out", "out.npy"]
-    assert run("unary", "--op", "kThreshold", *options).code == 0
+    options = ["--threshold", 0.25, "--value", 9, "--x", "x.npy", "--out", "out.npy"]
+    assert run("threshold", *options).code == 0
     x = np.load("x.npy")
     np.testing.assert_array_equal(np.load("out.npy"), np.where(x > 0.25, x, np.float32(9)))
 
 
 @pytest.mark.parametrize("name", ["f.npy", "empty.npy", "scalar.npy"])
 def test_unusual_arrays(run, folder, name):
-    assert run("unary", "--op", "abs", "--input", name, "--out", "out.npy").code == 0
+    assert run("abs", "--x", name, "--out", "out.npy").code == 0
     out, expected = np.load("out.npy"), np.abs(np.load(name))
     np.testing.assert_array_equal(out, expected)
     assert out.dtype == expected.dtype
@@ -214,12 +247,12 @@ def test_unusual_arrays(run, folder, name):
 
 
 def test_binary(run, folder):
-    assert run("binary", "--op", "add", "--lhs", "x.npy", "--rhs", "f.npy", "--out", "out.npy").code == 0
+    assert run("add", "--x", "x.npy", "--y", "f.npy", "--out", "out.npy").code == 0
     np.testing.assert_array_equal(np.load("out.npy"), np.load("x.npy") + np.load("f.npy"))
 
 
 def test_binary_with_a_number(run, folder):
-    done = run("binary", "--op", "less_than", "--lhs", "-0.5", "--rhs", "f.npy", "--out", "out.npy")
+    done = run("less_than", "--x", "-0.5", "--y", "f.npy", "--out", "out.npy")
     assert done.code == 0
     assert done.out.startswith("out.npy: bool, 5 x 4 (20 bytes)")
     np.testing.assert_array_equal(np.load("out.npy"), np.load("f.npy") > -0.5)
@@ -228,13 +261,13 @@ def test_binary_with_a_number(run, folder):
 @pytest.mark.parametrize(
     "command",
     [
-        ["unary", "--op", "relu", "--input", "bf16.npy"],
-        ["binary", "--op", "max", "--lhs", "bf16.npy", "--rhs", "0"],
-        ["expand", "--input", "bf16.npy", "--size", "2,4,5"],
+        ["relu", "--x", "bf16.npy"],
+        ["maximum", "--x", "bf16.npy", "--y", "0"],
+        ["expand", "--x", "bf16.npy", "--sizes", "2,4,5"],
     ],
 )
 def test_bfloat16(run, folder, command):
-    done = run(*command, "--dtype", "bfloat16", "--out", "out.npy")
+    done = run(*command, "--read-as", "bfloat16", "--out", "out.npy")
     assert done.code == 0
     assert "bfloat16" in done.out
     x = np.load("bf16.npy").view(BF16)
@@ -245,7 +278,7 @@ def test_bfloat16(run, folder, command):
 
 
 def test_bfloat16_table(run, folder):
-    options = ["--params", "bf16.npy", "--indices", "indices.npy", "--mode", "clip", "--dtype", "kBFloat16"]
+    options = ["--params", "bf16.npy", "--indices", "indices.npy", "--mode", "clip", "--read-as", "kBFloat16"]
     assert run("gather", *options, "--out", "out.npy").code == 0
     expected = np.take(np.load("bf16.npy").view(np.uint16), np.load("indices.npy"), axis=0, mode="clip")
     np.testing.assert_array_equal(np.load("out.npy").view(np.uint16), expected)
@@ -266,16 +299,13 @@ GATHER = ["gather", "--params", "params.npy", "--indices", "indices.npy"]
         (["gather", "--params", "params.npy", "--indices", "wrong.npy", "--axis", "1"], "; the axis holds 0 ... 10"),
         ([*GATHER, "--axis", "3"], "axis is 3"),
         ([*GATHER, "--mode", "clp"], "did you mean 'clip'"),
-        ([*GATHER, "--dtype", "float64"], "params.npy holds float32, not float64"),
-        (["expand", "--input", "x.npy", "--size", "4,3,6,2"], "x of shape (4, 1, 5, 1) has 5 there"),
-        (["repeat", "--input", "x.npy", "--size", "4"], "sizes (4,) has fewer axes than x"),
-        (["unary", "--op", "relu", "--input", "bf16.npy"], "2 bytes; if they are bfloat16, add --dtype bfloat16"),
-        (["unary", "--op", "threshold", "--input", "x.npy"], "attr0 (threshold) of kThreshold is missing"),
-        (["unary", "--op", "relu", "--attr0", "1", "--input", "x.npy"], "attr0"),
-        (["unary", "--op", "cast", "--input", "x.npy"], "kCast needs a data type to cast to: 'ep run cast' takes one"),
-        (["unary", "--op", "bitwise_not", "--input", "x.npy"], "kBitwiseNot"),
-        (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "scalar.npy"], "float64"),
-        (["binary", "--op", "add", "--lhs", "x.npy", "--rhs", "params.npy"], "(3, 11, 5)"),
+        ([*GATHER, "--read-as", "float64"], "params.npy holds float32, not float64"),
+        (["expand", "--x", "x.npy", "--sizes", "4,3,6,2"], "x of shape (4, 1, 5, 1) has 5 there"),
+        (["repeat", "--x", "x.npy", "--sizes", "4"], "sizes (4,) has fewer axes than x"),
+        (["relu", "--x", "bf16.npy"], "2 bytes; if they are bfloat16, add --read-as bfloat16"),
+        (["bitwise_not", "--x", "x.npy"], "kBitwiseNot"),
+        (["add", "--x", "x.npy", "--y", "scalar.npy"], "float64"),
+        (["add", "--x", "x.npy", "--y", "params.npy"], "(3, 11, 5)"),
     ],
 )
 def test_errors_leave_no_output(run, folder, arguments, message):
@@ -316,7 +346,7 @@ def test_places_that_take_no_output(run, folder, out, message):
 
 def test_output_to_stdout(folder):
     """The array alone goes there; what the command says goes to stderr."""
-    arguments = ["run", "unary", "--op", "relu", "--input", "f.npy", "--out", "-"]
+    arguments = ["run", "relu", "--x", "f.npy", "--out", "-"]
     done = subprocess.run([sys.executable, "-m", "ep", *arguments], capture_output=True, check=False)
     assert done.returncode == 0
     np.testing.assert_array_equal(np.load(io.BytesIO(done.stdout)), np.maximum(np.load("f.npy"), 0))
@@ -326,35 +356,35 @@ def test_output_to_stdout(folder):
 
 def test_no_array_is_written_to_a_terminal(ep, folder, monkeypatch):
     monkeypatch.setattr("ep.cli.text.is_terminal", lambda: True)
-    done = ep("run", "unary", "--op", "relu", "--input", "x.npy", "--out", "-")
+    done = ep("run", "relu", "--x", "x.npy", "--out", "-")
     assert done.code == 1
     assert done.err == (
-        "ep run unary: error: stdout is a terminal, which no array is written to: redirect it, or name a file\n"
+        "ep run relu: error: stdout is a terminal, which no array is written to: redirect it, or name a file\n"
     )
 
 
 def test_output_to_what_is_no_file(run, folder):
     """It is written straight, and stays what it is."""
-    done = run("unary", "--op", "relu", "--input", "x.npy", "--out", "/dev/null")
+    done = run("relu", "--x", "x.npy", "--out", "/dev/null")
     assert (done.code, done.err) == (0, "")
     assert not os.path.isfile("/dev/null")
     os.mkfifo("pipe")
     reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE)
-    assert run("unary", "--op", "relu", "--input", "x.npy", "--out", "pipe").code == 0
+    assert run("relu", "--x", "x.npy", "--out", "pipe").code == 0
     np.testing.assert_array_equal(np.load(io.BytesIO(reader.communicate()[0])), np.maximum(np.load("x.npy"), 0))
     if os.path.exists("/dev/full"):
-        done = run("unary", "--op", "relu", "--input", "x.npy", "--out", "/dev/full")
-        assert done.err == "ep run unary: error: /dev/full cannot be written: No space left on device\n"
+        done = run("relu", "--x", "x.npy", "--out", "/dev/full")
+        assert done.err == "ep run relu: error: /dev/full cannot be written: No space left on device\n"
 
 
 def test_output_may_replace_the_input(run, folder):
     x = np.load("x.npy")
-    assert run("unary", "--op", "relu", "--input", "x.npy", "--out", "x.npy").code == 0
+    assert run("relu", "--x", "x.npy", "--out", "x.npy").code == 0
     np.testing.assert_array_equal(np.load("x.npy"), np.maximum(x, 0))
 
 
 def test_output_through_a_link(run, folder):
     os.symlink("target.npy", "link.npy")
-    assert run("unary", "--op", "relu", "--input", "x.npy", "--out", "link.npy").code == 0
+    assert run("relu", "--x", "x.npy", "--out", "link.npy").code == 0
     assert os.path.islink("link.npy")
     assert np.load("target.npy").shape == (4, 1, 5, 1)

@@ -112,7 +112,7 @@ def test_help_is_broken_between_words():
     code = (
         "from ep.cli.main import COMMANDS, main\n"
         "for name in ['', *COMMANDS]: main(['help', *name.split()])\n"
-        "for name in ('gather', 'expand', 'unary', 'binary', 'pad', 'one-hot'): main(['run', name, '--help'])\n"
+        "for name in ('gather', 'expand', 'gelu', 'add', 'pad', 'one_hot'): main(['run', name, '--help'])\n"
         "main(['cache', 'warm', '--help'])\nmain(['show', 'gather'])\nmain(['show', 'conv'] and ['show', 'softmax'])"
     )
     words = set(on_terminal(400, sys.executable, "-c", code).split())

@@ -18,12 +18,10 @@ SPLITS = ("concat", "stack")
 
 def call(name, inputs, attributes):
     function = getattr(ep.ops, name)
-    attributes = dict(attributes)
     if name in SPLITS:
         return function(list(inputs), **attributes)
-    many = operator_named(name).takes_many_arguments
-    positional = attributes.pop(operator_named(name).attributes[0].name) if many else ()
-    return function(*inputs, *positional, **attributes)
+    positional, named = operator_named(name).arguments(attributes)
+    return function(*inputs, *positional, **named)
 
 
 def check(name, inputs, attributes, rng, tolerance=2e-7):

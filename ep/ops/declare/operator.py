@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -114,12 +115,33 @@ class Operator:
         conditions = (kernel.matches.attributes() for kernel in kernels_of(self.name))
         return tuple(sorted(self.dtype.attributes().union(*conditions)))
 
-    @property
-    def takes_many_arguments(self) -> bool:
-        """Whether the function takes its first attribute as any number of arguments, as that of expand does."""
+    def arguments(self, attributes: Attributes) -> tuple[list[Any], dict[str, Any]]:
+        """How its function takes attributes, given by name: by position, and by name.
+
+        An attribute of any number of arguments, as that of expand, is a sequence; those before it go by position, too.
+        """
         parameters = inspect.signature(self.resolve).parameters.values()
-        names = {one.name for one in self.attributes}
-        return any(one.kind is one.VAR_POSITIONAL and one.name in names for one in parameters)
+        many = {one.name for one in parameters if one.kind is one.VAR_POSITIONAL}
+        rest = dict(attributes)
+        args: list[Any] = []
+        if not any(one.name in many for one in self.attributes):
+            return args, rest
+        for one in self.attributes:
+            if one.name in many:
+                return [*args, *rest.pop(one.name, ())], rest
+            if one.name not in rest:
+                raise TypeError(f"{self.name} needs {one.name}")
+            args.append(rest.pop(one.name))
+        return args, rest
+
+    def meaning_of(self, name: str) -> str:
+        """What the docstring says of an input or attribute, in one line; its name where it says nothing."""
+        entry = re.search(rf"(?:^|\. )(?:\w+, )*{name}(?:, \w+)*: (.+(?:\n +.+)*)", self.meaning, re.MULTILINE)
+        if entry is None:
+            return name
+        meaning = re.split(r"\. (?=\w+: )", " ".join(entry[1].split()).rstrip("."))[0]
+        other = re.fullmatch(r"(?:as )?of `(\w+)`", meaning)
+        return operator_named(other[1]).meaning_of(name) if other else meaning
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -76,8 +76,7 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
         raise ValueError(f"inputs has {len(inputs)} arrays; {declared.name} has {', '.join(names)}")
     arrays = arrays_of(inputs, names)
     taken = [as_array(arrays, value, label) for value, label in zip(inputs, names, strict=True)]
-    positional = _positional(declared, attributes)
-    given = {key: value for key, value in attributes.items() if not positional or key != declared.attributes[0].name}
+    positional, given = declared.arguments(attributes)
     resolved = declared.resolve(*([taken] if many else taken), *positional, **given)
     if output is None:
         output = FUNCTIONS[declared.name](*([taken] if many else taken), *positional, **given)
@@ -91,13 +90,6 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
 def as_array(arrays: Any, value: Any, name: str) -> Any:
     known = isinstance(getattr(value, "dtype", None), np.dtype) and isinstance(getattr(value, "shape", None), tuple)
     return value if known else arrays.as_buffer(value, name)
-
-
-def _positional(declared: Operator, attributes: Mapping[str, Any]) -> Sequence[Any]:
-    """The attribute that a function takes as any number of arguments."""
-    if declared.takes_many_arguments:
-        return tuple(attributes.get(declared.attributes[0].name, ()))
-    return ()
 
 
 def _check_shape(declared: Operator, inputs: Sequence[Any], attributes: Attributes, dy: Any) -> None:
