@@ -79,8 +79,9 @@ LAYERS = {
     "cpu": ("include", "common", "cpu"),
     "cuda": ("include", "common", "cuda"),
     "ops": ("include", "common", "sbp", "ops"),
+    "mesh": ("include", "common", "sbp", "ops", "mesh"),
     "bench": ("include", "common", "ops", "bench"),
-    "cli": ("include", "common", "sbp", "ops", "bench", "cli"),
+    "cli": ("include", "common", "sbp", "ops", "mesh", "bench", "cli"),
     "testing": ("include", "common", "testing"),
 }
 

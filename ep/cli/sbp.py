@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
     problem = _problem(arguments, len(given))
     wanted = None if arguments.out is None else _on_mesh("--out", arguments.out, len(mesh))
     try:
-        chosen = choose(problem, operator.signatures, mesh, given, wanted)
+        chosen = choose(operator, problem, mesh, given, wanted)
         if len(mesh) == 1:
             first = problem._replace(ranks=mesh[0])
             places = [one[0] for one in given]
@@ -94,7 +94,9 @@ def _why(listed: Sequence[Choice]) -> str:
         return ": there is no other"
     best, second = listed[0], listed[1]
     if best.cost == second.cost:
-        return f": no other moves less, and of those that move as much it is listed first, before {second.signature}"
+        nearer = best.to_all < second.to_all
+        why = "its result takes the least until every rank has all of it" if nearer else "it is listed first"
+        return f": no other moves less, and of those that move as much {why}, before {second.signature}"
     return f": the next, {second.signature}, moves {_bytes(second.cost)}"
 
 

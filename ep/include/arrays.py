@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,52 @@ ArrayLike = Any
 """What is taken as an array: what NumPy makes one of, and what exports DLPack or the CUDA array interface."""
 
 
-class Arrays(ABC):
+class Operands(ABC):
+    """What one call of an operator reads its operands with, and what computes it: all are of one place."""
+
+    place: str
+    """Where the operands are, in words for a user: "the host"."""
+
+    @abstractmethod
+    def as_buffer(self, value: ArrayLike, argument: str) -> Array:
+        """Return the array that `value` is, C-contiguous and in native byte order; a copy only where it was not.
+
+        Raises TypeError for a dtype that is no DataType, for a mask and for what is no array of the place, ValueError
+        for a tensor that is conjugated or negated lazily.
+        """
+
+    @abstractmethod
+    def number(self, number: np.ndarray[Any, Any]) -> Any:
+        """Return a number, given as an array without axes, in the form in which `compute` takes one."""
+
+    @abstractmethod
+    def indices(self, value: ArrayLike) -> Array:
+        """Return the indices of gather as a buffer of integers; TypeError for what is none."""
+
+    @abstractmethod
+    def compute(
+        self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
+    ) -> list[Array]:
+        """Run an operator on what was read, with resolved attributes; return its results, of which `out` is one."""
+
+    @abstractmethod
+    def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        """Return a copy in host memory of what `as_buffer` or an operator returned; raises errors of work before it."""
+
+
+class Placed:
+    """A value that is no array of one device, and brings what reads operands of its kind."""
+
+    @property
+    def operands(self) -> Operands:
+        """What reads it, and others of its place."""
+        raise NotImplementedError
+
+
+class Arrays(Operands):
     """The arrays that one call of an operator works on: those of one device."""
 
     device_type: DeviceType
-    place: str
-    """Where the arrays are, in words for a user: "the host"."""
 
     takes_host_arrays: bool = False
     """Whether operands may be ndarrays, memory-mapped ones too; else `copy_from_host` brings them to the device."""
@@ -33,21 +73,11 @@ class Arrays(ABC):
     def stream(self) -> Stream:
         """The stream that operators launch on."""
 
-    @abstractmethod
-    def as_buffer(self, value: ArrayLike, argument: str) -> Array:
-        """Return the array that `value` is, C-contiguous and in native byte order; a copy only where it was not.
-
-        Raises TypeError for a dtype that is no DataType, for a mask and for what is no array of the device, ValueError
-        for a tensor that is conjugated or negated lazily.
-        """
-
-    @abstractmethod
-    def number(self, number: np.ndarray[Any, Any]) -> Any:
-        """Return a number, given as an array without axes, in the form in which Launch takes one."""
-
-    @abstractmethod
-    def indices(self, value: ArrayLike) -> Array:
-        """Return the indices of gather as a buffer of integers; TypeError for what is none."""
+    def compute(
+        self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
+    ) -> list[Array]:
+        results: list[Array] = operator.compute(self, inputs, attributes, out)
+        return results
 
     @abstractmethod
     def resolved(self, indices: Array, size: int, mode: str) -> Array:
@@ -71,10 +101,6 @@ class Arrays(ABC):
     @abstractmethod
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of an array in host memory."""
-
-    @abstractmethod
-    def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
-        """Return a copy in host memory of what `as_buffer` or an operator returned; raises errors of work before it."""
 
 
 class DeviceArrays(ABC):

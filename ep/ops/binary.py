@@ -73,7 +73,7 @@ def _declare(op: BinaryOp) -> None:
         (x, y), attributes, out = parameters.read(given(x, y, *more), named)
         arrays = arrays_of((x, y), names)
         operands = as_operands(arrays, x, y, names)
-        result = declared.compute(arrays, operands, attributes, out)[0]
+        result = arrays.compute(declared, operands, attributes, out)[0]
         if plain and type(arrays) is HostArrays:
             kernel, dtype = declared.kernel(arrays.device_type, [one.dtype for one in operands], attributes)
             if type(kernel) is BinaryKernel:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, is_weak
-from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays
+from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
 
@@ -21,17 +21,17 @@ _HOST: Final = DeviceType.kCPU
 """What has NumPy's arrays, takes Python numbers, and says what is wrong with values that no device knows."""
 
 
-def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
-    """Return the Arrays of the device that the operands are on; where all are Python numbers, those of the CPU.
+def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
+    """Return what reads operands where they are, the Arrays of a device as a rule; for Python numbers, the CPU's.
 
-    Raises TypeError where they are on different devices, naming two of them.
+    Raises TypeError where they are in different places, naming two of them.
     """
     for value in operands:
         if type(value) not in _PLAIN:
             break
     else:  # what most calls are
         return _of_host().on(0)
-    found: Arrays | None = None
+    found: Operands | None = None
     name_of_found = ""
     for value, name in zip(operands, names, strict=True):
         if is_weak(value):
@@ -42,7 +42,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Arrays:
         elif arrays.place != found.place:
             raise TypeError(
                 f"{name} ({type(value).__qualname__}) is on {arrays.place}, {name_of_found} is on {found.place}; "
-                f"copy one of them to the other's device first"
+                f"bring one of them to where the other is first"
             )
     return found or _of_host().on(0)
 
@@ -79,10 +79,12 @@ def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
     return arrays.on(device_index)
 
 
-def _arrays_of(value: ArrayLike) -> Arrays:
+def _arrays_of(value: ArrayLike) -> Operands:
     host = _of_host()
     if host.recognises(value):
         return host.on(0)
+    if isinstance(value, Placed):
+        return value.operands
     _load_all()  # an array of another library says nothing of the package that knows it
     for device_type in DeviceType:
         arrays = _of_type(device_type)

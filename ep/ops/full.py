@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
@@ -57,6 +57,8 @@ def full(
 
 def _filled_by_array(sizes: Dims, fill_value: ArrayLike, dtype: DTypeLike | None, device: Any) -> Array:
     arrays = arrays_of((fill_value,), ("fill_value",))
+    if not isinstance(arrays, Arrays):
+        raise TypeError(f"fill_value is on {arrays.place}; it must be an array of one device")
     src = arrays.as_buffer(fill_value, "fill_value")
     if src.shape != ():
         raise ValueError(f"fill_value has shape {src.shape}; it must be a number or an array without axes")

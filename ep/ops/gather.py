@@ -44,11 +44,11 @@ def _rows(problem: Problem) -> Iterator[Signature]:
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """Indices are those of the whole axis; a rank with a part of it starts at `offset`."""
-    axis = problem.attributes["axis"]
+    given, axis = problem.attributes, problem.attributes["axis"]
     if signature.inputs[0] != Split(axis):
-        return problem.attributes
-    begin, _ = span(problem.attributes["size"], problem.ranks, rank)
-    return {**problem.attributes, "offset": begin}
+        return given
+    begin, _ = span(problem.shapes[0][axis], problem.ranks, rank)
+    return {**given, "offset": given["offset"] + begin}
 
 
 @operator(shape=_shape, dtype=SameAs("params"), rows=_rows, local=_local)

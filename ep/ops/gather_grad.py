@@ -45,11 +45,11 @@ def _rows(problem: Problem) -> Iterator[Signature]:
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """The rank's piece of the rows, which begins at `offset`."""
     (out,), given, axis = signature.outputs, problem.attributes, problem.attributes["axis"]
-    shape, offset = list(given["shape"]), 0
+    shape, offset = list(given["shape"]), given["offset"]
     if isinstance(out, Split):
         begin, end = span(shape[out.axis], problem.ranks, rank)
         shape[out.axis] = end - begin
-        offset = begin if out.axis == axis else 0
+        offset += begin if out.axis == axis else 0
     return {**given, "shape": tuple(shape), "offset": offset}
 
 

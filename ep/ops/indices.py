@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
@@ -12,7 +12,7 @@ MODES: Final = ("raise", "wrap_negative", "zero", "clip")
 """What may become of an index that is out of range; `gather` says what each means."""
 
 
-def as_indices(arrays: Arrays, indices: ArrayLike) -> Array:
+def as_indices(arrays: Operands, indices: ArrayLike) -> Array:
     """Return indices as a buffer of one of the eight integer types; TypeError for others.
 
     A list without numbers in it, of which NumPy makes float64, is taken as int64.

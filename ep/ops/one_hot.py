@@ -34,10 +34,12 @@ def _rows(problem: Problem) -> Iterator[Signature]:
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """The classes that the rank has."""
+    given = problem.attributes
     if signature.outputs != (Split(len(problem.shapes[0])),):
-        return problem.attributes
-    lower, upper = span(problem.attributes["upper_bound"], problem.ranks, rank)
-    return {**problem.attributes, "lower_bound": lower, "upper_bound": upper}
+        return given
+    first = given["lower_bound"]
+    begin, end = span(given["upper_bound"] - first, problem.ranks, rank)
+    return {**given, "lower_bound": first + begin, "upper_bound": first + end}
 
 
 @operator(shape=_shape, dtype=Given("dtype"), rows=_rows, local=_local)

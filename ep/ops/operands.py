@@ -9,11 +9,11 @@ import numpy as np
 
 from ep.common.arrays.checks import is_weak
 from ep.common.scalar import convert_scalar
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, ArrayLike, Operands
 from ep.include.data_type import DataType, as_data_type
 
 
-def as_operands(arrays: Arrays, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
+def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, ...]) -> tuple[Array, Array]:
     """Return both operands as buffers of one dtype.
 
     A Python number takes the dtype of the other operand; NumPy's scalars are arrays and do not. Two Python numbers

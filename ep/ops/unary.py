@@ -57,7 +57,7 @@ def _declare(op: UnaryOp) -> None:
         (x,), attributes, out = parameters.read(given(x, *more), named)
         arrays = arrays_of((x,), parameters.operands)
         src = arrays.as_buffer(x, "x")
-        result = declared.compute(arrays, (src,), attributes, out)[0]
+        result = arrays.compute(declared, (src,), attributes, out)[0]
         if plain and type(arrays) is HostArrays:
             kernel, dtype = declared.kernel(arrays.device_type, (src.dtype,), attributes)
             if type(kernel) is UnaryKernel:

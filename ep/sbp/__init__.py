@@ -6,10 +6,11 @@ under which every rank works on its own piece and the pieces of the result are r
 """
 
 from ep.sbp.boxing import Move, bytes_moved, moves
-from ep.sbp.choice import Choice, choices, choose
+from ep.sbp.choice import Choice, choices, choose, problem_on_axis, signatures_on_axis
 from ep.sbp.pieces import assemble, piece_shape, piece_sizes, pieces, span
+from ep.sbp.routes import Step, piece_shape_on, route, sent
 from ep.sbp.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
-from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from
+from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from, parse_signature
 
 __all__ = [
     "Broadcast",
@@ -22,6 +23,7 @@ __all__ = [
     "Sbp",
     "Signature",
     "Split",
+    "Step",
     "all_broadcast",
     "assemble",
     "bytes_moved",
@@ -31,8 +33,14 @@ __all__ = [
     "moves",
     "parse",
     "parse_many",
+    "parse_signature",
     "piece_shape",
+    "piece_shape_on",
     "piece_sizes",
     "pieces",
+    "problem_on_axis",
+    "route",
+    "sent",
+    "signatures_on_axis",
     "span",
 ]

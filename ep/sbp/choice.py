@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ep.sbp.boxing import Move, moves
+from ep.sbp.boxing import Move, bytes_moved, moves
 from ep.sbp.pieces import piece_shape
 from ep.sbp.sbp import Broadcast, Partial, Sbp, Split
-from ep.sbp.signature import Dims, Problem, Signature
+from ep.sbp.signature import Dims, HasSignatures, Problem, Signature
 
 
 class Choice(NamedTuple):
@@ -17,12 +17,14 @@ class Choice(NamedTuple):
     inputs: the moves of each input from where it lies to where the signature has it.
     output: those of the outputs, from where the signature has them to where they are wanted.
     later: where nothing is wanted and the outputs are partial: what it takes at least before anyone can read them.
+    to_all: where nothing is wanted, the bytes that it takes until every rank has all of the outputs.
     """
 
     signature: Signature
     inputs: tuple[tuple[Move, ...], ...]
     output: tuple[Move, ...]
     later: tuple[Move, ...] = ()
+    to_all: int = 0
 
     @property
     def bytes(self) -> int:
@@ -38,11 +40,12 @@ class Choice(NamedTuple):
 def choices(
     problem: Problem, listed: Sequence[Signature], given: Sequence[Sbp], wanted: Sbp | None = None
 ) -> list[Choice]:
-    """Every listed signature with its moves, the one of the least cost first; of equals, the one listed first.
+    """Every listed signature with its moves, the one of the least cost first.
 
     given: how the inputs lie. wanted: how the outputs are to lie; None where they may lie as they come. What comes
-    partial costs then what a reduce-scatter moves: a value that nobody has put together cannot be read.
-    Raises ValueError for an input without a place, or with one that its shape does not have.
+    partial costs then what a reduce-scatter moves: a value that nobody has put together cannot be read. Of equals, the
+    one whose outputs are nearest to all that every rank wants, so that what is broadcast stays so; then the one listed
+    first. Raises ValueError for an input without a place, or with one that its shape does not have.
     """
     if len(given) != len(problem.shapes):
         raise ValueError(f"there are {len(problem.shapes)} inputs, and {len(given)} placements were given")
@@ -58,19 +61,21 @@ def choices(
             tuple(moves(source, target, shape, size, problem.ranks))
             for source, target, shape, size in zip(given, signature.inputs, problem.shapes, sizes, strict=True)
         )
-        outputs, later = [], []
+        outputs, later, to_all = [], [], 0
         for out, shape in zip(signature.outputs, problem.out_shapes, strict=True):
             size = problem.out_type.itemsize
             outputs += moves(out, out if wanted is None else wanted, shape, size, problem.ranks)
-            if wanted is None and isinstance(out, Partial):
-                later += moves(out, Split(0) if shape else Broadcast(), shape, size, problem.ranks)
-        found.append(Choice(signature, steps, tuple(outputs), tuple(later)))
-    return sorted(found, key=lambda choice: choice.cost)
+            if wanted is None:
+                to_all += bytes_moved(out, Broadcast(), shape, size, problem.ranks)
+                if isinstance(out, Partial):
+                    later += moves(out, Split(0) if shape else Broadcast(), shape, size, problem.ranks)
+        found.append(Choice(signature, steps, tuple(outputs), tuple(later), to_all))
+    return sorted(found, key=lambda choice: (choice.cost, choice.to_all))
 
 
 def choose(
+    operator: HasSignatures,
     problem: Problem,
-    signatures: Callable[[Problem], Sequence[Signature]],
     mesh: Sequence[int],
     given: Sequence[Sequence[Sbp]],
     wanted: Sequence[Sbp] | None = None,
@@ -78,24 +83,54 @@ def choose(
     """Return the choice for each axis of a mesh.
 
     problem: whole; its `ranks` is not read.
-    signatures: of the operator, for a problem.
     mesh: how many ranks there are along each axis of it.
     given, wanted: one SBP for each axis of the mesh.
 
-    The first axis of the mesh decides first; to the next, the pieces of its first rank are the whole.
+    The first axis of the mesh decides first. To the next, the pieces of its first rank, which are the largest, are the
+    whole; what is listed for the smallest as well is listed for all.
     """
-    chosen = []
-    for axis, ranks in enumerate(mesh):
-        here = problem._replace(ranks=ranks)
+    chosen: list[Choice] = []
+    for axis in range(len(mesh)):
+        here = problem_on_axis(operator, problem, [one.signature for one in chosen], mesh, (0,) * axis)
+        listed = signatures_on_axis(operator, problem, [one.signature for one in chosen], mesh)
         target = None if wanted is None else wanted[axis]
-        best = choices(here, signatures(here), [places[axis] for places in given], target)[0]
-        chosen.append(best)
-        problem = here._replace(
-            shapes=_first_pieces(here.shapes, best.signature.inputs, ranks),
-            out_shapes=_first_pieces(here.out_shapes, best.signature.outputs, ranks),
-        )
+        chosen.append(choices(here, listed, [places[axis] for places in given], target)[0])
     return chosen
 
 
-def _first_pieces(shapes: Sequence[Dims], sbps: Sequence[Sbp], ranks: int) -> list[Dims]:
-    return [piece_shape(shape, sbp, ranks, 0) for shape, sbp in zip(shapes, sbps, strict=True)]
+def signatures_on_axis(
+    operator: HasSignatures, problem: Problem, before: Sequence[Signature], mesh: Sequence[int]
+) -> list[Signature]:
+    """The signatures that hold on an axis of a mesh on all of its ranks.
+
+    before: those of the axes before it.
+    """
+    first = problem_on_axis(operator, problem, before, mesh, (0,) * len(before))
+    last = problem_on_axis(operator, problem, before, mesh, [ranks - 1 for ranks in mesh[: len(before)]])
+    also = operator.signatures(last) if before else None
+    return [one for one in operator.signatures(first) if also is None or one in also]
+
+
+def problem_on_axis(
+    operator: HasSignatures,
+    problem: Problem,
+    before: Sequence[Signature],
+    mesh: Sequence[int],
+    coordinates: Sequence[int],
+) -> Problem:
+    """The problem along an axis of a mesh: what a rank at `coordinates` of the axes before it has, is the whole to it.
+
+    before: the signatures of the axes before it; where they are those of all axes, the problem that one rank has.
+    """
+    for signature, ranks, coordinate in zip(before, mesh, coordinates, strict=False):
+        problem = problem._replace(ranks=ranks)
+        problem = problem._replace(
+            attributes=operator.local_attributes(problem, signature, coordinate),
+            shapes=_piece_shapes(problem.shapes, signature.inputs, ranks, coordinate),
+            out_shapes=_piece_shapes(problem.out_shapes, signature.outputs, ranks, coordinate),
+        )
+    return problem._replace(ranks=mesh[len(before)] if len(before) < len(mesh) else 1)
+
+
+def _piece_shapes(shapes: Sequence[Dims], sbps: Sequence[Sbp], ranks: int, rank: int) -> list[Dims]:
+    return [piece_shape(shape, sbp, ranks, rank) for shape, sbp in zip(shapes, sbps, strict=True)]

@@ -79,12 +79,13 @@ _SPLIT: Final = re.compile(r"s\((\d+)\)")
 
 def parse(text: str) -> Sbp:
     """Return what `text` says: S(0), B, P, PMax or PMin, in any case; ValueError for anything else."""
-    folded = text.strip().casefold()
+    given = text.strip()
+    folded = given.casefold()
     split = _SPLIT.fullmatch(folded)
     if split:
         return Split(int(split[1]))
     if folded not in _NAMES:
-        raise ValueError(f"{text!r} is no SBP; it must be S(axis), such as S(0), B, P, PMax or PMin")
+        raise ValueError(f"{given!r} is no SBP; it must be S(axis), such as S(0), B, P, PMax or PMin")
     return _NAMES[folded]
 
 

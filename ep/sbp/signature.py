@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ep.include.data_type import DataType
-from ep.sbp.sbp import Broadcast, PartialMax, PartialMin, Sbp
+from ep.sbp.sbp import Broadcast, PartialMax, PartialMin, Sbp, parse_many
 
 Dims = tuple[int, ...]
 
@@ -36,6 +36,28 @@ class Signature(NamedTuple):
 
     def __str__(self) -> str:
         return f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}"
+
+
+class HasSignatures(Protocol):
+    """What an operator knows of placements."""
+
+    @property
+    def name(self) -> str:
+        """The operator's."""
+
+    def signatures(self, problem: Problem) -> list[Signature]:
+        """How inputs and outputs may lie along one axis of a mesh."""
+
+    def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Mapping[str, Any]:
+        """The attributes with which a rank works on its pieces."""
+
+
+def parse_signature(text: str) -> Signature:
+    """Return what `text` says, such as "S(0), B -> P"; ValueError for what is no signature."""
+    inputs, arrow, outputs = text.partition("->")
+    if not arrow:
+        raise ValueError(f"{text!r} is no signature; it must be as S(0), B -> P: inputs, an arrow, and outputs")
+    return Signature(parse_many(inputs), parse_many(outputs))
 
 
 def all_broadcast(problem: Problem) -> Signature:

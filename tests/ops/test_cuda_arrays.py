@@ -289,7 +289,7 @@ class TestOperands:
     def test_no_mixing_with_the_host(self, cuda):
         x = cuda(X)
         for y in (X, X.tolist(), np.float32(1), ml_dtypes.bfloat16(1)):
-            message = rf"y \({type(y).__name__}\) is on the host, x is on cuda:0; copy one of them"
+            message = rf"y \({type(y).__name__}\) is on the host, x is on cuda:0; bring one of them"
             with pytest.raises(TypeError, match=message):
                 ep.ops.add(x, y)
             with pytest.raises(TypeError, match=r"y \(CudaArray\) is on cuda:0, x is on the host"):

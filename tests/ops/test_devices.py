@@ -67,7 +67,7 @@ def test_a_device_of_another_package(foo):
 
 def test_operands_on_different_devices(foo):
     x = FooArray([-1.0, 2.0])
-    message = r"y \(ndarray\) is on the host, x is on foo:0; copy one of them to the other's device first"
+    message = r"y \(ndarray\) is on the host, x is on foo:0; bring one of them to where the other is first"
     with pytest.raises(TypeError, match=message):
         ep.ops.add(x, np.ones(2))
     with pytest.raises(TypeError, match=r"indices \(list\) is on the host, params is on foo:0"):

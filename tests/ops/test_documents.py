@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ep.cli.main import main
+from tests.mesh.jobs import mpiexec
 from tests.subprocesses import run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -14,7 +15,11 @@ DOCUMENT = "".join((DOCS / name).read_text() for name in ("operators.md", "place
 
 @pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL))
 def test_examples_run(example):
-    run(example)
+    if "ep.mesh" in example:
+        pytest.importorskip("mpi4py")
+        mpiexec(4, "-W", "error", "-c", example)
+    else:
+        run(example)
 
 
 COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]

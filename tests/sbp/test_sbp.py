@@ -181,7 +181,7 @@ def test_no_choice_is_better_than_the_first(rng):
 
 def test_each_axis_of_a_mesh_has_a_signature():
     operator, problem = gather_problem((50257, 768), (1024,))
-    chosen = choose(problem, operator.signatures, (2, 4), [(Split(0), Split(1)), (B, B)])
+    chosen = choose(operator, problem, (2, 4), [(Split(0), Split(1)), (B, B)])
     assert [str(one.signature) for one in chosen] == ["S(0), B -> P", "S(1), B -> S(1)"]
     assert sum(one.bytes for one in chosen) == 0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import Array, ArrayLike, Operands
 from ep.ops.declare.operator import Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
@@ -79,7 +79,7 @@ def function_of(
                 args, kwargs = _in_order(resolve, names, args, kwargs)
             arrays, buffers, given = reader(args[: len(names)], names)
             attributes = resolve(*given, *args[len(names) :], **kwargs)
-            results = declared.compute(arrays, buffers, attributes, out)
+            results = arrays.compute(declared, buffers, attributes, out)
             return results if many else results[0]
 
         _describe(function, resolve, takes_out=takes_out, many=many)
@@ -112,14 +112,16 @@ def _in_order(
     return (*args, *(rest.pop(name) for name in names[len(args) :])), rest
 
 
-def _reader(inputs: Sequence[Input]) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Arrays, list[Array], Any]]:
-    """What reads the inputs: it returns the Arrays, all buffers, and what `resolve` is given for the inputs."""
+def _reader(
+    inputs: Sequence[Input],
+) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Operands, list[Array], Any]]:
+    """What reads the inputs: it returns the Operands, all buffers, and what `resolve` is given for the inputs."""
     roles = [one.role for one in inputs]
     if roles == [Role.TENSORS]:
         return _read_sequence
     first = roles.index(Role.OPERAND) if Role.OPERAND in roles else len(roles)
 
-    def read(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Arrays, list[Array], Any]:
+    def read(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
         arrays = arrays_of(values, names)
         buffers = [
             _READERS.get(role, _read_tensor)(arrays, value, name)
@@ -133,25 +135,25 @@ def _reader(inputs: Sequence[Input]) -> Callable[[Sequence[ArrayLike], Sequence[
     return read
 
 
-def _read_tensor(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+def _read_tensor(arrays: Operands, value: ArrayLike, name: str) -> Array:
     return arrays.as_buffer(value, name)
 
 
-def _read_condition(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+def _read_condition(arrays: Operands, value: ArrayLike, name: str) -> Array:
     buffer = arrays.as_buffer(value, name)
     if buffer.dtype.kind not in "biu":
         raise TypeError(f"{name} has dtype {buffer.dtype}; it must be bool or an integer type")
     return buffer
 
 
-def _read_indices(arrays: Arrays, value: ArrayLike, name: str) -> Array:
+def _read_indices(arrays: Operands, value: ArrayLike, name: str) -> Array:
     return as_indices(arrays, value)
 
 
 _READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
 
 
-def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Arrays, list[Array], Any]:
+def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
     """Read the one input that is a sequence of arrays."""
     (sequence,), (name,) = values, names
     if isinstance(sequence, str | bytes) or not isinstance(sequence, Iterable):

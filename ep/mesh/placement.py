@@ -1,0 +1,83 @@
+"""Placement: a mesh of the ranks of a job, of one axis or of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ep.common.checks import as_integer
+from ep.mesh.transport import Group
+from ep.mesh.world import on_all, world
+
+_GROUPS: Final[dict[tuple[int, ...], tuple[Group, ...]]] = {}
+"""The groups of every mesh that was met: the communicators of MPI are few."""
+
+
+class Placement:
+    """All ranks of a job, as a mesh: rank r of 2 x 4 is at (r // 4, r % 4).
+
+    Two of one mesh are equal.
+    """
+
+    def __init__(self, mesh: int | Sequence[int]) -> None:
+        """mesh: how many ranks there are along each axis, of which there are one or two.
+
+        Every rank must make it. Raises, on all ranks alike, ValueError where the mesh has another number of ranks than
+        the job, or where ranks give different ones, TypeError for what is no mesh; ImportError without mpi4py.
+        """
+        self.mesh: tuple[int, ...] = on_all(lambda: _checked(mesh))
+        every = world().allgather(self.mesh)
+        if any(one != every[0] for one in every):
+            rank = next(rank for rank, one in enumerate(every) if one != every[0])
+            raise ValueError(f"mesh is {every[0]} on rank 0, and {every[rank]} on rank {rank}; all must give the same")
+        self.coordinates: tuple[int, ...] = _coordinates(world().rank, self.mesh)
+        if self.mesh not in _GROUPS:
+            _GROUPS[self.mesh] = _groups(self.mesh, self.coordinates)
+        self.groups = _GROUPS[self.mesh]
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks there are."""
+        return math.prod(self.mesh)
+
+    @property
+    def rank(self) -> int:
+        """The number of this one."""
+        rank: int = world().rank
+        return rank
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Placement) and other.mesh == self.mesh
+
+    def __hash__(self) -> int:
+        return hash(self.mesh)
+
+    def __str__(self) -> str:
+        return f"a mesh of {' x '.join(map(str, self.mesh))} ranks"
+
+    def __repr__(self) -> str:
+        return f"Placement({self.mesh})"
+
+
+def _checked(mesh: Any) -> tuple[int, ...]:
+    sizes = tuple(mesh) if isinstance(mesh, Sequence) and not isinstance(mesh, str) else (mesh,)
+    sizes = tuple(as_integer(size, f"mesh[{axis}]") for axis, size in enumerate(sizes))
+    if len(sizes) not in (1, 2) or min(sizes) < 1:
+        raise ValueError(f"mesh is {mesh}; it must have one axis or two, of at least one rank each")
+    ranks, there = math.prod(sizes), world().size
+    if ranks != there:
+        words = " x ".join(map(str, sizes))
+        raise ValueError(f"a mesh of {words} has {ranks} ranks, and this job has {there}: mpiexec -n {ranks} starts it")
+    return sizes
+
+
+def _coordinates(rank: int, mesh: tuple[int, ...]) -> tuple[int, ...]:
+    return (rank,) if len(mesh) == 1 else divmod(rank, mesh[1])
+
+
+def _groups(mesh: tuple[int, ...], coordinates: tuple[int, ...]) -> tuple[Group, ...]:
+    """For each axis, this rank and those that differ from it along the axis alone."""
+    if len(mesh) == 1:
+        return (Group(world()),)
+    return tuple(Group(world().Split(coordinates[1 - axis], coordinates[axis])) for axis in range(2))

@@ -1,0 +1,114 @@
+"""What operators on a mesh did, and what it moved: what the cost model says, and what was handed to MPI."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from ep.sbp import Sbp, Signature, Step, sent
+
+_log = logging.getLogger("ep")
+
+
+class Change(NamedTuple):
+    """One tensor that came to lie otherwise.
+
+    name: of the operator's input, such as "gather params"; "to" for one that was asked for.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    source: tuple[Sbp, ...]
+    target: tuple[Sbp, ...]
+    steps: Sequence[Step]
+
+    @property
+    def bytes(self) -> int:
+        """What all ranks together send, by the cost model."""
+        return sent(self.steps)
+
+    def __str__(self) -> str:
+        ways = ", ".join(f"{step.move.name} along axis {step.axis} of the mesh" for step in self.steps)
+        lies = f"{','.join(map(str, self.source))} to {','.join(map(str, self.target))}"
+        return f"{self.name} {self.shape}: {lies} by {ways}: {self.bytes} bytes"
+
+
+class Run(NamedTuple):
+    """One operator that ran, and its signature along each axis of the mesh."""
+
+    name: str
+    signatures: tuple[Signature, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'; '.join(map(str, self.signatures))}"
+
+
+@dataclass
+class Report:
+    """What happened on this rank while `reporting` was open.
+
+    events: operators and changes, in order.
+    sent: the bytes that this rank handed to MPI for others, once for each rank that they are for.
+    staged: where arrays are that went through memory of the host, since MPI does not take them.
+    """
+
+    events: list[Run | Change] = field(default_factory=list)
+    sent: int = 0
+    staged: set[str] = field(default_factory=set)
+
+    @property
+    def changes(self) -> list[Change]:
+        """The tensors that came to lie otherwise."""
+        return [one for one in self.events if isinstance(one, Change)]
+
+    @property
+    def bytes(self) -> int:
+        """What all ranks together send, by the cost model."""
+        return sum(one.bytes for one in self.changes)
+
+    def __str__(self) -> str:
+        total = f"in all {self.bytes} bytes, of which this rank sent {self.sent}"
+        through = [f"arrays on {place} went through memory of the host" for place in sorted(self.staged)]
+        return "\n".join([*map(str, self.events), total, *through])
+
+
+_open: list[Report] = []
+
+
+@contextmanager
+def reporting() -> Iterator[Report]:
+    """Report what operators on a mesh do meanwhile: `with reporting() as report: ...; print(report)`."""
+    report = Report()
+    _open.append(report)
+    try:
+        yield report
+    finally:
+        _open.remove(report)
+
+
+def note(event: Run | Change) -> None:
+    """Add to the open reports."""
+    for report in _open:
+        report.events.append(event)
+
+
+def count(bytes: int) -> None:
+    """Add what was handed to MPI to the open reports."""
+    for report in _open:
+        report.sent += bytes
+
+
+def staged(place: str) -> None:
+    """Say that arrays go through memory of the host: in the open reports, and once in the log."""
+    _say_once(place)
+    for report in _open:
+        report.staged.add(place)
+
+
+@cache
+def _say_once(place: str) -> None:
+    _log.warning("this MPI takes no memory of %s: arrays go through memory of the host", place)

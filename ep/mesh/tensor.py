@@ -1,0 +1,202 @@
+"""GlobalTensor: a tensor on a mesh, of which each rank has its piece."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.include.arrays import Array, ArrayLike, Arrays, Placed
+from ep.mesh import report
+from ep.mesh.boxing import moved
+from ep.mesh.operands import MeshOperands
+from ep.mesh.placement import Placement
+from ep.mesh.world import on_all, world
+from ep.ops.devices import arrays_of
+from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, parse_many, piece_shape_on, route
+
+Dims = tuple[int, ...]
+SbpLike = str | Sbp | Sequence[Sbp]
+"""One SBP for each axis of the mesh, as objects or as text: "S(0)", or "S(0),B" for two axes."""
+
+
+class GlobalTensor(Placed):
+    """A tensor of a logical `shape`, on a `placement`, that lies as `sbp` says, one for each axis of the mesh.
+
+    Operators of `ep.ops` take and give such tensors.
+    """
+
+    def __init__(self, local: Array, shape: Dims, placement: Placement, sbp: tuple[Sbp, ...]) -> None:
+        """local: this rank's piece, as `Arrays.as_buffer` returns it. `to_global` checks what this takes as it is."""
+        self._local, self.shape, self.placement, self.sbp = local, shape, placement, sbp
+        self.dtype: np.dtype[Any] = local.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the whole."""
+        return math.prod(self.shape)
+
+    @property
+    def operands(self) -> MeshOperands:
+        """What operators read it with."""
+        return MeshOperands(self.placement, self._arrays(), GlobalTensor)
+
+    def to_local(self) -> Array:
+        """This rank's piece, on its device and without a copy."""
+        return self._local
+
+    def to(self, sbp: SbpLike) -> GlobalTensor:
+        """Return the same tensor as it lies otherwise. Every rank must call it.
+
+        sbp: one for each axis of the mesh, such as "S(0)" or "S(0),B".
+
+        Raises ValueError for an axis that is not there, and for a PMax or PMin of complex numbers.
+        """
+        return self.boxed(placed_as(sbp, self.placement, self.shape, self.dtype, "the tensor"), "to")
+
+    def boxed(self, target: tuple[Sbp, ...], name: str) -> GlobalTensor:
+        """As `to`, for what is right already; name: what reports call the change."""
+        mesh, coordinates = self.placement.mesh, self.placement.coordinates
+        steps = route(self.sbp, target, self.shape, self.dtype.itemsize, mesh)
+        if not steps:
+            return GlobalTensor(self._local, self.shape, self.placement, target)
+        report.note(report.Change(name, self.shape, self.sbp, target, steps))
+        arrays, local, here = self._arrays(), self._local, list(self.sbp)
+        for axis, move in steps:
+            whole = piece_shape_on(self.shape, here, mesh, coordinates, but=axis)
+            local = moved(arrays, self.placement.groups[axis], local, move, whole)
+            here[axis] = move.target
+        return GlobalTensor(local, self.shape, self.placement, target)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return all of it as an ndarray, on every rank. Every rank must call it."""
+        whole = self.boxed((Broadcast(),) * len(self.sbp), "numpy")
+        return self._arrays().copy_to_host(whole.to_local())
+
+    def _arrays(self) -> Arrays:
+        arrays = arrays_of((self._local,), ("local",))
+        assert isinstance(arrays, Arrays)
+        return arrays
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be made an ndarray in passing."""
+        raise TypeError("a GlobalTensor is not gathered silently; numpy() does it, on every rank")
+
+    def __repr__(self) -> str:
+        lies = ",".join(map(str, self.sbp))
+        return f"<GlobalTensor of {self.dtype}, shape {self.shape}, {lies} on {self.placement}>"
+
+
+def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTensor:
+    """Return the tensor of which every rank gives its piece. Every rank must call it.
+
+    local: this rank's piece, an array on any device. Of a split axis, the first `n mod ranks` pieces are one larger; of
+        what is broadcast, all ranks must give the same, which is not checked.
+    placement: the mesh.
+    sbp: how the tensor lies, one for each axis of the mesh: "S(0)", or "S(0),B".
+
+    The logical shape follows from the pieces. Raises, on all ranks alike, ValueError for a piece of the wrong shape and
+    for an SBP that does not fit, TypeError where the ranks' dtypes differ, and where `local` is no array.
+    """
+    buffer = on_all(lambda: _buffer(local, "local"))
+    every = _alike(buffer, placement, sbp)
+    sbps = on_all(lambda: _parsed(sbp, placement, "local"))
+    shape = _whole_shape([shape for shape, _ in every], placement.mesh, sbps)
+    placed_as(sbps, placement, shape, buffer.dtype, "local")
+    return GlobalTensor(buffer, shape, placement, sbps)
+
+
+def from_whole(array: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTensor:
+    """Return a tensor of which every rank has all. Every rank must call it.
+
+    array: all of it, on any device: the same on all ranks, which is not checked. Of a memory-mapped file, each rank
+        reads no more than its piece.
+    placement, sbp: as of `to_global`. Of a P, the first rank has the value and others zeros.
+
+    Raises what `to_global` raises, and ValueError where shapes differ.
+    """
+    buffer = on_all(lambda: _buffer(array, "array"))
+    every = _alike(buffer, placement, sbp)
+    shape = tuple(buffer.shape)
+    for rank, (other, _) in enumerate(every):
+        if other != every[0][0]:
+            raise ValueError(f"array has shape {other} on rank {rank}, and {every[0][0]} on rank 0")
+    target = placed_as(sbp, placement, shape, buffer.dtype, "array")
+    return GlobalTensor(buffer, shape, placement, (Broadcast(),) * len(target)).boxed(target, "from_whole")
+
+
+def placed_as(sbp: SbpLike, placement: Placement, shape: Dims, dtype: np.dtype[Any], name: str) -> tuple[Sbp, ...]:
+    """The SBPs that `sbp` says, one for each axis of the mesh; ValueError where a tensor cannot lie so."""
+    sbps = _parsed(sbp, placement, name)
+    for one in sbps:
+        one.check(shape, name)
+        if isinstance(one, PartialMax | PartialMin) and dtype.kind == "c":
+            raise ValueError(f"{name} has dtype {dtype}, which has no order, and so no {one}")
+    return sbps
+
+
+def _parsed(sbp: SbpLike, placement: Placement, name: str) -> tuple[Sbp, ...]:
+    if not isinstance(placement, Placement):
+        raise TypeError(f"placement must be a Placement, not {type(placement).__qualname__}")
+    sbps = parse_many(sbp) if isinstance(sbp, str) else (sbp,) if isinstance(sbp, Sbp) else tuple(sbp)
+    if not all(isinstance(one, Sbp) for one in sbps):
+        raise TypeError(f"sbp must be such as 'S(0)' or Split(0), not {sbp!r}")
+    if len(sbps) != len(placement.mesh):
+        given = ",".join(map(str, sbps))
+        raise ValueError(f"sbp {given} of {name} is for a mesh of {len(sbps)} axes, and this is {placement}")
+    return sbps
+
+
+def _buffer(value: ArrayLike, name: str) -> Array:
+    arrays = arrays_of((value,), (name,))
+    if not isinstance(arrays, Arrays):
+        raise TypeError(f"{name} is a GlobalTensor already")
+    return arrays.as_buffer(value, name)
+
+
+def _alike(buffer: Array, placement: Placement, sbp: SbpLike) -> list[tuple[Dims, str]]:
+    """The shapes and dtypes of what all ranks give; raises on all ranks where they do not agree on all but shapes."""
+    device = type(_buffer(buffer, "local")).__qualname__
+    mine = tuple(buffer.shape), buffer.dtype.name, device, repr(placement), str(sbp)
+    every = world().allgather(mine)
+    for position, what in ((1, "dtype"), (2, "arrays of type"), (3, "placement"), (4, "sbp")):
+        for rank, one in enumerate(every):
+            if one[position] != every[0][position]:
+                kind = TypeError if position < 3 else ValueError
+                raise kind(f"{what} {one[position]} on rank {rank}, and {every[0][position]} on rank 0")
+    return [(one[0], one[1]) for one in every]
+
+
+def _whole_shape(shapes: Sequence[Dims], mesh: Dims, sbps: tuple[Sbp, ...]) -> Dims:
+    """The logical shape, from those of all pieces; ValueError where one is wrong."""
+    places = [tuple(map(int, np.unravel_index(rank, mesh))) for rank in range(math.prod(mesh))]
+    for rank, shape in enumerate(shapes):
+        if len(shape) != len(shapes[0]):
+            raise ValueError(f"local has shape {shape} on rank {rank}, and {shapes[0]} on rank 0")
+    for sbp in sbps:
+        sbp.check(shapes[0], "local")
+    whole = []
+    for axis, size in enumerate(shapes[0]):
+        splits = [getattr(sbp, "axis", None) == axis for sbp in sbps]
+        along = [
+            shape[axis]
+            for shape, place in zip(shapes, places, strict=True)
+            if all(split or coordinate == 0 for split, coordinate in zip(splits, place, strict=True))
+        ]
+        whole.append(sum(along) if any(splits) else size)
+    for rank, (shape, place) in enumerate(zip(shapes, places, strict=True)):
+        expected = piece_shape_on(tuple(whole), sbps, mesh, place)
+        if shape != expected:
+            lies = ",".join(map(str, sbps))
+            raise ValueError(
+                f"local has shape {shape} on rank {rank}; {lies} of {tuple(whole)}, which the pieces make together, "
+                f"has {expected} there"
+            )
+    return tuple(whole)

@@ -1,0 +1,87 @@
+"""What ranks send each other, by MPI: two collective operations on the bytes of flat arrays, of which all else is made.
+
+Elements are bytes to MPI, so all data types are alike to it, and it adds nothing up: sums would depend on the algorithm
+that it chooses. Counts are bytes, and may be above 2^31, which MPI 4 takes. An array of a GPU is handed over as it is
+where MPI says that it takes such memory, else it goes through memory of the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ep.common.lazy import lazy
+from ep.include.arrays import Array, Arrays
+from ep.mesh import report
+from ep.mesh.world import mpi
+
+
+class Group:
+    """The ranks along one axis of a mesh."""
+
+    def __init__(self, comm: Any) -> None:
+        """comm: the communicator of these ranks, in order."""
+        self._comm = comm
+        self.size: int = comm.size
+        self.rank: int = comm.rank
+
+    @lazy
+    def _takes_cuda(self) -> bool:
+        """Whether MPI says that it takes memory of a GPU, as MPI 4.1 has it say."""
+        kinds = self._comm.Get_info().get("mpi_memory_alloc_kinds") or ""
+        return "cuda" in kinds.split(",")
+
+    def all_gather(self, arrays: Arrays, piece: Array, sizes: Sequence[int]) -> Array:
+        """Return the pieces of all ranks, one after the other, on all of them.
+
+        piece: flat. sizes: how many elements each rank's has.
+        """
+        item = piece.dtype.itemsize
+        report.count(piece.nbytes * (self.size - 1))
+
+        def send(source: Any, target: Any) -> None:
+            self._comm.Allgatherv([source, piece.nbytes, mpi().BYTE], _message(target, sizes, item))
+
+        return self._run(arrays, piece, sum(sizes), send)
+
+    def all_to_all(self, arrays: Arrays, parts: Array, sizes: Sequence[int], received: Sequence[int]) -> Array:
+        """Return what all ranks have for this one, one after the other.
+
+        parts: flat, what this rank has for each rank, one after the other.
+        sizes: how many elements it has for each. received: how many it gets of each.
+        """
+        item = parts.dtype.itemsize
+        report.count((sum(sizes) - sizes[self.rank]) * item)
+
+        def send(source: Any, target: Any) -> None:
+            self._comm.Alltoallv(_message(source, sizes, item), _message(target, received, item))
+
+        return self._run(arrays, parts, sum(received), send)
+
+    def _run(self, arrays: Arrays, source: Array, size: int, send: Any) -> Array:
+        """Have `send` fill a flat array of `size` elements from `source`, both in memory that MPI takes."""
+        if arrays.takes_host_arrays or self._takes_cuda:
+            target = arrays.destination((size,), source.dtype, None)
+            arrays.stream.Sync()
+            send(_memory(source), _memory(target))
+            return target
+        report.staged(arrays.place)
+        on_host = np.empty((size,), source.dtype)
+        send(_memory(arrays.copy_to_host(source)), _memory(on_host))
+        return arrays.copy_from_host(on_host)
+
+
+def _memory(array: Array) -> Any:
+    """The bytes of a flat array, as MPI takes them."""
+    if isinstance(array, np.ndarray):
+        return array.view(np.uint8)
+    return mpi().buffer.fromaddress(array.address, array.nbytes)
+
+
+def _message(memory: Any, sizes: Sequence[int], item: int) -> list[Any]:
+    """What mpi4py is given: memory, and for each rank how many bytes of it, and from where on."""
+    counts = [size * item for size in sizes]
+    return [memory, (counts, [0, *accumulate(counts[:-1])]), mpi().BYTE]

@@ -1,0 +1,84 @@
+"""Routes: how a tensor on a mesh of one or two axes comes to lie otherwise, and the bytes that this moves.
+
+Every step is a move along one axis of the mesh, in each group of ranks that differ along that axis alone. A tensor that
+both axes split along one axis of its own is split by the first, and the pieces by the second. The first cannot change
+then as long as the second splits that axis: the ranks of its groups would have parts that do not lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ep.sbp.boxing import Move, bytes_moved, moves
+from ep.sbp.pieces import piece_shape
+from ep.sbp.sbp import Broadcast, Sbp, Split
+
+Dims = tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A move along one axis of a mesh. Its bytes are those that all ranks of the mesh together send."""
+
+    axis: int
+    move: Move
+
+
+def piece_shape_on(
+    shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int], but: int | None = None
+) -> Dims:
+    """The shape of what the rank at `coordinates` of a mesh has; what its group along the axis `but` has together."""
+    for axis, (sbp, ranks, coordinate) in enumerate(zip(sbps, mesh, coordinates, strict=True)):
+        if axis != but:
+            shape = piece_shape(shape, sbp, ranks, coordinate)
+    return shape
+
+
+def sent(steps: Sequence[Step]) -> int:
+    """The bytes that all ranks of the mesh together send."""
+    return sum(step.move.bytes for step in steps)
+
+
+def route(source: Sequence[Sbp], target: Sequence[Sbp], shape: Dims, itemsize: int, mesh: Sequence[int]) -> list[Step]:
+    """The steps by which a tensor comes from `source` to `target`, one SBP each for an axis of the mesh.
+
+    Of the orders that are possible the one that moves the fewest bytes; of equals, the one with the fewest steps.
+    """
+    found = []
+    for stops in _orders(tuple(source), tuple(target)):
+        steps: list[Step] = []
+        for here, there in pairwise(stops):
+            steps += _steps(here, there, shape, itemsize, mesh)
+        found.append(steps)
+    return min(found, key=lambda steps: (sent(steps), len(steps)))
+
+
+def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple[Sbp, ...]]]:
+    """Where a tensor may lie on the way; from one stop to the next, one axis changes."""
+    if len(source) == 1 or source[0] == target[0]:
+        return [[source, target]]
+    split = [place for place in (source[0], target[0]) if isinstance(place, Split)]
+    found = []
+    for meanwhile in dict.fromkeys([source[1], target[1], Broadcast()]):
+        if meanwhile not in split:
+            found.append([source, (source[0], meanwhile), (target[0], meanwhile), target])
+    return found
+
+
+def _steps(
+    source: tuple[Sbp, ...], target: tuple[Sbp, ...], shape: Dims, itemsize: int, mesh: Sequence[int]
+) -> list[Step]:
+    """The moves of the one axis along which `source` and `target` differ."""
+    changed = [axis for axis, (here, there) in enumerate(zip(source, target, strict=True)) if here != there]
+    if not changed:
+        return []
+    (axis,) = changed
+    here, there, ranks = source[axis], target[axis], mesh[axis]
+    others = range(mesh[1 - axis]) if len(mesh) > 1 else range(1)
+    groups = [piece_shape_on(shape, source, mesh, [place] * len(mesh), but=axis) for place in others]
+
+    def all_send(move: Move) -> int:
+        return sum(bytes_moved(move.source, move.target, whole, itemsize, ranks) for whole in groups)
+
+    return [Step(axis, move._replace(bytes=all_send(move))) for move in moves(here, there, shape, itemsize, ranks)]

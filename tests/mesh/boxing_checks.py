@@ -1,0 +1,152 @@
+"""Every change of placement, of all data types, and the bytes that it moves beside those of the cost model."""
+
+import itertools
+
+import numpy as np
+
+import ep.ops
+from ep.include.data_type import DataType
+from ep.mesh import Placement, from_whole, reporting, to_global
+from ep.mesh.world import world
+from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Split, assemble, parse, piece_shape
+
+PARTIALS = {PartialSum(): np.add, PartialMax(): np.maximum, PartialMin(): np.minimum}
+TYPES = [data_type for data_type in DataType if data_type is not DataType.kChar]
+
+
+def rng():
+    """The same on all ranks."""
+    return np.random.default_rng(27)
+
+
+def drawn(generator, shape, dtype):
+    """Numbers whose sums over a few ranks are exact in any order."""
+    numbers = generator.integers(0 if dtype.kind in "bu" else -8, 2 if dtype.kind == "b" else 8, shape)
+    if dtype.kind == "c":
+        return (numbers + 1j * generator.integers(-8, 8, shape)).astype(dtype)
+    return numbers.astype(dtype)
+
+
+def parts_of(generator, sbp, shape, dtype, ranks):
+    """What each rank has of a tensor of random numbers, and the whole."""
+    if sbp in PARTIALS:
+        parts = [drawn(generator, shape, dtype) for _ in range(ranks)]
+        return parts, np.asarray(assemble(parts, sbp, shape))
+    whole = drawn(generator, shape, dtype)
+    if isinstance(sbp, Broadcast):
+        return [whole] * ranks, whole
+    sizes = [piece_shape(shape, sbp, ranks, rank)[sbp.axis] for rank in range(ranks)]
+    return np.split(whole, np.cumsum(sizes)[:-1], sbp.axis), whole
+
+
+def sbps(shape, dtype):
+    orders = [] if dtype.kind == "c" else [PartialMax(), PartialMin()]
+    return [*map(Split, range(len(shape))), Broadcast(), PartialSum(), *orders]
+
+
+def value_of(tensor, target):
+    """The whole that the pieces of all ranks are, put together by the reference."""
+    pieces = world().allgather(np.asarray(tensor.to_local()))
+    return assemble(pieces, target, tensor.shape)
+
+
+def change(generator, source, target, shape, dtype):
+    placement = Placement(world().size)
+    parts, whole = parts_of(generator, source, shape, dtype, placement.ranks)
+    tensor = to_global(parts[placement.rank], placement, source)
+    assert tensor.shape == shape
+    with reporting() as report:
+        moved = tensor.to(target)
+    assert moved.sbp == (target,)
+    assert np.array_equal(value_of(moved, target), whole), (source, target, shape, dtype)
+    assert world().allreduce(report.sent) == report.bytes, (source, target, shape, dtype)
+    if isinstance(target, Broadcast):
+        assert np.array_equal(moved.numpy(), whole)
+
+
+def check_every_change():
+    """Uneven pieces, empty ones, no elements at all, and no axes."""
+    generator = rng()
+    for shape in [(7, 5), (2, 3, 9), (0, 4), (1,), ()]:
+        places = sbps(shape, np.dtype(np.int32))
+        for source, target in itertools.product(places, places):
+            change(generator, source, target, shape, np.dtype(np.int32))
+
+
+def check_every_data_type():
+    generator = rng()
+    for data_type in TYPES:
+        dtype = data_type.dtype
+        for source in sbps((5, 6), dtype):
+            for target in (Broadcast(), Split(1)):
+                change(generator, source, target, (5, 6), dtype)
+
+
+def check_a_mesh_of_two_axes():
+    ranks = world().size
+    placement = Placement((2, 2) if ranks == 4 else (1, ranks))
+    whole = np.arange(35.0).reshape(7, 5)
+    places = list(map(parse, ["S(0)", "S(1)", "B", "P"]))
+    for source in itertools.product(places, places):
+        tensor = from_whole(whole, placement, source)
+        for target in itertools.product(places, places):
+            with reporting() as report:
+                moved = tensor.to(target)
+            assert np.array_equal(moved.numpy(), whole), (source, target)
+            assert world().allreduce(report.sent) == report.bytes, (source, target)
+
+
+def check_nan_spreads():
+    placement = Placement(world().size)
+    for data_type in TYPES:
+        dtype = data_type.dtype
+        if dtype.kind in "biuc":
+            continue
+        local = np.array([np.nan if placement.rank == 1 else placement.rank, placement.rank], dtype)
+        for sbp, last in (("PMax", placement.ranks - 1), ("PMin", 0)):
+            (first, second) = to_global(local, placement, sbp).numpy().astype(float)
+            assert np.isnan(first)
+            assert second == last
+
+
+def check_sums_of_16_bits_are_in_float32():
+    """2048 + 1 + 1 + ... is 2048 in float16, where each step is rounded."""
+    placement = Placement(world().size)
+    for name, large in (("float16", 2048), ("bfloat16", 256)):
+        dtype = next(one.dtype for one in TYPES if one.dtype.name == name)
+        local = np.full(3, large if placement.rank == 0 else 1, dtype)
+        exact = np.float32(large + placement.ranks - 1).astype(dtype)
+        assert (to_global(local, placement, "P").numpy() == exact).all()
+
+
+def check_sums_have_the_same_bits_however_they_are_asked_for():
+    """On all ranks, as a whole or by parts along any axis, at any place in the tensor, and again."""
+    placement = Placement(world().size)
+    own = np.random.default_rng(placement.rank).normal(size=(13, 17)).astype(np.float32)
+    partial = to_global(own, placement, "P")
+    whole = partial.numpy()
+    bits = [whole.tobytes(), partial.to("S(0)").numpy().tobytes(), partial.to("S(1)").numpy().tobytes()]
+    bits.append(partial.numpy().tobytes())
+    assert len({one for rank in world().allgather(bits) for one in rank}) == 1
+    row = to_global(own[5], placement, "P").numpy()
+    assert row.tobytes() == whole[5].tobytes()
+
+
+def check_operators_take_and_give_tensors():
+    placement = Placement(world().size)
+    table, tokens = rng().random((11, 5)), np.array([[10, 0, 3], [3, 3, 7]])
+    rows = ep.ops.gather(from_whole(table, placement, "S(0)"), from_whole(tokens, placement, "B"))
+    assert np.array_equal(rows.numpy(), table[tokens])
+    x = from_whole(table, placement, "S(0)")
+    assert x.sbp == ep.ops.relu(x).sbp
+    assert np.array_equal(ep.ops.add(x, 2).numpy(), table + 2)
+    assert np.array_equal(ep.ops.sub(1.5, x).numpy(), 1.5 - table)
+    assert np.array_equal(ep.ops.concat([x, x], 1).numpy(), np.concatenate([table, table], 1))
+    first, second = ep.ops.split(x, [2], 1)
+    assert np.array_equal(second.numpy(), table[:, 2:])
+    assert first.shape == (11, 2)
+    y = from_whole(table.T.copy(), placement, "S(0)")
+    assert np.allclose(ep.ops.matmul(x, y).numpy(), table @ table.T)
+    assert np.array_equal(ep.ops.copy_to_host(x), table)
+    whole = from_whole(table, placement, "B")
+    assert ep.ops.relu(whole).sbp == (Broadcast(),)

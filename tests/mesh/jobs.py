@@ -1,0 +1,51 @@
+"""Jobs of several ranks, started by mpiexec. One job makes many checks, for starting one takes a second."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.subprocesses import SOURCES
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {
+    "EP_CPU_NUM_THREADS": "1",
+    # ranks that wait would keep the others from the cores, where there are more ranks than cores
+    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+}
+
+
+def mpiexec(ranks: int, *arguments: str, timeout: float = 60, fails: bool = False, **environment: str) -> str:
+    """Return what Python with `arguments` prints on all ranks, stderr too; it must not take longer than `timeout`."""
+    program = Path(sys.executable).with_name("mpiexec")
+    command = [str(program if program.exists() else shutil.which("mpiexec") or pytest.skip("there is no mpiexec"))]
+    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
+    path = os.pathsep.join([SOURCES, str(ROOT), *inherited])
+    done = subprocess.run(
+        [*command, "-n", str(ranks), sys.executable, *arguments],
+        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path, **environment},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": timeout, "check": False},
+    )
+    assert (done.returncode != 0) == fails, done.stdout
+    return done.stdout
+
+
+def results(ranks: int, folder: Path) -> dict[str, str]:
+    """What became of each check on `ranks` ranks: "" where it holds; run by the first process that asks.
+
+    folder: that all processes of a run of pytest share.
+    """
+    found = folder / f"mesh-{ranks}.json"
+    with open(folder / f"mesh-{ranks}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not found.exists():
+            output = mpiexec(ranks, "-m", "tests.mesh.program", str(found), timeout=900)
+            assert found.exists(), output
+    read: dict[str, str] = json.loads(found.read_text())
+    return read
