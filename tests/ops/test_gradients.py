@@ -1,4 +1,4 @@
-"""Gradients: against central differences in float64, and against PyTorch's autograd."""
+"""Gradients: against central differences in float64. test_gradients_torch.py has them beside PyTorch's autograd."""
 
 import itertools
 
@@ -317,59 +317,6 @@ def test_what_a_tape_notes(rng):
         tape.gradients(wide, [x])
     with pytest.raises(AttributeError, match="no operator 'less_than' with a gradient"):
         tape.less_than(x, x)
-
-
-def with_torch():
-    torch = pytest.importorskip("torch")
-    functional = torch.nn.functional
-    return torch, {
-        "gelu": functional.gelu,
-        "silu": functional.silu,
-        "mish": functional.mish,
-        "elu": functional.elu,
-        "selu": functional.selu,
-        "celu": functional.celu,
-        "soft_plus": functional.softplus,
-        "log_sigmoid": functional.logsigmoid,
-        "tanh": torch.tanh,
-        "erf": torch.erf,
-        "exp2": torch.exp2,
-        "square": torch.square,
-        "hard_swish": functional.hardswish,
-    }
-
-
-def test_against_torch(rng):
-    torch, functions = with_torch()
-    x = rng.normal(size=(13, 7))
-    for name, function in functions.items():
-        there = torch.tensor(x, requires_grad=True)
-        dy = rng.normal(size=x.shape)
-        function(there).backward(torch.tensor(dy))
-        assert np.allclose(vjp(name, (x,), {}, None, dy)[0], there.grad.numpy(), rtol=1e-10, atol=1e-12), name
-
-
-def test_products_and_rows_against_torch(rng):
-    torch, _ = with_torch()
-    a, b, table = rng.normal(size=(3, 1, 5, 4)), rng.normal(size=(2, 4, 6)), rng.normal(size=(9, 5))
-    tokens = rng.integers(0, 9, (4, 3))
-    for ours, theirs, inputs, attributes in [
-        ("matmul", torch.matmul, (a, b), {}),
-        ("maximum", torch.maximum, (np.round(a), np.round(a)), {}),
-        ("pow", torch.pow, (np.abs(a), a), {}),
-        ("div", torch.div, (a, a[0]), {}),
-    ]:
-        there = [torch.tensor(one, requires_grad=True) for one in inputs]
-        result = theirs(*there)
-        dy = rng.normal(size=result.shape)
-        result.backward(torch.tensor(dy))
-        for one, other in zip(vjp(ours, inputs, attributes, None, dy), there, strict=True):
-            assert np.allclose(one, other.grad.numpy(), rtol=1e-10, atol=1e-12), ours
-    there = torch.tensor(table, requires_grad=True)
-    result = torch.nn.functional.embedding(torch.tensor(tokens), there)
-    dy = rng.normal(size=result.shape)
-    result.backward(torch.tensor(dy))
-    assert np.allclose(ep.ops.gather_grad(dy, tokens, table.shape), there.grad.numpy())
 
 
 ON_DEVICE = {
