@@ -1,4 +1,4 @@
-"""python -m examples.encoder: how similar sentences are, or the lines of a text nearest to a query."""
+"""python -m examples.encoder: how similar sentences are, lines of a text nearest to a query, classes of sentences."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ep import DeviceType, ops
 from examples.encoder import model
+from examples.encoder.head import Head, labelled_lines
 from examples.encoder.search import Index, lines_of
 
 
@@ -20,6 +21,9 @@ def main(given: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m examples.encoder", description=__doc__)
     parser.add_argument("sentence", nargs="*", help="two or more: each is compared with each")
     parser.add_argument("--file", type=Path, metavar="TEXT", help="a text whose lines are searched")
+    parser.add_argument(
+        "--train", type=Path, metavar="TSV", help="lines of a class, a tab and a sentence; sorts sentences"
+    )
     parser.add_argument("--query", action="append", help="what to look for in its lines; without it, asks for queries")
     parser.add_argument("--device", default="cpu", help="such as cuda (default: cpu)")
     arguments = parser.parse_args(given)
@@ -30,6 +34,8 @@ def main(given: list[str] | None = None) -> int:
         encoder = model.Model(DeviceType.FromTag(arguments.device))
         if arguments.file:
             _search(console, encoder, arguments.file, arguments.query)
+        elif arguments.train:
+            _classify(console, encoder, arguments.train, arguments.sentence)
         else:
             _compare(console, encoder, arguments.sentence)
     except (OSError, ImportError, ValueError, RuntimeError) as error:
@@ -45,6 +51,20 @@ def _compare(console: Console, encoder: model.Model, sentences: list[str]) -> No
     for number, (sentence, row) in enumerate(zip(sentences, similarities, strict=True), 1):
         table.add_row(f"{number} {sentence}", *(f"{similarity:.3f}" for similarity in row))
     console.print(table)
+
+
+def _classify(console: Console, encoder: model.Model, path: Path, sentences: list[str]) -> None:
+    """Train a head on the sentences in a file, and say of which class others are."""
+    labelled = labelled_lines(path)
+    names = sorted({name for name, _ in labelled})
+    vectors = encoder.encode([sentence for _, sentence in labelled])
+    head = Head(vectors.shape[1], len(names))
+    losses = head.train(vectors, [names.index(name) for name, _ in labelled])
+    console.print(
+        f"{len(labelled)} sentences of {len(names)} classes: the loss fell from {losses[0]:.3f} to {losses[-1]:.3f}"
+    )
+    for sentence, found in zip(sentences, head.classes(encoder.encode(sentences)), strict=True):
+        console.print(f"{names[found]}  {sentence}", highlight=False, markup=False)
 
 
 def _search(console: Console, encoder: model.Model, path: Path, queries: list[str] | None) -> None:
