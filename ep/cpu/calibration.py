@@ -2,8 +2,8 @@
 
 A calibration is made once for a machine and a number of threads, by the first launch that is large enough for its
 outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels, with what was measured: the first few
-processes measure again, and medians decide, so that no bad moment stays. Only the time of a launch depends on it, never
-a bit of a result.
+processes measure again, and the least times decide, so that no bad moment stays. Only the time of a launch depends on
+it, never a bit of a result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ep.cpu.processor import information
 KINDS: Final = 3
 """Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
 NEVER: Final = 2**62
-VERSION: Final = "2"
+VERSION: Final = "3"
 """Of the form in which it is kept."""
 _MOST_AHEAD: Final = 2**16
 _MOST_AGAIN: Final = 100
@@ -47,11 +47,11 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """What the file of a calibration holds.
 
-    rounds: what was measured so far, as `engine/probe.py` has it; again: how many processes are to measure more.
+    times: the least seconds so far, as `engine/probe.py` has them; again: how many processes are to measure more.
     """
 
     calibration: Calibration
-    rounds: tuple[tuple[float, ...], ...] = ()
+    times: tuple[float, ...] = ()
     again: int = 0
 
 
@@ -76,7 +76,7 @@ def name(num_threads: int) -> str:
 
 def packed(kept: Kept) -> bytes:
     """The contents of the file of a calibration."""
-    return json.dumps(kept.calibration._asdict() | {"rounds": kept.rounds, "again": kept.again}).encode()
+    return json.dumps(kept.calibration._asdict() | {"times": kept.times, "again": kept.again}).encode()
 
 
 def unpacked(contents: bytes) -> Kept | None:
@@ -84,14 +84,14 @@ def unpacked(contents: bytes) -> Kept | None:
     try:
         found = json.loads(contents)
         lines, tiles, ahead, again = (found[name] for name in ("lines", "tiles", "ahead", "again"))
-        numbers, rounds = [*lines, *tiles, ahead, again], tuple(tuple(each) for each in found["rounds"])
+        numbers, times = [*lines, *tiles, ahead, again], tuple(found["times"])
     except (ValueError, KeyError, TypeError):
         return None
     fits = len(lines) == len(tiles) == KINDS and all(type(number) is int and 0 <= number <= NEVER for number in numbers)
-    fits = fits and all(type(ratio) is float and 0 < ratio < math.inf for each in rounds for ratio in each)
-    if not fits or ahead > _MOST_AHEAD or again > _MOST_AGAIN or len({len(each) for each in rounds}) > 1:
+    fits = fits and all(type(seconds) is float and 0 < seconds < math.inf for seconds in times)
+    if not fits or ahead > _MOST_AHEAD or again > _MOST_AGAIN:
         return None
-    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), rounds, again)
+    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), times, again)
 
 
 def _in_mib(sizes: tuple[int, ...]) -> str:

@@ -76,7 +76,7 @@ def test_results_have_the_same_bits(cpu):
 
 @pytest.mark.parametrize("made_up", MADE_UP)
 def test_what_is_kept_is_read_again(made_up):
-    kept = Kept(made_up, ((0.5, 1.25), (2.0, 0.75)), 3)
+    kept = Kept(made_up, (0.5, 1.25, 2.0), 3)
     assert calibration.unpacked(calibration.packed(kept)) == kept
 
 
@@ -95,14 +95,14 @@ def test_what_is_kept_is_read_again(made_up):
         {"ahead": [0]},
         {"again": -1},
         {"again": 1000},
-        {"rounds": [[1.0], [1.0, 2.0]]},
-        {"rounds": [[0.0]]},
-        {"rounds": [["1"]]},
-        {"rounds": [1.0]},
+        {"times": [0.0]},
+        {"times": ["1"]},
+        {"times": [[1.0]]},
+        {"times": 1.0},
     ],
 )
 def test_what_makes_no_sense_is_ignored(changes):
-    fields = everywhere(2**20)._asdict() | {"rounds": [[1.0]], "again": 0}
+    fields = everywhere(2**20)._asdict() | {"times": [1.0], "again": 0}
     assert calibration.unpacked(json.dumps(fields).encode()) is not None
     fields |= changes
     assert calibration.unpacked(json.dumps(fields).encode()) is None
@@ -165,7 +165,7 @@ assert calibration.unpacked(cache.read(name)).calibration == found
 
 
 def test_a_few_processes_measure(tmp_path):
-    """Each adds to what the ones before have found, until there is enough: no bad moment decides, or stays."""
+    """Each keeps the least of what it and the ones before have found: no bad moment decides, or stays."""
     code = """
 cache, name = file_name()
 def kept():
@@ -178,8 +178,8 @@ if before is None:
     cache.write(name, calibration.packed(after._replace(again=1)))
 elif before.again:
     assert after.again == 0
-    assert len(after.rounds) > len(before.rounds)
-    assert after.rounds[: len(before.rounds)] == before.rounds
+    assert len(after.times) == len(before.times)
+    assert all(new <= old for new, old in zip(after.times, before.times))
 else:
     assert after == before
 assert device.calibration() == after.calibration
@@ -213,22 +213,24 @@ assert device.calibration() == calibration.unpacked(cache.read(name)).calibratio
 
 
 def test_where_it_is_better_from_is_decided_by_all_sizes():
-    """A size between two that were measured; a processor where it is always, and never better; one bad moment."""
+    """A size between two that were measured; a processor where it is always, and never better."""
     from ep.cpu.engine.probe import _first
 
-    assert _first([0.9, 1.5, 1.3, 0.7], 2**20, 7) == int(2**20 * 2**0.5)
-    assert _first([0.7, 0.7, 0.7, 0.7], 2**20, 7) == 7
-    assert _first([1.5, 1.5, 1.5, 1.5], 2**20, 7) == NEVER
-    assert _first([0.7, 0.7, 0.7, 5.0], 2**20, 7) == 7
-    assert _first([2.0, 2.0, 0.01, 2.0], 2**20, 7) == NEVER
+    assert _first([1.5, 1.3, 0.7], 2**20, 7) == int(2**20 * 2**0.5)
+    assert _first([1.5, 0.7, 0.7], 2**20, 7) == int(2**20 * 0.5**0.5)
+    assert _first([0.7, 0.7, 0.7], 2**20, 7) == 7
+    assert _first([1.5, 1.5, 1.5], 2**20, 7) == NEVER
+    assert _first([0.5, 1.1, 0.7], 2**20, 7) == 7
+    assert _first([0.9, 1.2, 1.1], 2**20, 7) == NEVER
 
 
-def test_medians_of_rounds_decide():
+def test_each_kind_and_way_is_decided_by_its_own_times():
+    """Of the kinds, the last one is better past the caches, in lines, from one size on."""
     from ep.cpu.engine.probe import _SIZES, decided
 
-    def round_of(ratio, ahead):
-        return (ahead, *[ratio] * (2 * KINDS * len(_SIZES)))
-
-    better, worse = round_of(0.6, 0.9), round_of(3.0, 1.1)
-    assert decided([better, worse, better], 2**25, 99) == everywhere(99)._replace(ahead=4096)
-    assert decided([worse, better, worse], 2**25, 99) == everywhere(NEVER)
+    kind, better = (1.0, 2.0, 3.0), (1.0, 0.5, 3.0)
+    later = [*kind, *kind, *better] * (len(_SIZES) - 1)
+    found = decided([1.0, 1.1, *kind, *kind, *kind, *later], 2**20, 7)
+    assert found == Calibration((NEVER, NEVER, int(2**20 * 0.5**0.5)), (NEVER,) * KINDS, 0)
+    assert decided([1.0, 0.5, *kind, *kind, *kind, *later], 2**20, 7).ahead > 0
+    assert decided([1.0, 0.99, *kind, *kind, *kind, *later], 2**20, 7).ahead == 0

@@ -99,3 +99,18 @@ def test_a_target_of_kernels_that_lacks_them(name, features, given):
 def test_the_oldest_target(tmp_path):
     printed = run(LAUNCH, NUMBA_CPU_NAME="x86-64-v3", NUMBA_CPU_FEATURES="", EP_CACHE_DIR=str(tmp_path))
     assert printed == "1.0 1.0 1.0\n"
+
+
+KNOWN = {"znver2": True, "znver3": True, "znver4": True, "skylake-avx512": False, "icelake-server": False}
+KNOWN |= {"sapphirerapids": False, "emeraldrapids": False, "graniterapids": False}
+
+
+def test_the_data_paths_are_those_that_the_processor_has():
+    from llvmlite.binding import get_host_cpu_name
+
+    from ep.cpu.compile.target import moves_halves
+
+    name = get_host_cpu_name()
+    if name not in KNOWN:
+        pytest.skip(f"nobody has said how wide the data paths of {name} are")
+    assert moves_halves() == KNOWN[name]

@@ -7,11 +7,11 @@ from numba import _dynfunc
 from numba.core import compiler, ir, lowering
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.compiler_machinery import register_pass
-from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
+from ep.cpu.compile.target import moves_halves
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
@@ -23,10 +23,6 @@ _NOT_NEEDED: Final = frozenset(
     )
 )
 """Numba's passes for what kernels do not have: closures, `with`, exceptions, array expressions, literal arguments."""
-
-
-_IN_HALVES: Final = frozenset(("znver4",))
-"""The processors, as LLVM calls them, that store vectors of 512 bits as two halves."""
 
 
 class _WideVectors(lowering.Lower):
@@ -119,10 +115,13 @@ class _Kernel(_WideVectors):
 
 
 class _LightKernel(_Kernel):
-    """Of loops that wait for memory alone: half vectors, where these move 10 to 30% more between the caches (Zen 4)."""
+    """Of loops that wait for memory alone: half vectors where the processor has paths for these (Zen 4).
+
+    There they move 10 to 30% more between the caches.
+    """
 
     def _vector_bits(self) -> int:
-        return 256 if cpu_target.target_context.codegen().magic_tuple()[1] in _IN_HALVES else 512
+        return 256 if moves_halves() else 512
 
 
 def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:

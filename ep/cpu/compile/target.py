@@ -1,7 +1,9 @@
-"""The processor that kernels are compiled for: whether it has the instructions that they need."""
+"""The processor that kernels are compiled for: the instructions that they need, and how wide its data paths are."""
 
 from __future__ import annotations
 
+import ctypes
+from functools import cache
 from typing import Final
 
 import llvmlite.binding as llvm
@@ -34,6 +36,7 @@ def check_target() -> None:
     EnvironmentVariableError where a variable names the processor or its instructions, else DeviceUnavailableError.
     """
     triple, name, features = cpu_target.target_context.codegen().magic_tuple()
+    llvm.initialize_native_asmparser()
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
     code = machine.emit_assembly(llvm.parse_assembly(_PROGRAM))
     if not triple.startswith("x86") or ("vfmadd" in code and "vcvtph2ps" in code):
@@ -43,3 +46,36 @@ def check_target() -> None:
         given = " and ".join(f"{variable.name} is {variable.text()!r}" for variable in set_)
         raise EnvironmentVariableError(f"{given}; it must be {NEEDED}")
     raise DeviceUnavailableError(f"there is no CPU device: it needs {NEEDED}; {name} has not both")
+
+
+# what CPUID says of the data paths, in bits of a word, where it says anything
+_DATA_PATHS: Final = """
+define i32 @data_paths() {
+  %most = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x80000000, i32 0)
+  %leaf = extractvalue { i32, i32, i32, i32 } %most, 0
+  %known = icmp uge i32 %leaf, u0x8000001A
+  br i1 %known, label %ask, label %unknown
+
+ask:
+  %said = call { i32, i32, i32, i32 } asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx}"(i32 u0x8000001A, i32 0)
+  %word = extractvalue { i32, i32, i32, i32 } %said, 0
+  ret i32 %word
+
+unknown:
+  ret i32 0
+}
+"""
+_HALF_PATHS, _WHOLE_PATHS = 1 << 2, 1 << 3  # 256 bits wide, and 512
+
+
+@cache
+def moves_halves() -> bool:
+    """Whether this processor says that it moves a vector of 512 bits as two halves."""
+    triple = cpu_target.target_context.codegen().magic_tuple()[0]
+    if not triple.startswith("x86"):
+        return False
+    llvm.initialize_native_asmparser()
+    machine = llvm.Target.from_triple(triple).create_target_machine()
+    with llvm.create_mcjit_compiler(llvm.parse_assembly(_DATA_PATHS), machine) as engine:
+        said = ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))()
+    return said & (_HALF_PATHS | _WHOLE_PATHS) == _HALF_PATHS

@@ -1,15 +1,16 @@
 """Measures from where on launches write past the caches: the calibration of the processor at hand.
 
 What is measured is a launch and another one that reads what it wrote: lines that went past the caches must be fetched
-again by who reads them next. A launch past the caches takes turns with the same one through them, and only the ratio of
-the two is kept, so that what else the machine does meanwhile counts for both.
+again by who reads them next. A launch past the caches takes turns with the same one through them, and of each the least
+time counts that any process has found. All else that a machine does only adds to that: others who use its caches and
+its memory, and a host that moves virtual processors apart, from one last cache to two, and back a second later. Medians
+of ratios were measured to follow such a host: of four calibrations of one machine, no two were the same.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -30,14 +31,15 @@ from ep.include.data_type import DataType
 _SIZE: Final = 8  # bytes of an element
 _READ: Final = KINDS  # the number of sources that stands for: read dst, and write nothing
 _AHEAD: Final = 4096  # bytes of dst, of tiles: some processors fetch nothing ahead across the ends of pages
-_SECONDS: Final = 0.15  # after which no further round begins
+_AHEAD_IS_BETTER: Final = 0.95  # of the time without
+_SECONDS: Final = 0.12  # after which no further round begins
 _ROUNDS: Final = 4  # of a process, at most
-_PROCESSES: Final = 4  # that measure: the median of all rounds decides
+_PROCESSES: Final = 4  # that measure
 _MOST_BYTES: Final = 2**28  # that are measured
-_SIZES: Final = (0.5, 0.75, 1.0, 2.0)  # of what a launch reads and writes, in last caches
-_WORTH: Final = 1.1  # how much longer it may take past the caches: not all that is written is read at once
-_CLEAR: Final = math.log(1.5)  # what is clearer counts no more: it may be a bad moment
+_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last caches
+_READ_AT_ONCE: Final = 0.5  # of what is written, the part that the next launch reads
 _THROUGH, _LINES, _TILES = range(3)
+_WAYS: Final = (_THROUGH, _LINES, _TILES)
 
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
@@ -82,25 +84,32 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
         probe = _Probe(settings, share, int(max(_SIZES) * caches))
     except MemoryError:
         return Kept(everywhere(NEVER))
-    rounds, again = (list(kept.rounds), kept.again) if kept else ([], _PROCESSES)
-    probe.tiles(0, caches)()  # the threads are awake from here on
+    times, again = (kept.times, kept.again) if kept else ((), _PROCESSES)
+    probe.seconds(_TILES, 1, caches)  # the threads are awake from here on
     end = time.perf_counter() + _SECONDS
     for _ in range(_ROUNDS):
-        rounds.append(tuple(probe.ratios(caches, _fetched_ahead(rounds))))
+        found = probe.times(caches, _fetched_ahead(times))
+        times = tuple(map(min, times, found) if len(times) == len(found) else found)
         if time.perf_counter() > end:
             break
-    return Kept(decided(rounds, caches, least_size(num_threads)), tuple(rounds), again - 1)
+    return Kept(decided(times, caches, least_size(num_threads)), times, again - 1)
 
 
-def decided(rounds: Sequence[Sequence[float]], caches: int, least: int) -> Calibration:
-    """The calibration that rounds of ratios lead to; caches: the bytes that sizes are measured in, least: the first."""
-    medians = [statistics.median(each) for each in zip(*rounds, strict=True)]
-    sizes = [_first(medians[1 + i : None : 2 * KINDS], caches, least) for i in range(2 * KINDS)]
-    return Calibration(tuple(sizes[:KINDS]), tuple(sizes[KINDS:]), _fetched_ahead(rounds))
+def decided(times: Sequence[float], caches: int, least: int) -> Calibration:
+    """The calibration that times lead to, as `_Probe.times` has them.
+
+    caches: the bytes that sizes are measured in; least: those from which on it is at the earliest.
+    """
+    measured = np.array(times[2:]).reshape(len(_SIZES), KINDS, len(_WAYS))
+    lines, tiles = (
+        tuple(_first(measured[:, kind, way] / measured[:, kind, _THROUGH], caches, least) for kind in range(KINDS))
+        for way in (_LINES, _TILES)
+    )
+    return Calibration(lines, tiles, _fetched_ahead(times))
 
 
-def _fetched_ahead(rounds: Sequence[Sequence[float]]) -> int:
-    return _AHEAD if rounds and statistics.median(each[0] for each in rounds) < 1 else 0
+def _fetched_ahead(times: Sequence[float]) -> int:
+    return _AHEAD if times and times[1] < _AHEAD_IS_BETTER * times[0] else 0
 
 
 def _first(ratios: Sequence[float], caches: int, least: int) -> int:
@@ -108,7 +117,7 @@ def _first(ratios: Sequence[float], caches: int, least: int) -> int:
 
     ratios: at each size, the time past the caches over that through them.
     """
-    costs = [max(min(math.log(ratio / _WORTH), _CLEAR), -_CLEAR) for ratio in ratios]
+    costs = [math.log(ratio) for ratio in ratios]
     first = min(range(len(costs), -1, -1), key=lambda size: sum(costs[size:]))
     if first == len(costs):
         return NEVER
@@ -131,50 +140,36 @@ class _Probe:
         self._context = np.zeros(CONTEXT_WORDS, np.int64)
         self._stream = np.zeros(STREAM.num_words, np.int64)
 
-    def fetch_ahead(self, ahead: int) -> None:
-        """Let tiles fetch their operands so far ahead."""
-        self._settings[SETTINGS.ahead] = ahead
+    def times(self, caches: int, ahead: int) -> list[float]:
+        """A round, in seconds. First a copy by tiles, and one whose operands are fetched ahead.
 
-    def tiles(self, ahead: int, num_bytes: int) -> Callable[[], None]:
-        """A copy by tiles."""
-        launch = self.launch(_TILES, 1, num_bytes)
-
-        def copy() -> None:
-            self.fetch_ahead(ahead)
-            launch()
-
-        return copy
-
-    def launch(self, way: int, kind: int, num_bytes: int) -> Callable[[], None]:
-        """A launch that reads `kind` buffers and writes one, of `num_bytes` in all, and one that reads that again."""
-        count = num_bytes // _SIZE // (kind + 1)
-
-        def write_and_read() -> None:
-            self._set_context(kind, count, self._twin if way == _LINES else NONE)
-            if way == _THROUGH:
-                self._call(self._task, self._context, count)
-            else:
-                self._call(stream(), self._stream, count)
-            self._set_context(_READ, count, NONE)
-            self._call(self._task, self._context, count)
-
-        return write_and_read
-
-    def ratios(self, caches: int, ahead: int) -> list[float]:
-        """A round. First the time of tiles whose operands are fetched ahead, over that of others.
-
-        Then, for each size, those past the caches over those through them, for each kind in lines, then for each kind
-        by tiles, whose operands are fetched `ahead`.
+        Then, for each size, for each kind: through the caches, past them in lines, and by tiles, whose operands are
+        fetched `ahead`. Through the caches it is run twice: the first time, they hold what the launch before left.
         """
-        found = [_seconds(self.tiles(_AHEAD, caches)) / _seconds(self.tiles(0, caches))]
-        self.fetch_ahead(ahead)
+        found = []
+        for fetched in (0, _AHEAD):
+            self._settings[SETTINGS.ahead] = fetched
+            found.append(self.seconds(_TILES, 1, caches))
+        self._settings[SETTINGS.ahead] = ahead
         for size in _SIZES:
-            times = [
-                [_seconds(self.launch(way, kind, int(size * caches))) for way in (_THROUGH, _LINES, _TILES)]
-                for kind in range(KINDS)
-            ]
-            found += [each[way] / each[_THROUGH] for way in (_LINES, _TILES) for each in times]
-        return [float(f"{ratio:.3g}") for ratio in found]
+            for kind in range(KINDS):
+                self.seconds(_THROUGH, kind, int(size * caches))
+                found += [self.seconds(way, kind, int(size * caches)) for way in _WAYS]
+        return [float(f"{seconds:.4g}") for seconds in found]
+
+    def seconds(self, way: int, kind: int, num_bytes: int) -> float:
+        """Of a launch that reads `kind` buffers and writes one, of `num_bytes` in all, and of one that reads that."""
+        count = num_bytes // _SIZE // (kind + 1)
+        self._set_context(kind, count, self._twin if way == _LINES else NONE)
+        start = time.perf_counter()
+        if way == _THROUGH:
+            self._call(self._task, self._context, count)
+        else:
+            self._call(stream(), self._stream, count)
+        written = time.perf_counter()
+        self._set_context(_READ, count, NONE)
+        self._call(self._task, self._context, count)
+        return written - start + _READ_AT_ONCE * (time.perf_counter() - written)
 
     def _call(self, task: int, context: np.ndarray[Any, Any], count: int) -> None:
         self._run(self._state.words.ctypes.data, task, context.ctypes.data, count)
@@ -196,9 +191,3 @@ class _Probe:
         words = self._stream
         words[STREAM.task], words[STREAM.context] = self._task, self._context.ctypes.data
         words[STREAM.count], words[STREAM.size] = count, _SIZE
-
-
-def _seconds(launch: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    launch()
-    return time.perf_counter() - start
