@@ -216,12 +216,21 @@ def test_where_it_is_better_from_is_decided_by_all_sizes():
     """A size between two that were measured; a processor where it is always, and never better."""
     from ep.cpu.engine.probe import _first
 
-    assert _first([1.5, 1.3, 0.7], 2**20, 7) == int(2**20 * 2**0.5)
-    assert _first([1.5, 0.7, 0.7], 2**20, 7) == int(2**20 * 0.5**0.5)
-    assert _first([0.7, 0.7, 0.7], 2**20, 7) == 7
-    assert _first([1.5, 1.5, 1.5], 2**20, 7) == NEVER
-    assert _first([0.5, 1.1, 0.7], 2**20, 7) == 7
-    assert _first([0.9, 1.2, 1.1], 2**20, 7) == NEVER
+    assert _first([1.5, 1.3, 0.7], 1, 2**20, 7) == int(2**20 * 2**0.5)
+    assert _first([1.5, 0.5, 0.7], 1, 2**20, 7) == int(2**20 * 0.5**0.5)
+    assert _first([0.6, 0.6, 0.6], 1, 2**20, 7) == 7
+    assert _first([1.5, 1.5, 1.5], 1, 2**20, 7) == NEVER
+    assert _first([0.4, 0.9, 0.7], 1, 2**20, 7) == 7
+    assert _first([0.9, 1.2, 1.2], 1, 2**20, 7) == NEVER
+
+
+def test_caches_are_left_for_a_clear_gain():
+    """Where they may hold all, and by what only writes."""
+    from ep.cpu.engine.probe import _first
+
+    assert _first([0.9, 0.9, 0.9], 1, 2**20, 7) == int(2**20 * 2**0.5)
+    assert _first([0.9, 0.9, 0.9], 0, 2**20, 7) == NEVER
+    assert _first([0.9, 0.9, 0.6], 0, 2**20, 7) == int(2**20 * 2**0.5)
 
 
 def test_each_kind_and_way_is_decided_by_its_own_times():

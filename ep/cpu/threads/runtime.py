@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ep.cpu import calibration
 from ep.cpu.engine import probe, streaming
@@ -13,6 +14,8 @@ from ep.cpu.threads.workers import Workers
 
 if TYPE_CHECKING:
     from ep.cpu.device import CpuDevice
+
+_APART: Final = 1.0  # seconds between measurements: what passes soon decides none but one
 
 
 @cache
@@ -48,5 +51,6 @@ def start_streaming(device: CpuDevice, settle: bool = False) -> None:
             CACHE.write(file_name, calibration.packed(kept))
             if not settle:
                 break
+            time.sleep(_APART)
         device.set_calibration(kept.calibration, num_threads)
     device.set_stream(streaming.stream())
