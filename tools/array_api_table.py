@@ -1,6 +1,7 @@
 """Writes docs/array-api.md's table: `ep.ops` beside the array API standard; `python -m tools.array_api_table`.
 
-With `--check` it only looks. What `ep.ops` has, it has by the standard's name, unless this file says by which.
+With `--check` it only looks. What `ep.ops` has, it has by the standard's name, unless an operator declares that it
+stands for another one, or this file says what does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ep.ops
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS
+from ep.ops.declare.operator import operators
 from ep.ops.names import ALIASES, function_name
 from tools.generated import update
 
@@ -39,32 +41,20 @@ STANDARD: Final = {
 }
 """The functions of the standard, version 2024.12, by its sections."""
 
-OTHERWISE: Final = {
+BESIDE_OPERATORS: Final = {
     "asarray": ("copy_to_device", "always a copy; operators take what NumPy makes an array of as it is"),
-    "broadcast_to": ("expand", "the result is an array of its own; -1 keeps a size"),
     "from_dlpack": ("", "operators take what exports DLPack as it is"),
-    "take": ("gather", "`axis` is 0 where left out; `mode` says what becomes of indices out of range"),
+    "full": ("full", "`fill_value` may be an array without axes, which is read on its device"),
     "repeat": ("", "`ep.ops.repeat` is another function: it is `tile`, with as many sizes as axes at least"),
 }
-"""The function of `ep.ops` in the place of one of the standard (or nothing), and what is different."""
+"""What is no operator: the function in the place of one of the standard (or nothing), and what is different."""
 
-NOTES: Final = {
-    "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0",
-    "full": "`fill_value` may be an array without axes, which is read on its device",
-    "where": "`condition` may be of an integer type, too",
-    "all": "NaN is true",
-    "any": "NaN is true",
-    "max": "a NaN spreads; no elements are an error",
-    "min": "a NaN spreads; no elements are an error",
-    "mean": "bools and integers are taken as float64",
-    "divide": "integers are divided too, toward zero",
-    "floor_divide": "0 for an integer divided by zero",
-    "remainder": "0 for an integer divided by zero",
-    "pow": "integers to negative powers give the truncated value",
-    "sign": "0 for NaN",
-    "tile": "at most 8 axes, counted as `ep.ops.repeat` says",
+_DIFFERENT: Final = {
+    name: (name if name in ep.ops.__all__ else one.name, note)
+    for one in operators()
+    for name, note in one.standard.items()
 }
-"""What is different of a function of the same name, besides the types that it takes."""
+"""What operators declare to be different."""
 
 _OPS: Final[dict[str, UnaryOp | BinaryOp]] = {function_name(op): op for op in OPS} | {
     alias: op for op, alias in ALIASES.items()
@@ -80,8 +70,9 @@ def parts() -> list[tuple[str, str, str]]:
 def _section(title: str, names: list[str]) -> str:
     rows, missing = [], []
     for name in names:
-        ours, note = OTHERWISE.get(name, (name, NOTES.get(name, "")))
-        if name in OTHERWISE or name in ep.ops.__all__:
+        found = BESIDE_OPERATORS.get(name) or _DIFFERENT.get(name)
+        ours, note = found or (name, "")
+        if found or name in ep.ops.__all__:
             rows.append((name, f"`{ours}`" if ours else "", _types(name), note))
         else:
             missing.append(name)

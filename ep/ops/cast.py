@@ -54,7 +54,15 @@ def _keeps_order(source: DataType, target: DataType) -> bool:
     return np.can_cast(source.dtype, target.dtype, "safe")
 
 
-@operator(shape=_shape, dtype=Given("dtype"), aliases=["astype"], rows=_rows)
+@operator(
+    shape=_shape,
+    dtype=Given("dtype"),
+    aliases=["astype"],
+    rows=_rows,
+    standard={
+        "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0"
+    },
+)
 def cast(x: Tensor, dtype: DTypeLike) -> Attributes:
     """Return `x` in another data type, as `numpy.astype`.
 

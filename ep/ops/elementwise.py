@@ -19,7 +19,7 @@ from ep.ops.declare.type_rules import TypeRule
 from ep.ops.documentation import described, docstring
 from ep.ops.elementwise_rows import why_not_listed
 from ep.ops.kernels import Kernel, PrimitiveExists, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import ALIASES, function_name, parameter_name
+from ep.ops.names import ALIASES, STANDARD, function_name, parameter_name
 from ep.ops.parameters import Parameters
 from ep.sbp import Problem, Signature
 
@@ -88,6 +88,7 @@ class OpOperator:
                 aliases=(ALIASES[op],) if op in ALIASES else (),
                 rows=partial(rows, op),
                 not_listed=partial(why_not_listed, op),
+                standard=STANDARD.get(op, {}),
             )
         )
 

@@ -41,7 +41,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    rows=_rows,
+    local=_local,
+    standard={"broadcast_to": "the result is an array of its own; -1 keeps a size"},
+)
 def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.
 

@@ -51,7 +51,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "offset": given["offset"] + begin}
 
 
-@operator(shape=_shape, dtype=SameAs("params"), rows=_rows, local=_local)
+@operator(
+    shape=_shape,
+    dtype=SameAs("params"),
+    rows=_rows,
+    local=_local,
+    standard={"take": "`axis` is 0 where left out; `mode` says what becomes of indices out of range"},
+)
 def gather(
     params: Tensor, indices: Indices, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
 ) -> Attributes:

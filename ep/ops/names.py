@@ -31,6 +31,15 @@ ALIASES: Final[dict[UnaryOp | BinaryOp, str]] = {
 }
 """The array API's names of functions, where they are other names than those after the enumerators."""
 
+STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
+    UnaryOp.kSign: {"sign": "0 for NaN"},
+    BinaryOp.kDiv: {"divide": "integers are divided too, toward zero"},
+    BinaryOp.kFloorDiv: {"floor_divide": "0 for an integer divided by zero"},
+    BinaryOp.kFloorMod: {"remainder": "0 for an integer divided by zero"},
+    BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},
+}
+"""What is different of functions of the array API standard, besides the types that they take."""
+
 
 def function_name(op: UnaryOp | BinaryOp) -> str:
     """The snake_case of an enumerator: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one.

@@ -129,7 +129,13 @@ def prod(
     return {**_resolved("prod", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kMean), local=_local_mean)
+@operator(
+    shape=_shape,
+    dtype=Given("dtype"),
+    rows=_rows(ReduceOp.kMean),
+    local=_local_mean,
+    standard={"mean": "bools and integers are taken as float64"},
+)
 def mean(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -149,7 +155,12 @@ def mean(
     return {**resolved, "dtype": given, "count": count, "is_piece": False}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(ReduceOp.kMin))
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    rows=_rows(ReduceOp.kMin),
+    standard={"min": "a NaN spreads; no elements are an error"},
+)
 def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays.
 
@@ -159,7 +170,12 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("min", x, axis, keepdims)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(ReduceOp.kMax))
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    rows=_rows(ReduceOp.kMax),
+    standard={"max": "a NaN spreads; no elements are an error"},
+)
 def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays.
 
@@ -169,7 +185,7 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("max", x, axis, keepdims)
 
 
-@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAny))
+@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAny), standard={"any": "NaN is true"})
 def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none.
 
@@ -179,7 +195,7 @@ def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("any", x, axis, keepdims)
 
 
-@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAll))
+@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAll), standard={"all": "NaN is true"})
 def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none.
 

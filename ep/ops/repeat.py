@@ -38,7 +38,13 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    rows=_rows,
+    local=_local,
+    standard={"tile": "at most 8 axes, counted as `ep.ops.repeat` says"},
+)
 def repeat(x: Tensor, *sizes: Any) -> Attributes:
     """Return `sizes` copies of `x` side by side along each axis, as `numpy.tile`; `numpy.repeat` is another function.
 

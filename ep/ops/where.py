@@ -30,7 +30,7 @@ def _rows(problem: Problem) -> Iterator[Signature]:
         yield row(B, partial, partial, partial)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, standard={"where": "`condition` may be of an integer type, too"})
 def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 

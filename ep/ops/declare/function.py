@@ -37,6 +37,7 @@ def operator(
     aliases: Sequence[str] = (),
     rows: Callable[[Problem], Iterable[Signature]] | None = None,
     local: Callable[[Problem, Signature, int], Attributes] | None = None,
+    standard: Mapping[str, str] | None = None,
     takes_out: bool = True,
     many: bool = False,
 ) -> Callable[[Callable[..., Attributes]], Function]:
@@ -45,7 +46,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring is that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, rows, local: as Operator has them.
+    shape, dtype, aliases, rows, local, standard: as Operator has them.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -56,6 +57,7 @@ def operator(
             Operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
                 *(inspect.getdoc(resolve) or "", tuple(aliases), rows, local),
+                standard=standard or {},
             )
         )
         return function_of(declared, takes_out=takes_out, many=many)(resolve)

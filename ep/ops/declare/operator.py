@@ -90,6 +90,7 @@ class Operator:
         other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None where they are the
         logical ones. It takes any signature: for one that is not listed, the result may be wrong.
+    standard: by names of the array API standard that the operator stands for, what is different of it.
     not_listed: why rows that hold for all finite data are left out, for an operator of which there are such.
     """
 
@@ -105,6 +106,7 @@ class Operator:
     rows: Callable[[Problem], Iterable[Signature]] | None = None
     local: Callable[[Problem, Signature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
+    standard: Mapping[str, str] = field(default_factory=dict)
     ready: dict[Any, Any] = field(default_factory=dict)
     """What the function keeps of kernels that it calls without further questions."""
     _kernels: dict[Any, tuple[Kernel, np.dtype[Any]]] = field(default_factory=dict)
