@@ -10,6 +10,9 @@ from ep.include.shown import shown
 
 kMaxSize: Final = 2**63 - 1
 
+MAX_OFFSET: Final = 2**62
+"""The largest magnitude of an `offset` of indices: more than any memory has rows, and index - offset never wraps."""
+
 
 def as_integer(value: Any, argument: str) -> int:
     """Return an integer argument as int; TypeError for what is none."""
@@ -27,6 +30,14 @@ def as_size(value: Any, argument: str) -> int:
     if size > kMaxSize:
         raise ValueError(f"{argument} is {size}; it must be below 2**63")
     return size
+
+
+def as_offset(value: Any) -> int:
+    """Return the argument `offset`, which indices count from, as int; ValueError past 2^62 on either side of 0."""
+    offset = as_integer(value, "offset")
+    if abs(offset) > MAX_OFFSET:
+        raise ValueError(f"offset is {offset}; it must be within 2**62 of 0")
+    return offset
 
 
 def as_byte(value: Any, argument: str) -> int:

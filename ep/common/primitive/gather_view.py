@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from ep.common.checks import as_integer, as_size
-
-MAX_OFFSET: Final = 2**62
-"""The largest magnitude of Gather's `offset`: more than any memory has rows, and index - offset never wraps around."""
+from ep.common.checks import as_offset, as_size
 
 
 class GatherView(NamedTuple):
@@ -47,14 +44,11 @@ class GatherSizes(NamedTuple):
 
 def as_gather_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> GatherSizes:
     """Check what `Launch` was given; TypeError and ValueError name the argument."""
-    sizes = GatherSizes(
+    return GatherSizes(
         as_size(batch, "batch_dim_size"),
         as_size(outer, "outer_dim_size"),
         as_size(gather, "gather_dim_size"),
         as_size(inner, "inner_dim_size"),
         as_size(num_indices, "num_indices"),
-        as_integer(offset, "offset"),
+        as_offset(offset),
     )
-    if abs(sizes.offset) > MAX_OFFSET:
-        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
-    return sizes

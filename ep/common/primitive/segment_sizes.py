@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ep.common.checks import as_integer, as_size
-from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.checks import as_offset, as_size
 
 
 class SegmentSizes(NamedTuple):
@@ -21,14 +20,11 @@ class SegmentSizes(NamedTuple):
 
 def as_segment_sizes(batch: Any, outer: Any, num_segments: Any, inner: Any, num_ids: Any, offset: Any) -> SegmentSizes:
     """Check what `Launch` was given; TypeError and ValueError name the argument."""
-    sizes = SegmentSizes(
+    return SegmentSizes(
         as_size(batch, "batch_dim_size"),
         as_size(outer, "outer_dim_size"),
         as_size(num_segments, "num_segments"),
         as_size(inner, "inner_dim_size"),
         as_size(num_ids, "num_ids"),
-        as_integer(offset, "offset"),
+        as_offset(offset),
     )
-    if abs(sizes.offset) > MAX_OFFSET:
-        raise ValueError(f"offset is {sizes.offset}; it must be within 2**62 of 0")
-    return sizes

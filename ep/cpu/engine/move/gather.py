@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.checks import MAX_OFFSET
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ep.common.primitive.gather_view import MAX_OFFSET
+from ep.common.checks import MAX_OFFSET
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
