@@ -28,8 +28,8 @@ class AddImpl(CpuPrimitive, Add):
 
         return add_entry(self._state, self._types[0])
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _provide(self) -> None:
+        super()._provide()
         from ep.cpu.engine.map.entry import compile_streaming
         from ep.cpu.kernels.add import add_kernel
 

@@ -28,8 +28,8 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
 
         return broadcast_unary_entry(self.request, self.signature, self._state)
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _provide(self) -> None:
+        super()._provide()
         from ep.cpu.kernels.elementwise import set_streaming
 
         set_streaming(self.request, self._state)

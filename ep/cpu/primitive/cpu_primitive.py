@@ -79,8 +79,8 @@ class CpuPrimitive(Primitive):
 
         runtime.compile_streaming()
 
-    def _set_streaming(self) -> None:
-        """Compile that, and find out from where on launches write past the caches."""
+    def _provide(self) -> None:
+        """Provide what the entry may lack after it was compiled: what writes past the caches, and from where on."""
         from ep.cpu.threads import runtime
 
         self._compile_streaming()
@@ -110,7 +110,7 @@ class CpuPrimitive(Primitive):
             self._compiling(self._set_entry)
         if self._entry(self._words, *args):
             for _ in range(_ATTEMPTS):
-                self._compiling(self._set_streaming)
+                self._compiling(self._provide)
                 if self._entry(self._words, *args) == 0:
                     return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")

@@ -43,8 +43,8 @@ class OneHotImpl(CpuPrimitive, OneHot):
 
         return one_hot_entry(self.signature, self._state, self.indices_type, self.out_type)
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _provide(self) -> None:
+        super()._provide()
         from ep.cpu.engine.map.entry import compile_streaming
         from ep.cpu.kernels.one_hot import one_hot_kernel
 

@@ -31,8 +31,8 @@ class CpuFill(CpuPrimitive):
         self._state.set(streaming_kernel=LATER)
         return map_entry("tensor_fill", self.signature, self._state, fill_kernel(self._types[0].itemsize))
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _provide(self) -> None:
+        super()._provide()
         from ep.cpu.engine.map.entry import compile_streaming
         from ep.cpu.kernels.fill import fill_kernel
 

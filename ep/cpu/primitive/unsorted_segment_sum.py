@@ -31,7 +31,7 @@ class CpuSegmentSum(CpuPrimitive):
     def _compile_variants(self) -> None:
         """There are none."""
 
-    def _set_streaming(self) -> None:
+    def _provide(self) -> None:
         """What an entry that takes all operands lacks: memory to sort ids in."""
         raise MemoryError(f"{self!r}: no memory for 8 bytes of every id and every segment")
 

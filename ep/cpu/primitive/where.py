@@ -36,8 +36,8 @@ class WhereImpl(BroadcastPrimitive, Where):
         self._state.set(streaming_kernel=LATER)
         return walk_entry("where", self.signature, self._state, where_kernel(*self._sizes))
 
-    def _set_streaming(self) -> None:
-        super()._set_streaming()
+    def _provide(self) -> None:
+        super()._provide()
         from ep.cpu.engine.map.entry import compile_streaming
         from ep.cpu.kernels.where import where_kernel
 
