@@ -1,58 +1,14 @@
-"""Softmax: every type, every number of columns, special rows, and what Launch refuses."""
+"""Softmax: the tests of all softmaxes, and special rows."""
 
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ep.include import DataType
 from ep.include.primitive import SoftmaxFactory
 from ep.testing import rows
-from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.keys import every_key
+from ep.testing.row_tests import row_tests
 
 TESTED = rows.SOFTMAX
-KEYS = [(DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,)]
-
-
-@every_key(SoftmaxFactory)
-def test_every_key(device, rng, key):
-    rows.check_key(device, rng, TESTED, *key)
-
-
-@pytest.mark.parametrize("cols", rows.ALL_COLS)
-@some_key(SoftmaxFactory, *KEYS)
-def test_every_number_of_columns(device, rng, key, cols):
-    rows.check_cols(device, rng, TESTED, key, cols)
-
-
-@pytest.mark.parametrize("shape", rows.LARGE, ids=str)
-@some_key(SoftmaxFactory, *KEYS)
-def test_large(device, rng, key, shape):
-    rows.check_large(device, rng, TESTED, key, shape)
-
-
-@some_key(SoftmaxFactory, *KEYS)
-def test_memory_that_is_not_aligned(device, rng, key):
-    rows.check_places(device, rng, TESTED, *key)
-
-
-@some_key(SoftmaxFactory, *KEYS)
-def test_nothing(device, key):
-    rows.check_nothing(device, TESTED, *key)
-
-
-@some_key(SoftmaxFactory, (DataType.kFloat,))
-@given(data=st.data(), num_rows=st.integers(1, 9), cols=st.integers(1, 40), spread=st.floats(0, 30))
-def test_any_sizes(device, key, data, num_rows, cols, spread):
-    """Of any type that the device registers."""
-    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, SoftmaxFactory)))
-    sources = TESTED.draw(np.random.default_rng(cols), data_type, num_rows, cols, spread)
-    rows.check(device, TESTED, data_type, sources)
-
-
-@some_key(SoftmaxFactory, (DataType.kFloat,))
-def test_refusals(device, key, refuses):
-    rows.check_refusals(device, TESTED, *key, refuses)
+TestRows = row_tests(TESTED)
 
 
 @every_key(SoftmaxFactory)

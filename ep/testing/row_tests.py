@@ -1,0 +1,122 @@
+"""The tests that all four softmaxes have."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ep.include import DataType
+from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.rows import RowPrimitive, check, launch
+from ep.testing.samples import other_types, sized
+
+KEYS: Final = ((DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,))
+"""What a test runs with where not every key makes a difference."""
+
+_COLS: Final = (*range(1, 10), 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257, 511, 769, 1023, 1025, 2047)
+_LARGE: Final = ((67, 4099), (3, 50_257), (1, 200_003), (20_011, 7), (5, 16_384))
+"""Rows and columns beyond what a thread does at once."""
+
+
+def row_tests(tested: RowPrimitive) -> type:
+    """Return the class of the tests, for a module to name `Test...`."""
+    factory = tested.factory
+
+    class Tests:
+        @every_key(factory)
+        def test_every_key(self, device, rng, key):
+            """A few shapes and spreads; in place of each operand."""
+            (data_type,) = key
+            for rows, cols, spread in ((1, 1, 1), (3, 5, 20), (7, 33, 5), (2, 131, 20), (5, 1025, 1)):
+                check(device, tested, data_type, tested.draw(rng, data_type, rows, cols, spread))
+            for place in range(len(tested.operands)):
+                check(device, tested, data_type, tested.draw(rng, data_type, 5, 67, 3), place)
+
+        @pytest.mark.parametrize("cols", _COLS)
+        @some_key(factory, *KEYS)
+        def test_every_number_of_columns(self, device, rng, key, cols):
+            for rows in (1, 3, sized(device, 19, 5)):
+                check(device, tested, *key, tested.draw(rng, *key, rows, cols, 5))
+
+        @pytest.mark.parametrize("shape", _LARGE, ids=str)
+        @some_key(factory, *KEYS)
+        def test_large(self, device, rng, key, shape):
+            """Rows that threads share, and rows that are shared."""
+            rows, cols = (sized(device, size, min(size, 300)) for size in shape)
+            check(device, tested, *key, tested.draw(rng, *key, rows, cols, 2))
+
+        @some_key(factory, *KEYS)
+        def test_memory_that_is_not_aligned(self, device, rng, key):
+            """Buffers that begin at any element: each row has the same bits wherever it lies."""
+            (data_type,) = key
+            sources = tested.draw(rng, data_type, 4, 37, 3)
+            want = launch(device, tested, data_type, sources)
+            primitive = device.require(factory, data_type)
+            for begin in (1, 2, 5):
+                padded = [np.concatenate([np.zeros(begin, data_type.dtype), source.reshape(-1)]) for source in sources]
+                operands = [device.buffer(each)[begin:] for each in padded]
+                output = device.filled(begin + 4 * 37 + 4, data_type)
+                primitive.Launch(device.stream, 4, 37, *operands, output[begin + 1 :])
+                result = device.array(output)
+                assert result[begin + 1 : -3].tobytes() == want.tobytes()
+                around = np.concatenate([result[: begin + 1], result[-3:]])
+                assert set(around.view(np.uint8)) == {0xA5}
+
+        @some_key(factory, *KEYS)
+        def test_nothing(self, device, key):
+            """No rows, or no columns."""
+            (data_type,) = key
+            for shape in ((0, 5), (5, 0), (0, 0)):
+                sources = [np.zeros(shape, data_type.dtype) for _ in tested.operands]
+                assert launch(device, tested, data_type, sources).size == 0
+
+        @some_key(factory, *KEYS)
+        def test_not_a_number_spreads_over_its_row(self, device, rng, key):
+            """From the operand whose rows are summed, and so does infinity."""
+            sources = tested.draw(rng, *key, 4, 21)
+            sources[-1][1, 5], sources[-1][2, 7] = np.nan, np.inf
+            got = launch(device, tested, *key, sources).astype(np.float32)
+            assert np.isnan(got[1]).all()
+            assert not np.isfinite(got[2]).any()
+            assert np.isfinite(got[[0, 3]]).all()
+
+        @some_key(factory, (DataType.kFloat,))
+        @given(data=st.data(), num_rows=st.integers(1, 9), cols=st.integers(1, 40), spread=st.floats(0, 30))
+        def test_any_sizes(self, device, key, data, num_rows, cols, spread):
+            """Of any type that the device registers."""
+            (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, factory)))
+            sources = tested.draw(np.random.default_rng(cols), data_type, num_rows, cols, spread)
+            check(device, tested, data_type, sources)
+
+        @some_key(factory, (DataType.kFloat,))
+        def test_refusals(self, device, key, refuses):
+            """Each is an error that names the argument, and leaves the output as it was."""
+            (data_type,) = key
+            primitive, (first, *_), output = device.require(factory, data_type), tested.operands, tested.output
+            refused = refuses.of(primitive, output, lambda: _arguments(device, tested, data_type))
+            for size in ("rows", "cols"):
+                refused(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
+                refused(TypeError, f"{size} must be an integer", **{size: 2.0})
+            refused(ValueError, f"{first} has 6 elements; at least 8", cols=4)
+            few = device.filled(5, data_type)
+            for name in (*tested.operands, output):
+                refused(ValueError, f"{name} has 5 elements; at least 6", **{name: few})
+                for wrong in other_types(data_type):
+                    refused(
+                        TypeError, f"{name} has dtype {wrong.dtype}", **{name: device.buffer(np.ones(6, wrong.dtype))}
+                    )
+            memory, last = device.filled(16, data_type), tested.operands[-1]
+            refused(ValueError, f"{output} overlaps {last}", **{last: memory[:6], output: memory[1:7]})
+            refused(TypeError, "stream must be a stream", stream=None)
+
+    return Tests
+
+
+def _arguments(device: Any, tested: RowPrimitive, data_type: DataType) -> dict[str, Any]:
+    """What a launch of 2 by 3 takes."""
+    operands = {name: device.buffer(np.ones(6, data_type.dtype)) for name in tested.operands}
+    return {"stream": device.stream, "rows": 2, "cols": 3, **operands, tested.output: device.filled(6, data_type)}
