@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from ep.common.environment import NUMBA_ENABLE_CUDASIM
+from ep.cuda.simulator import is_simulated
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -238,11 +238,6 @@ class Driver(ABC):
         parameters: ParameterBlock,
     ) -> None:
         """Queue a kernel. grid, block: x, y and z. Nothing is allocated or waited for, so it can be captured."""
-
-
-def is_simulated() -> bool:
-    """Whether the environment asks for Numba's simulator."""
-    return NUMBA_ENABLE_CUDASIM.value()
 
 
 _instead: list[Driver] = []

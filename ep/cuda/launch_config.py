@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ep.cuda.driver import is_simulated
+from ep.cuda.simulator import is_simulated
 from ep.include.data_type import DataType
 
 _SIMULATED: Final = is_simulated()

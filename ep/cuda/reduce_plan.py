@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.strides import contiguous_strides
-from ep.cuda.driver import is_simulated
 from ep.cuda.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid
 from ep.cuda.plan import walk_words
+from ep.cuda.simulator import is_simulated
 
 
 class Axes(NamedTuple):

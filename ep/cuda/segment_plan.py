@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.segment_sizes import SegmentSizes
-from ep.cuda.driver import is_simulated
 from ep.cuda.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
+from ep.cuda.simulator import is_simulated
 from ep.include.data_type import DataType
 
 _SIMULATED: Final = is_simulated()

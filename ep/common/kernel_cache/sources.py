@@ -56,6 +56,7 @@ class Sources:
         self._states = states
         self._paths = {self._module_of(path): path for path in states}
         self._known: dict[str, _Known] = {}
+        self._kept: dict[str, _Source] = {}  # what was read, imported or not
         self._next: dict[str, frozenset[str]] = {}
         self._digests: dict[frozenset[str], tuple[str, frozenset[str]]] = {}
 
@@ -142,8 +143,11 @@ class Sources:
         return source
 
     def _read(self, module: str, path: str) -> _Source | None:
+        full_path = os.path.join(self._folder, path)
         try:
-            with open(os.path.join(self._folder, path), "rb", buffering=0) as file:
+            if kept := self._kept.get(module):
+                return kept if FileState.of(os.stat(full_path)) == self._states[path] else None
+            with open(full_path, "rb", buffering=0) as file:
                 contents, state = file.read(), FileState.of(os.fstat(file.fileno()))
         except OSError:
             return None
@@ -151,7 +155,9 @@ class Sources:
             return None
         package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
         text = contents.decode(errors="replace")
-        return _Source(text, hashlib.sha256(contents).digest(), tuple(imports_of(text, package, self._paths)))
+        source = _Source(text, hashlib.sha256(contents).digest(), tuple(imports_of(text, package, self._paths)))
+        self._kept[module] = source
+        return source
 
 
 def _spec(module: str) -> object:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
-from ep.cuda.driver import is_simulated
+from ep.cuda.simulator import is_simulated
 from ep.include.process import Rank, new_lock
 
 SIMULATED: Final = is_simulated()

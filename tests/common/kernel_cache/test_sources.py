@@ -186,3 +186,13 @@ def test_gather_does_not_reach_functors_nor_kernels_the_device():
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert {"ep.include.primitive.unary_op", "ep.include.data_type", "ep.cpu.compile.lowering"} <= found
         assert not found & {"ep.cpu.stream", "ep.cpu.device", "ep.cpu.primitive", "ep.ops", "ep.cli", "ep.cuda"}
+
+
+CUDA_KERNELS = [path for path in source_files.STATES if path.startswith(("cuda/kernels/", "cuda/engine/"))]
+
+
+@pytest.mark.parametrize("path", [path for path in CUDA_KERNELS if not path.endswith("/loader.py")])
+def test_kernels_of_cuda_reach_neither_drivers_nor_other_devices(path):
+    found = PACKAGE.reached([f"ep.{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"])
+    apart = ("ep.cpu", "ep.ops", "ep.cli", "ep.cuda.driver", "ep.cuda.device", "ep.cuda.primitive", "ep.cuda.stream")
+    assert not [module for module in found if module.startswith(apart)]

@@ -6,9 +6,10 @@ from functools import cache
 
 from ep.cuda.cublas_lt import use_functions
 from ep.cuda.cuda_driver import CudaDriver
-from ep.cuda.driver import is_simulated, use_driver
+from ep.cuda.driver import use_driver
 from ep.cuda.packages import why_no_compiler
 from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
+from ep.cuda.simulator import is_simulated
 from tests.cuda.ptx_machine.driver import PtxDriver
 
 
