@@ -44,16 +44,21 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Choose cases by a digest of their names: the same in every run, and of all data types."""
+    """Choose cases by a digest of their names: the same in every run, and of all data types.
+
+    Tests with the same keys have cases of the same keys, whose kernels may be the same. Long tests have none.
+    """
     if not config.stash[_ON_PTX] or config.getoption("ep_every_case"):
         return
     tests = defaultdict(list)
     for item in items:
+        if item.get_closest_marker("ep_long"):
+            continue
         tests[item.nodeid.partition("[")[0]].append(item)
-    chosen = {
-        item.nodeid
-        for cases in tests.values()
-        for item in sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:CASES]
-    }
+    chosen = {item.nodeid for cases in tests.values() for item in sorted(cases, key=_digest)[:CASES]}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
     items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def _digest(item):
+    return hashlib.sha256(item.nodeid.partition("[")[2].encode()).digest()

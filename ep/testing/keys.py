@@ -23,6 +23,15 @@ def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> lis
     ]
 
 
+def spread(keys: Sequence[FlatKey]) -> list[FlatKey]:
+    """Return a few keys from all over: for a test that draws one at each example, and is about other things.
+
+    With more, it would be the compiler that is tested.
+    """
+    count = min(9, len(keys))  # odd: tables of keys have 14 or 16 columns, and each key is of another one
+    return [keys[place * len(keys) // count] for place in range(count)]
+
+
 def every_key(factory: type[Factory[Any]]) -> pytest.MarkDecorator:
     """Mark a test that takes `key`: it runs once for each key that the device registers."""
     return pytest.mark.ep_keys.with_args(factory, None, None)

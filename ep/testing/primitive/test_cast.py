@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import CastFactory
 from ep.testing.agreement import assert_same_numbers
-from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.references.convert import convert
 from ep.testing.refused_arguments import OfTwoCounts, two_counts
 from ep.testing.samples import samples, sized
@@ -98,8 +98,8 @@ def test_to_bool_is_not_by_way_of_an_integer(device, key):
 @some_key(CastFactory, FLOAT_INT8)
 @given(data=st.data(), count=st.integers(0, 150), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_any_place(device, key, data, count, before, after):
-    """Of any types that the device registers, from and to places that are aligned to their elements alone."""
-    src_type, dst_type = data.draw(st.sampled_from(registered_keys(device.type, CastFactory)))
+    """Of types from all over those that there are, from and to places that are aligned to their elements alone."""
+    src_type, dst_type = data.draw(st.sampled_from(spread(registered_keys(device.type, CastFactory))))
     src = samples(np.random.default_rng(count), src_type, count) if count else np.empty(0, src_type.dtype)
     source = device.buffer(np.concatenate([np.zeros(before, src_type.dtype), src]))
     memory = device.filled(after + count + 3, dst_type)

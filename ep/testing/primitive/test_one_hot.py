@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import OneHotFactory
-from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.references.one_hot import one_hot
 from ep.testing.samples import other_types, sized
 
@@ -100,8 +100,8 @@ def test_numbers(device, key):
 @some_key(OneHotFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 40), lower=st.integers(-9, 9), depth=st.integers(0, 40))
 def test_any_sizes(device, key, data, count, lower, depth):
-    """Of any types that the device registers."""
-    key = data.draw(st.sampled_from(registered_keys(device.type, OneHotFactory)))
+    """Of types from all over those that the device registers."""
+    key = data.draw(st.sampled_from(spread(registered_keys(device.type, OneHotFactory))))
     check(
         device,
         key,
