@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -98,6 +100,48 @@ def write(place: Target, array: Array) -> None:
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)
+
+
+class SharedFile:
+    """A .npy file of which several processes write parts; it appears under its name when all is there."""
+
+    def __init__(self, place: Target, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """place: a file. shape, dtype: of the whole array."""
+        assert place.path is not None
+        self._place, self._path = place, place.path
+        self._partial = self._path.with_name(f"{self._path.name}.partial")
+        self._shape, self._dtype = shape, np.dtype("V2") if dtype == DataType.kBFloat16.dtype else dtype
+
+    def create(self) -> None:
+        """Make the file that the parts are written to: in one process."""
+        with self._errors(), self._partial.open("wb") as file:
+            header = {"descr": self._dtype.str, "fortran_order": False, "shape": self._shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            file.truncate(file.tell() + self._dtype.itemsize * math.prod(self._shape))
+
+    def fill(self, region: tuple[slice, ...], part: Array) -> None:
+        """Write a part, once the file has been made."""
+        if part.size:
+            with self._errors():
+                whole = np.lib.format.open_memmap(self._partial, mode="r+")
+                whole[region] = part.view(self._dtype)
+                whole.flush()
+
+    def publish(self) -> None:
+        """Give the file its name, once all parts are there: in one process."""
+        with self._errors():
+            os.replace(self._partial, self._path)
+
+    def discard(self) -> None:
+        """Remove what has not got its name."""
+        self._partial.unlink(missing_ok=True)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise CommandError(f"{self._place.name} cannot be written: {error.strerror or error}") from error
 
 
 def _write_to(file: BinaryIO, array: Array) -> None:

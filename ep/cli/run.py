@@ -16,6 +16,12 @@ output appears under its name when it is complete, and not at all after an error
 says to stderr. With "--device cuda" the inputs are copied to the GPU first and the result back, which the time of the
 computation leaves out.
 
+Started by mpiexec, and with --sbp, the command runs on all ranks of the job: each reads its piece of every input, which
+lies as --sbp says (B where it says nothing), and writes its piece of the output. It says what moved. In a shell, S(0)
+needs quotes. 'ep sbp' says beforehand what will be chosen.
+
+  mpiexec -n 4 ep run gather --params table.npy --indices ids.npy --sbp "S(0)" --sbp indices=B --out rows.npy
+
 NumPy has no name for bfloat16 and stores it as raw elements of two bytes. --read-as bfloat16 reads them as bfloat16. A
 result in bfloat16 is stored alike: read it back with numpy.load("y.npy").view(ml_dtypes.bfloat16).
 """
@@ -25,20 +31,12 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from ep.cli import names, npy, operators, text
-from ep.cli.parser import CommandError, Parser
+from ep.cli import names, npy, operators, ranks, text
+from ep.cli.computing import REFUSALS, device_of, refused
+from ep.cli.parser import Parser
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
-from ep.include.stream import Stream
-
-# what an operator raises for arguments that do not fit it
-_REFUSALS = (TypeError, ValueError, IndexError, OverflowError, MemoryError)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -47,19 +45,18 @@ def add_arguments(parser: Parser) -> None:
         operator.add_argument("--read-as", metavar="TYPE", type=names.data_type, help="what is in the files: bfloat16")
         operator.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
         operator.add_argument("--out", metavar="O.npy", required=True, help="the file for the result; - is stdout")
+        ranks.add_arguments(operator)
         operator.add_argument("--quiet", action="store_true", help="print nothing when all goes well")
 
 
 def run(arguments: Namespace) -> int:
     """Read, compute, write, and say in one line for each result what came out."""
+    if ranks.are_asked_for(arguments):
+        return ranks.run(arguments)
     npy.target(arguments.out)  # refused before anything is computed
-    device = _device(arguments.device)
-    plan = operators.plan(arguments)
+    device, plan = device_of(arguments.device), operators.plan(arguments)
     start = time.perf_counter()
-    for tiny, attributes in plan.rehearsals:
-        with suppress(*_REFUSALS, LookupError):  # the same comes of the real inputs, with their shapes in the message
-            plan.call(list(map(device.place, tiny)), attributes)
-            device.stream.Sync()
+    device.rehearse(plan)
     middle = time.perf_counter()
     try:
         placed = [device.place(one) for one in plan.inputs]
@@ -70,8 +67,8 @@ def run(arguments: Namespace) -> int:
         results = [device.bring_back(one) for one in (result if isinstance(result, list) else [result])]
     except EnvironmentVariableError:
         raise
-    except (*_REFUSALS, LookupError) as error:
-        raise CommandError(" ".join(str(error).split()) or type(error).__name__) from error
+    except REFUSALS as error:
+        raise refused(error) from error
     copied = begin - middle + time.perf_counter() - end
     computed, setup = text.duration(end - begin), text.duration(middle - start)
     copies = f", copied there and back in {text.duration(copied)}" if device.copies else ""
@@ -83,28 +80,3 @@ def run(arguments: Namespace) -> int:
             said = f"{target.name}: {one.dtype.name}, {shape} ({size}), {took}"
             print(said, file=sys.stdout if target.path else sys.stderr)
     return 0
-
-
-class _Device(NamedTuple):
-    """Where the operator runs: its stream, and how operands get there and results back."""
-
-    stream: Stream
-    place: Callable[[Any], Any]
-    bring_back: Callable[[Any], npy.Array]
-    copies: bool
-
-
-def _device(device_type: DeviceType) -> _Device:
-    from ep.ops.devices import arrays_on
-
-    try:
-        arrays = arrays_on(device_type)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-    if arrays.takes_host_arrays:  # memory maps as they are
-        return _Device(arrays.stream, lambda operand: operand, lambda result: result, copies=False)
-
-    def place(operand: Any) -> Any:
-        return arrays.copy_from_host(operand) if isinstance(operand, np.ndarray) else operand
-
-    return _Device(arrays.stream, place, arrays.copy_to_host, copies=True)

@@ -8,14 +8,15 @@ under which every rank works on its own piece and the pieces of the result are r
 from ep.sbp.boxing import Move, bytes_moved, moves
 from ep.sbp.choice import Choice, choices, choose, problem_on_axis, signatures_on_axis
 from ep.sbp.pieces import assemble, piece_shape, piece_sizes, pieces, span
-from ep.sbp.routes import Step, piece_shape_on, route, sent
-from ep.sbp.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
+from ep.sbp.routes import Step, piece_shape_on, region_on, route, sent
+from ep.sbp.sbp import Broadcast, Partial, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
 from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from, parse_signature
 
 __all__ = [
     "Broadcast",
     "Choice",
     "Move",
+    "Partial",
     "PartialMax",
     "PartialMin",
     "PartialSum",
@@ -39,6 +40,7 @@ __all__ = [
     "piece_sizes",
     "pieces",
     "problem_on_axis",
+    "region_on",
     "route",
     "sent",
     "signatures_on_axis",

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ep.sbp.boxing import Move, bytes_moved, moves
-from ep.sbp.pieces import piece_shape
+from ep.sbp.pieces import piece_shape, span
 from ep.sbp.sbp import Broadcast, Sbp, Split
 
 Dims = tuple[int, ...]
@@ -33,6 +33,17 @@ def piece_shape_on(
         if axis != but:
             shape = piece_shape(shape, sbp, ranks, coordinate)
     return shape
+
+
+def region_on(shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int]) -> tuple[slice, ...]:
+    """Which part of the whole the rank at `coordinates` of a mesh has, along each axis of a tensor."""
+    ends = [(0, size) for size in shape]
+    for sbp, ranks, coordinate in zip(sbps, mesh, coordinates, strict=True):
+        if isinstance(sbp, Split):
+            begin, end = ends[sbp.axis]
+            first, last = span(end - begin, ranks, coordinate)
+            ends[sbp.axis] = begin + first, begin + last
+    return tuple(slice(*pair) for pair in ends)
 
 
 def sent(steps: Sequence[Step]) -> int:

@@ -1,8 +1,10 @@
 """The examples of docs/operators.md and docs/placement.md run."""
 
 import re
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ep.cli.main import main
@@ -25,9 +27,24 @@ def test_examples_run(example):
 COMMANDS = [line for text in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("ep ")])
 def test_commands_run(command):
     """Where there is no GPU, the one that is about CUDA says that nothing matches."""
-    program, *arguments = command.split()
-    assert program == "ep"
+    arguments = command.split()[1:]
     assert main(arguments) in ((0, 1) if "cuda" in arguments else (0,))
+
+
+@pytest.mark.parametrize("command", [line for line in COMMANDS if not line.startswith("ep ")])
+def test_commands_run_on_ranks(command, tmp_path, monkeypatch, rng):
+    pytest.importorskip("mpi4py")
+    monkeypatch.chdir(tmp_path)
+    np.save("table.npy", rng.random((33, 8), np.float32))
+    np.save("tokens.npy", rng.integers(0, 33, 9))
+    np.save("weights.npy", rng.random((8, 6), np.float32))
+    program, of, ranks, *arguments = shlex.split(command)
+    assert (program, of, arguments[0]) == ("mpiexec", "-n", "ep")
+    said = mpiexec(int(ranks), "-m", *arguments)
+    table, result = np.load("table.npy"), np.load(arguments[-1])
+    expected = table[np.load("tokens.npy")] if "gather" in arguments else table @ np.load("weights.npy")
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+    assert "bytes by the cost model" in said

@@ -1,0 +1,56 @@
+"""What `ep run` computes with: a device, which takes the inputs and gives the results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.cli import npy
+from ep.cli.operators import Plan
+from ep.cli.parser import CommandError
+from ep.include.device_type import DeviceType
+from ep.include.stream import Stream
+
+REFUSALS: Final = (TypeError, ValueError, LookupError, OverflowError, MemoryError)
+"""What an operator raises for arguments that do not fit it."""
+
+
+class Device(NamedTuple):
+    """Where the operator runs: its stream, and how operands get there and results back."""
+
+    stream: Stream
+    place: Callable[[Any], Any]
+    bring_back: Callable[[Any], npy.Array]
+    copies: bool
+
+    def rehearse(self, plan: Plan) -> None:
+        """Compile what the plan needs."""
+        for tiny, attributes in plan.rehearsals:
+            with suppress(*REFUSALS):  # the same comes of the real inputs, with their shapes in the message
+                plan.call(list(map(self.place, tiny)), attributes)
+                self.stream.Sync()
+
+
+def device_of(device_type: DeviceType) -> Device:
+    """The first device of a type; CommandError where operators do not run on it."""
+    from ep.ops.devices import arrays_on
+
+    try:
+        arrays = arrays_on(device_type)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    if arrays.takes_host_arrays:  # memory maps as they are
+        return Device(arrays.stream, lambda operand: operand, lambda result: result, copies=False)
+
+    def place(operand: Any) -> Any:
+        return arrays.copy_from_host(operand) if isinstance(operand, np.ndarray) else operand
+
+    return Device(arrays.stream, place, arrays.copy_to_host, copies=True)
+
+
+def refused(error: Exception) -> CommandError:
+    """An operator's error as the command's, in one line."""
+    return CommandError(" ".join(str(error).split()) or type(error).__name__)

@@ -1,0 +1,155 @@
+"""`ep run --sbp`: one operator on all ranks of a job: each reads its pieces of the files, and writes its own."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.cli import npy, operators, text
+from ep.cli.computing import REFUSALS, Device, device_of, refused
+from ep.cli.parser import CommandError, Parser
+from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
+from ep.sbp import Broadcast, Partial, Sbp, Split, parse_many, region_on
+
+
+def add_arguments(parser: Parser) -> None:
+    """Add what says how tensors lie on ranks."""
+    meaning = "how an input lies on the ranks that mpiexec started, such as 'S(0)': of the first, or of the one named"
+    parser.add_argument("--sbp", metavar="[INPUT=]SBP", type=_placement, action="append", default=[], help=meaning)
+    parser.add_argument(
+        "--mesh", metavar="N[xM]", type=_mesh, help="the ranks as a mesh, such as 2x2 (default: one axis)"
+    )
+
+
+def are_asked_for(arguments: Namespace) -> bool:
+    """Whether the operator is to run on ranks."""
+    return bool(arguments.sbp) or arguments.mesh is not None
+
+
+def run(arguments: Namespace) -> int:
+    """Compute on all ranks; the first says what came out, and what moved. An error is one of all ranks: it says it."""
+    from ep.mesh.world import world
+
+    try:
+        rank = world().rank
+    except ImportError as error:
+        raise refused(error) from error
+    try:
+        _run(arguments)
+    except EnvironmentVariableError:
+        raise
+    except (CommandError, DeviceUnavailableError, UnsupportedPrimitiveError):
+        if rank == 0:
+            raise
+        return 1
+    except REFUSALS as error:
+        if rank == 0:
+            raise refused(error) from error
+        return 1
+    return 0
+
+
+def _run(arguments: Namespace) -> None:
+    from ep.mesh import Placement, reporting
+    from ep.mesh.world import on_all, world
+
+    placement = Placement(arguments.mesh or world().size)
+    on_all(lambda: _file(npy.target(arguments.out)))  # refused before anything is computed
+    device, plan = on_all(lambda: (device_of(arguments.device), operators.plan(arguments)))
+    lies = _of_inputs(arguments.sbp, plan, len(placement.mesh))
+    device.rehearse(plan)
+    with reporting() as report:
+        placed = [_placed(one, placement, sbp, device) for one, sbp in zip(plan.inputs, lies, strict=True)]
+        begin = time.perf_counter()
+        result = plan.call(placed, plan.attributes)
+        device.stream.Sync()
+        took = text.duration(time.perf_counter() - begin)
+        several = isinstance(result, list)
+        results = [one.boxed(_to_write(one), "out") for one in (result if several else [result])]
+    targets = npy.targets(arguments.out, several, len(results))
+    for target, one in zip(targets, results, strict=True):
+        _write(_file(target), one, device)
+    counted = world().allreduce(report.sent)
+    if world().rank > 0 or arguments.quiet:
+        return
+    for target, one in zip(targets, results, strict=True):
+        shape, size = " x ".join(map(str, one.shape)) or "scalar", text.megabytes(one.size * one.dtype.itemsize)
+        print(f"{target.name}: {one.dtype.name}, {shape} ({size}), computed in {took} on {placement}")
+    for event in report.events:
+        if event not in report.changes or event.bytes:
+            print(f"  {event}")
+    print(f"  in all {report.bytes:,} bytes by the cost model; {counted:,} were handed to MPI")
+
+
+def _file(target: npy.Target) -> npy.Target:
+    if not target.is_file:
+        raise CommandError(f"{target.name} is no file, and each rank writes its own piece of one")
+    return target
+
+
+def _placed(value: Any, placement: Any, sbp: tuple[Sbp, ...], device: Device) -> Any:
+    """A tensor of which this rank has read its piece; a number as it is."""
+    from ep.mesh import from_whole, to_global
+
+    if not isinstance(value, np.ndarray):
+        return value
+    tensor = from_whole(value, placement, sbp)
+    return to_global(device.place(tensor.to_local()), placement, sbp) if device.copies else tensor
+
+
+def _to_write(tensor: Any) -> tuple[Sbp, ...]:
+    """How it lies for the ranks to write it: what is partial is put together first."""
+    whole: Sbp = Split(0) if tensor.ndim else Broadcast()
+    return tuple(whole if isinstance(one, Partial) else one for one in tensor.sbp)
+
+
+def _write(target: npy.Target, tensor: Any, device: Device) -> None:
+    """Have each rank write its piece to one file, which appears under its name when all is there."""
+    from ep.mesh.world import on_all, world
+
+    mesh, coordinates = tensor.placement.mesh, tensor.placement.coordinates
+    has_own = all(place == 0 or isinstance(sbp, Split) for place, sbp in zip(coordinates, tensor.sbp, strict=True))
+    region = region_on(tensor.shape, tensor.sbp, mesh, coordinates)
+    file, is_first = npy.SharedFile(target, tensor.shape, tensor.dtype), world().rank == 0
+    try:
+        on_all(lambda: file.create() if is_first else None)
+        on_all(lambda: file.fill(region, device.bring_back(tensor.to_local())) if has_own else None)
+        on_all(lambda: file.publish() if is_first else None)
+    finally:
+        if is_first:
+            file.discard()
+
+
+def _of_inputs(
+    given: Sequence[tuple[str, tuple[Sbp, ...]]], plan: operators.Plan, num_axes: int
+) -> list[tuple[Sbp, ...]]:
+    """How each input lies: B where nothing is said."""
+    operator = plan.operator
+    names, lies = operator.input_names, {}
+    for name, sbps in given:
+        if name and name not in names:
+            raise CommandError(f"--sbp {name}=...: {operator.name} has no input {name!r}; it has {', '.join(names)}")
+        if len(sbps) != num_axes:
+            said = ",".join(map(str, sbps))
+            raise CommandError(f"--sbp {said} is for a mesh of {len(sbps)} axes, and this one has {num_axes}")
+        lies[name or names[0]] = sbps
+    of_each = names if len(names) == len(plan.inputs) else names * len(plan.inputs)
+    return [lies.get(name, (Broadcast(),) * num_axes) for name in of_each]
+
+
+def _placement(given: str) -> tuple[str, tuple[Sbp, ...]]:
+    name, _, sbps = given.rpartition("=")
+    try:
+        return name, parse_many(sbps)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def _mesh(given: str) -> tuple[int, ...]:
+    if not all(part.isdigit() for part in given.split("x")):
+        raise ArgumentTypeError(f"{given!r} must be sizes with x between, such as 2x2")
+    return tuple(map(int, given.split("x")))

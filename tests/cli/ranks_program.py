@@ -1,0 +1,26 @@
+"""What every rank of a job does: commands of `ep`, each in a folder of the rank's own, and a file of what they said."""
+
+import io
+import json
+import os
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from ep.cli.main import main
+from ep.mesh.world import world
+
+
+def run(arguments: list[str]) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    return code, out.getvalue(), err.getvalue()
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    os.chdir(folder / str(world().rank))
+    said = [world().allgather(run(arguments)) for arguments in json.loads((folder / "commands.json").read_text())]
+    if world().rank == 0:
+        (folder / "said.json").write_text(json.dumps(said))
