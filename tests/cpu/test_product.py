@@ -9,7 +9,9 @@ import pytest
 from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
 from ep.cpu.engine.product.cut import cut
+from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
 from tests.subprocesses import run
 
 N, T = BlasTransposeType
@@ -51,6 +53,50 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(cpu, data_type):
             c = np.zeros((m, n), data_type)
             RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, N, N).Launch(stream, m, n, k, 1, a, b, 0, c)
             assert results.setdefault((m, n, k), c.tobytes()) == c.tobytes()
+
+
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16], ids=lambda one: one.name)
+def test_sizes_around_those_of_tiles(cpu, rng, data_type):
+    """Rows and columns that fill tiles, strips and what is packed at once, and one more or less."""
+    stream = cpu.CreateStream()
+    for transposes in TRANSPOSES:
+        primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
+        for m, n, k in ((2, 48, 3), (3, 193, 385), (4, 97, 384), (5, 95, 2), (9, 47, 769), (65, 49, 7), (257, 241, 17)):
+            a = matrices(rng, data_type, *stored((m, k), transposes[0]))
+            b = matrices(rng, data_type, *stored((k, n), transposes[1]))
+            c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)
+            for beta in (0, 1, -0.5):
+                memory[: m * n] = c.ravel()
+                primitive.Launch(stream, m, n, k, 2, a, b, beta, memory)
+                check(memory[: m * n].reshape(m, n), *product(2, a, b, beta, c, transposes), k)
+                assert (memory[m * n :] == 7).all()
+
+
+def test_tiles_of_other_processors():
+    """In a process of its own: for what kernels are compiled is decided once."""
+    run(
+        """
+import numpy as np
+import ep
+from ep.cpu.engine.product.tiling import tile_shape
+from ep.include.primitive import MatmulFactory
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+
+assert tile_shape() == (4, 32)
+rng = np.random.default_rng(1)
+stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
+for transposes in TRANSPOSES:
+    primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float64", *transposes)
+    for m, n, k in ((2, 49, 401), (4, 13, 3), (7, 95, 5), (129, 59, 31)):
+        a = matrices(rng, ep.DataType.kDouble, *stored((m, k), transposes[0]))
+        b = matrices(rng, ep.DataType.kDouble, *stored((k, n), transposes[1]))
+        c = np.full((m, n), np.nan)
+        primitive.Launch(stream, m, n, k, 1, a, b, 0, c)
+        check(c, *product(1, a, b, 0, c, transposes), k)
+""",
+        NUMBA_CPU_NAME="haswell",
+        NUMBA_CPU_FEATURES="",
+    )
 
 
 def test_launches_from_several_threads(cpu):

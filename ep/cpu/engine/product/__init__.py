@@ -1,1 +1,1 @@
-"""Products of matrices: a BLAS multiplies blocks, which threads share."""
+"""Products of matrices, in blocks that threads share."""

@@ -22,15 +22,12 @@ from ep.include.data_type import DataType
 
 _PACKAGE: Final = "scipy_openblas64"
 _FUNCTIONS: Final = {
-    DataType.kFloat: "scipy_cblas_sgemm64_",
-    DataType.kDouble: "scipy_cblas_dgemm64_",
     DataType.kComplex64: "scipy_cblas_cgemm64_",
     DataType.kComplex128: "scipy_cblas_zgemm64_",
 }
 _NUM_THREADS: Final = "OPENBLAS_NUM_THREADS"
 
 NOT_TRANSPOSED: Final = 111
-TRANSPOSED: Final = 112
 CONJUGATE_TRANSPOSED: Final = 113
 _ROW_MAJOR: Final = 101
 
@@ -38,7 +35,7 @@ _INT, _WORD = ir.IntType(32), ir.IntType(64)
 
 
 def gemm_address(data_type: DataType) -> int:
-    """The address of OpenBLAS's product for matrices of `data_type`."""
+    """The address of OpenBLAS's product for matrices of a complex type."""
     address = ctypes.cast(getattr(_library(), _FUNCTIONS[data_type]), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -56,46 +53,31 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(files[0]))
 
 
-@cache
-def gemm_caller(data_type: DataType) -> Any:
-    """A function that calls `gemm_address(data_type)`, for row-major matrices.
+@intrinsic
+def gemm(
+    typing_context: Any,
+    address: Any,
+    transpose_a: Any,
+    transpose_b: Any,
+    m: Any,
+    n: Any,
+    k: Any,
+    alpha: Any,
+    a: Any,
+    lda: Any,
+    b: Any,
+    ldb: Any,
+    beta: Any,
+    c: Any,
+    ldc: Any,
+) -> Any:
+    """Call the product at `address`, for row-major matrices; alpha and beta are the addresses of complex numbers."""
 
-    (address, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc); alpha and beta are the addresses
-    of numbers of `data_type`.
-    """
-    number = {DataType.kFloat: ir.FloatType(), DataType.kDouble: ir.DoubleType()}.get(data_type)
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address, transpose_a, transpose_b, *others = args
+        of_c = ir.FunctionType(ir.VoidType(), [_INT] * 3 + [_WORD] * 11)
+        kinds = [ir.Constant(_INT, _ROW_MAJOR), *(builder.trunc(one, _INT) for one in (transpose_a, transpose_b))]
+        builder.call(builder.inttoptr(address, of_c.as_pointer()), [*kinds, *others])
+        return context.get_dummy_value()
 
-    @intrinsic
-    def gemm(
-        typing_context: Any,
-        address: Any,
-        transpose_a: Any,
-        transpose_b: Any,
-        m: Any,
-        n: Any,
-        k: Any,
-        alpha: Any,
-        a: Any,
-        lda: Any,
-        b: Any,
-        ldb: Any,
-        beta: Any,
-        c: Any,
-        ldc: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            address, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = args
-
-            def scalar(place: Any) -> Any:
-                return place if number is None else builder.load(builder.inttoptr(place, number.as_pointer()), align=1)
-
-            scalar_type = _WORD if number is None else number
-            of_c = [_INT] * 3 + [_WORD] * 3 + [scalar_type] + [_WORD] * 4 + [scalar_type] + [_WORD] * 2
-            function = builder.inttoptr(address, ir.FunctionType(ir.VoidType(), of_c).as_pointer())
-            kinds = [ir.Constant(_INT, _ROW_MAJOR), *(builder.trunc(one, _INT) for one in (transpose_a, transpose_b))]
-            builder.call(function, [*kinds, m, n, k, scalar(alpha), a, lda, b, ldb, scalar(beta), c, ldc])
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 14), generate
-
-    return gemm
+    return types.void(*[types.int64] * 14), generate

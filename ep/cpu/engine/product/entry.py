@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
 from ep.cpu.engine.context import CONTEXT
@@ -17,7 +16,7 @@ from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task
 from ep.cpu.engine.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
-from ep.include.data_type import DataType
+from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import Request
 
@@ -85,5 +84,5 @@ def _set(state: LaunchState, request: Request) -> None:
     (data_type,) = request.dtypes or ()
     task, options = product_task(data_type), request.options
     transposes: dict[str, Any] = {name: options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")}
-    gemm = gemm_address(DataType.kFloat if data_type in HALVES else data_type)
+    gemm = gemm_address(data_type) if data_type in COMPLEXES else 0
     state.set(task=task, gemm=gemm, **transposes)

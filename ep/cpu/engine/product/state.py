@@ -13,7 +13,7 @@ PRODUCT_STATE: Final = layout(
     STATE,
     transpose_a=1,  # 0 or 1
     transpose_b=1,
-    gemm=1,  # the address of the BLAS's product
+    gemm=1,  # the address of the BLAS's product, of complex types
 )
 
 AXES: Final = layout("Axes", num_axes=1, dims=kMaxNumDims, a_strides=kMaxNumDims, b_strides=kMaxNumDims)

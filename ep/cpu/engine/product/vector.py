@@ -17,6 +17,7 @@ from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.product.instructions import REALS, WORD, add_product, function, loop, spread
 from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
 from ep.include.data_type import DataType
 
@@ -24,7 +25,6 @@ _A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in r
 _ROWS: Final = 4  # that are gone along at once
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
 _COLUMNS_BYTES: Final = 256  # of the sums that stay in registers
-_WORD: Final = ir.IntType(64)
 
 
 @cache
@@ -87,39 +87,8 @@ def vector_multiplier(data_type: DataType) -> Any:
 def _types(data_type: DataType, arithmetic: DataType, count: int) -> tuple[Any, Any]:
     """How `count` elements are stored, and what they are in arithmetic."""
     bits = ir.IntType(8 * data_type.itemsize)
-    number = ir.FloatType() if arithmetic is DataType.kFloat else ir.DoubleType()
+    number = REALS[arithmetic]
     return (bits, number) if count == 1 else (ir.VectorType(bits, count), ir.VectorType(number, count))
-
-
-def _loop(builder: Any, begin: Any, end: Any, step: int, sums: list[Any], body: Any) -> list[Any]:
-    """`sums = body(index, sums)` while index + step <= end; returns what they are then, and the index that is left."""
-    before, head = builder.block, builder.append_basic_block("head")
-    inside, done = builder.append_basic_block("inside"), builder.append_basic_block("done")
-    builder.branch(head)
-    builder.position_at_end(head)
-    index, phis = builder.phi(_WORD), [builder.phi(one.type) for one in sums]
-    following = builder.add(index, _WORD(step))
-    builder.cbranch(builder.icmp_signed("<=", following, end), inside, done)
-    builder.position_at_end(inside)
-    after = body(index, phis)
-    last = builder.block
-    builder.branch(head)
-    for phi, initial, again in zip([index, *phis], [begin, *sums], [following, *after], strict=True):
-        phi.add_incoming(initial, before)
-        phi.add_incoming(again, last)
-    builder.position_at_end(done)
-    return [index, *phis]
-
-
-def _add_product(builder: Any, x: Any, y: Any, total: Any) -> Any:
-    """`total + x y`, rounded once."""
-    kind, count = (x.type.element, x.type.count) if isinstance(x.type, ir.VectorType) else (x.type, 0)
-    name = f"llvm.fma.{f'v{count}' if count else ''}f{32 if isinstance(kind, ir.FloatType) else 64}"
-    return builder.call(_function(builder, name, x.type, x.type, x.type, x.type), [x, y, total])
-
-
-def _function(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    return builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 def _dots(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
@@ -144,24 +113,24 @@ def _dots(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
                     y = builder.load(place, align=1)
                     after = []
                     for row, total in enumerate(sums):
-                        offset = builder.add(index, builder.mul(k, _WORD(row)))
+                        offset = builder.add(index, builder.mul(k, WORD(row)))
                         source = builder.bitcast(builder.gep(elements, [offset]), stored.as_pointer())
                         x = widened(builder, builder.load(source, align=1), data_type)
-                        after.append(_add_product(builder, x, y, total))
+                        after.append(add_product(builder, x, y, total))
                     return after
 
                 return step
 
             wide = _types(data_type, arithmetic, width)[1]
             zeros = [ir.Constant(wide, [0.0] * width)] * rows
-            left, *sums = _loop(builder, _WORD(0), k, width, zeros, body(width))
+            left, *sums = loop(builder, WORD(0), k, width, zeros, body(width))
             name = f"llvm.vector.reduce.fadd.v{width}f{8 * arithmetic.itemsize}"
-            reduce = _function(builder, name, number, number, wide)
+            reduce = function(builder, name, number, number, wide)
             totals = [builder.call(reduce, [number(0.0), one], fastmath=("reassoc",)) for one in sums]
-            _, *totals = _loop(builder, left, k, 1, totals, body(1))
+            _, *totals = loop(builder, left, k, 1, totals, body(1))
             target = builder.inttoptr(results, number.as_pointer())
             for row, total in enumerate(totals):
-                builder.store(total, builder.gep(target, [_WORD(row)]), align=1)
+                builder.store(total, builder.gep(target, [WORD(row)]), align=1)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 4), generate
@@ -186,15 +155,13 @@ def _sums(data_type: DataType, arithmetic: DataType, columns: int) -> Any:
             def step(index: Any, totals: list[Any]) -> list[Any]:
                 y = builder.load(builder.gep(numbers, [index]), align=1)
                 if columns > 1:
-                    empty = ir.Constant(computed, ir.Undefined)
-                    first = builder.insert_element(empty, y, ir.IntType(32)(0))
-                    y = builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), columns), None))
+                    y = spread(builder, y, columns)
                 source = builder.bitcast(builder.gep(elements, [builder.mul(index, ld)]), stored.as_pointer())
                 x = widened(builder, builder.load(source, align=1), data_type)
-                return [_add_product(builder, x, y, totals[0])]
+                return [add_product(builder, x, y, totals[0])]
 
             zero = ir.Constant(computed, [0.0] * columns if columns > 1 else 0.0)
-            _, total = _loop(builder, _WORD(0), k, 1, [zero], step)
+            _, total = loop(builder, WORD(0), k, 1, [zero], step)
             builder.store(total, builder.inttoptr(results, computed.as_pointer()), align=1)
             return context.get_dummy_value()
 

@@ -1,0 +1,120 @@
+"""The innermost product: a tile of c, whose sums stay in registers while k is gone along."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.engine.product.instructions import (
+    HALF_WORD,
+    REALS,
+    WORD,
+    add_product,
+    at,
+    function,
+    loop,
+    masked_load,
+    masked_store,
+    places_below,
+    spread,
+)
+from ep.include.data_type import DataType
+
+_AHEAD: Final = 16  # rows of b that are fetched before they are needed
+_LINE: Final = 64  # bytes
+_BYTES: Final = ir.IntType(8).as_pointer()
+
+
+@cache
+def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) -> Any:
+    """A function of a tile [rows, vectors * lanes]: its first num_rows rows and num_columns columns become alpha a b.
+
+    It takes (k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds). a: elements a_row apart
+    from row to row, and a_step along k. b: `[k, vectors * lanes]`, b_step elements from row to row, as c_step in c.
+    Where adds is 1 the product is added to c, else it is 0.
+    """
+    real, numba_type, size = REALS[data_type], getattr(types, data_type.dtype.name), data_type.itemsize
+    vector = ir.VectorType(real, lanes)
+
+    @intrinsic
+    def multiply(
+        typing_context: Any,
+        k: Any,
+        a: Any,
+        a_row: Any,
+        a_step: Any,
+        b: Any,
+        b_step: Any,
+        c: Any,
+        c_step: Any,
+        num_rows: Any,
+        num_columns: Any,
+        alpha: Any,
+        adds: Any,
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds = args
+            a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
+            last, a_rows = builder.sub(num_rows, WORD(1)), []
+            for number in range(rows):
+                row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
+                a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
+            prefetch = function(builder, "llvm.prefetch.p0", ir.VoidType(), _BYTES, HALF_WORD, HALF_WORD, HALF_WORD)
+
+            def step(index: Any, sums: list[Any]) -> list[Any]:
+                row = builder.gep(b, [builder.mul(index, b_step)])
+                ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
+                for offset in range(0, vectors * lanes * size, _LINE):
+                    to_read, all_caches, data = HALF_WORD(0), HALF_WORD(3), HALF_WORD(1)
+                    builder.call(prefetch, [builder.gep(ahead, [WORD(offset)]), to_read, all_caches, data])
+                elements = [
+                    builder.load(at(builder, row, number * lanes, vector), align=size) for number in range(vectors)
+                ]
+                place_in_row, after = builder.mul(index, a_step), []
+                for number in range(rows):
+                    factor = builder.load(builder.gep(a_rows[number], [place_in_row]), align=size)
+                    factor = spread(builder, factor, lanes)
+                    for place, element in enumerate(elements):
+                        after.append(add_product(builder, factor, element, sums[number * vectors + place]))
+                return after
+
+            zeros = [ir.Constant(vector, [0.0] * lanes)] * (rows * vectors)
+            _, *sums = loop(builder, WORD(0), k, 1, zeros, step)
+            alpha = spread(builder, alpha, lanes)
+            masks = [places_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
+            partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
+            ways = [builder.append_basic_block("put") for _ in range(4)]
+            done = builder.append_basic_block("done")
+            switch = builder.switch(builder.or_(adds, builder.shl(builder.zext(partial, WORD), WORD(1))), ways[0])
+            for way, block in enumerate(ways):
+                if way:
+                    switch.add_case(WORD(way), block)
+                builder.position_at_end(block)
+                for number in range(rows):
+                    row = builder.gep(c, [builder.mul(c_step, WORD(number))])
+                    for place in range(vectors):
+                        pointer, total = at(builder, row, place * lanes, vector), sums[number * vectors + place]
+                        _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None, size)
+                    following = builder.append_basic_block("row")
+                    builder.cbranch(builder.icmp_signed("<", WORD(number + 1), num_rows), following, done)
+                    builder.position_at_end(following)
+                builder.branch(done)
+            builder.position_at_end(done)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 10, numba_type, types.int64), generate
+
+    return multiply
+
+
+def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any, size: int) -> None:
+    """Write alpha * total, or add it to what is there, where the mask says so."""
+    new = builder.fmul(alpha, total)
+    if adds:
+        there = masked_load(builder, pointer, total.type, size, mask)
+        new = add_product(builder, alpha, total, there)
+    masked_store(builder, new, pointer, size, mask)

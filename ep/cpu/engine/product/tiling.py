@@ -1,0 +1,206 @@
+"""Blocks of c in tiles: the package's own product of real matrices.
+
+A block goes over k in pieces, and over its rows in pieces whose part of a stays in the second cache. Each strip of
+columns is multiplied by that, tile by tile. Operands are packed where they are read many times, where b is transposed
+or ends within a vector, and where numbers are to be widened; else they are read where they lie.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import gcd
+from typing import Any, Final, NamedTuple
+
+from numba.core.registry import cpu_target
+
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
+from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.engine.product.packing import column_packer, row_packer
+from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.tile import tile_multiplier
+from ep.cpu.engine.product.walk import offsets
+from ep.include.data_type import DataType
+
+_ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in (2, 3))
+_VECTORS: Final = 3  # of columns in a tile
+_DEPTH: Final = 384  # of k that are gone along at once, at most
+_HEIGHT: Final = 256  # rows of a that are packed at once, at most
+_NARROW: Final = 4  # strips for which a is read where it lies, at most
+_FEW: Final = 64  # rows for which b is read where it lies, at most
+_GROUP: Final = 8  # rows that become columns at once, at most
+_LINE: Final = 64  # bytes
+
+
+class Shape(NamedTuple):
+    """A tile's rows, and the bytes of its vectors: with three vectors of columns the sums fill the registers."""
+
+    rows: int
+    vector_bytes: int
+
+
+@cache
+def tile_shape() -> Shape:
+    """The tiles for the processor that kernels are compiled for, by the number of its registers and their size."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if not triple.startswith("x86_64"):
+        return Shape(8, 16)
+    return Shape(8, 64) if "+avx512f" in features and "+avx512bw" in features else Shape(4, 32)
+
+
+@cache
+def block_columns(data_type: DataType) -> int:
+    """The columns of a tile: blocks begin at multiples of it."""
+    arithmetic = DataType.kFloat if data_type in HALVES else data_type
+    return _VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
+
+
+@cache
+def block_multiplier(data_type: DataType) -> Any:
+    """A function (context, words, a, b, c, first_row, first_column, rows, columns) that multiplies a block of c."""
+    is_half, size = data_type in HALVES, data_type.itemsize
+    arithmetic = DataType.kFloat if is_half else data_type
+    wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
+    tile_columns = _VECTORS * lanes
+    load, store, load_wide, store_wide = loader(data_type), storer(data_type), loader(arithmetic), storer(arithmetic)
+    strip = _strip_multiplier(arithmetic, lanes)
+    low = tile_multiplier(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
+    pack_a, pack_b = _packer(data_type, tile_rows), _packer(data_type, tile_columns)
+
+    @separate
+    def scale(to, to_step, c, c_step, rows, columns, beta):
+        for row in range(rows):
+            for column in range(columns):
+                store_wide(to, row * to_step + column, beta * load(c, row * c_step + column))
+
+    @separate
+    def narrow(c, c_step, src, rows, columns):
+        for row in range(rows):
+            for column in range(columns):
+                store(c, row * c_step + column, load_wide(src, row * columns + column))
+
+    @jit
+    def multiply(context, words, a, b, c, first_row, first_column, rows, columns):
+        state = load_word(context, CONTEXT.state)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        transpose_a = load_word(state, PRODUCT_STATE.transpose_a)
+        transpose_b = load_word(state, PRODUCT_STATE.transpose_b)
+        a_row, a_step = (1, m) if transpose_a else (k, 1)
+        b_column, b_step = (k, 1) if transpose_b else (1, n)
+        alpha, beta = load(load_word(context, _ALPHA), 0), load(load_word(context, _BETA), 0)
+        parts = (k + _DEPTH - 1) // _DEPTH
+        depth = (k + parts - 1) // parts
+        height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
+        is_low = rows <= tile_rows // 2
+        packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
+        packs_b = is_half or transpose_b != 0 or rows > _FEW
+        memory, packed_a, packed_b, to, to_step = 0, 0, 0, c, n
+        if packs_a or packs_b or n % lanes != 0:
+            a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0
+            b_bytes = wide * tile_columns * depth
+            memory = allocate(a_bytes + b_bytes + _LINE + (wide * rows * columns if is_half else 0))
+            packed_a = (memory + _LINE - 1) // _LINE * _LINE
+            packed_b = packed_a + a_bytes
+            if is_half:
+                to, to_step = packed_b + b_bytes, columns
+        adds = 0 if beta == 0 else 1
+        if adds and (is_half or beta != 1):
+            scale(to, to_step, c, n, rows, columns, beta)
+        for term in range(load_word(words, PRODUCT.num_terms)):
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+            a_offset, b_offset = a_offset + first_row * a_row, b_offset + first_column * b_column
+            for first in range(0, k, depth):
+                length = min(depth, k - first)
+                for row in range(0, rows, height):
+                    count = min(height, rows - row)
+                    from_a, row_a, step_a = a + (a_offset + row * a_row + first * a_step) * size, a_row, a_step
+                    if packs_a:
+                        for place in range(0, count, tile_rows):
+                            source, target = from_a + place * a_row * size, packed_a + place * length * wide
+                            rows_left = min(tile_rows, count - place)
+                            pack_a(transpose_a, source, max(a_row, a_step), rows_left, length, target)
+                        from_a, row_a, step_a = packed_a, 1, 0
+                    column = 0
+                    while column < columns:
+                        left, to_c = columns - column, to + (row * to_step + column) * wide
+                        from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size, b_step
+                        if is_low and not packs_b and left >= 2 * tile_columns:
+                            low(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step, count, left, alpha, adds)
+                            column += 2 * tile_columns
+                            continue
+                        left = min(left, tile_columns)
+                        if packs_b or first_column + column + (left + lanes - 1) // lanes * lanes > n:
+                            pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_b)
+                            from_b, step_b = packed_b, tile_columns
+                        strip(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step, count, left, alpha, adds)
+                        column += tile_columns
+                adds = 1
+        if is_half:
+            narrow(c, n, to, rows, columns)
+        if memory != 0:
+            release(memory)
+
+    return multiply
+
+
+def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
+    """A function that multiplies a strip of columns, for all rows: what it takes is what `tile_multiplier` says.
+
+    a_step is 0 where a is packed: one tile's rows after the other's.
+    """
+    one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
+
+    @separate
+    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+        if num_columns > 2 * lanes:
+            three(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+        elif num_columns > lanes:
+            two(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+        else:
+            one(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+
+    return multiply
+
+
+def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
+    """The same for strips of so many vectors."""
+    size, rows = arithmetic.itemsize, tile_shape().rows
+    few = rows // 2
+    tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes) for count in (rows, few))
+
+    @separate
+    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+        apart, step = (a_row, a_step) if a_step else (k, rows)
+        row = 0
+        while num_rows - row > few:
+            from_a, to_c = a + row * apart * size, c + row * c_step * size
+            tile(k, from_a, a_row, step, b, b_step, to_c, c_step, num_rows - row, num_columns, alpha, adds)
+            row += rows
+        if row < num_rows:
+            from_a, to_c = a + row * apart * size, c + row * c_step * size
+            low_tile(k, from_a, a_row, step, b, b_step, to_c, c_step, num_rows - row, num_columns, alpha, adds)
+
+    return multiply
+
+
+def _packer(data_type: DataType, width: int) -> Any:
+    """A function (in_rows, src, step, count, k, dst) that packs a strip [k, width], of which `count` are in src.
+
+    in_rows: whether what belongs together in k lies in a row of src, else in a column.
+    """
+    arithmetic = DataType.kFloat if data_type in HALVES else data_type
+    size, wide, group = data_type.itemsize, arithmetic.itemsize, gcd(_GROUP, width)
+    pack_rows = row_packer(data_type, width)
+    pack_columns = column_packer(data_type, group, tile_shape().vector_bytes // wide)
+
+    @separate
+    def pack(in_rows, src, step, count, k, dst):
+        if in_rows:
+            pack_rows(src, step, count, k, dst)
+        else:
+            for first in range(0, count, group):
+                place = dst + first * wide
+                pack_columns(src + first * step * size, step, min(group, count - first), k, place, width)
+
+    return pack
