@@ -15,6 +15,7 @@ from tools import (
     generated,
     ops_stub,
     performance_table,
+    placement_table,
     support_table,
     vector_math_table,
 )
@@ -55,6 +56,7 @@ GENERATED = [
     *performance_table.parts(),
     *array_api_table.parts(),
     *vector_math_table.parts(),
+    *placement_table.parts(),
 ]
 
 

@@ -1,0 +1,78 @@
+"""Writes the table of docs/placement.md: what the cost model says for many ranks; `python -m tools.placement_table`.
+
+With `--check` it only looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+import ep.ops  # noqa: F401, which declares the operators
+from ep.ops.declare.operator import operator_named
+from ep.sbp import Signature, choose, parse_many, route, sent
+from tools.generated import update
+
+NAME: Final = "many ranks"
+_FILE: Final = "docs/placement.md"
+_MESHES: Final = ((8, (2, 4)), (64, (8, 8)), (1024, (32, 32)))
+_TABLE, _TOKENS = (50_257, 768), (1024,)
+_ROWS, _HIDDEN, _LAYERS = 32 * 64, 384, 6
+
+
+def parts() -> list[tuple[str, str, str]]:
+    """(file, name of the part, text) of the table."""
+    headings = (
+        "ranks",
+        "rows on every rank",
+        "the table on every rank",
+        "on a mesh, a part of the rows each",
+        "the encoder",
+    )
+    lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
+    for ranks, mesh in _MESHES:
+        on_all, signatures = _gather((ranks,), "S(0)", "B", "B")
+        on_mesh, _ = _gather(mesh, "S(0),B", "B,S(0)", "B,S(0)")
+        cells = (
+            f"{_each(on_all, ranks)} by `{signatures[0]}`",
+            _each(_route("S(0)", "B", _TABLE, (ranks,)), ranks),
+            f"{_each(on_mesh, ranks)} on {' x '.join(map(str, mesh))}",
+            _each(2 * _LAYERS * _route("P", "B", (_ROWS, _HIDDEN), (ranks,)), ranks),
+        )
+        lines.append(f"| {ranks:,} | {' | '.join(cells)} |")
+    return [(_FILE, NAME, "\n".join(lines))]
+
+
+def _each(bytes_of_all: int, ranks: int) -> str:
+    return f"{bytes_of_all / ranks / 1e6:.2f} MB"
+
+
+def _gather(mesh: Sequence[int], params: str, indices: str, out: str) -> tuple[int, list[Signature]]:
+    """The bytes that all ranks send for a gather, and the signatures that are chosen."""
+    operator = operator_named("gather")
+    inputs: list[Any] = [np.broadcast_to(np.float32(0), _TABLE), np.broadcast_to(np.int64(0), _TOKENS)]
+    problem = operator.problem(inputs, operator.resolve(*inputs), 1)
+    given, wanted = [parse_many(params), parse_many(indices)], parse_many(out)
+    signatures = [one.signature for one in choose(operator, problem, mesh, given, wanted)]
+    total = 0
+    for position, (lies, shape) in enumerate(zip(given, problem.shapes, strict=True)):
+        target = [one.inputs[position] for one in signatures]
+        total += sent(route(lies, target, shape, problem.types[position].itemsize, mesh))
+    results = [one.outputs[0] for one in signatures]
+    total += sent(route(results, wanted, problem.out_shapes[0], problem.out_type.itemsize, mesh))
+    return total, signatures
+
+
+def _route(source: str, target: str, shape: tuple[int, ...], mesh: Sequence[int]) -> int:
+    return sent(route(parse_many(source), parse_many(target), shape, 4, mesh))
+
+
+def main() -> int:
+    """Rewrite the table, or with `--check` say whether it is up to date; return the exit code."""
+    return max(update(file, name, text, "tools.placement_table") for file, name, text in parts())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
