@@ -12,7 +12,7 @@ import numpy as np
 
 import ep.ops  # noqa: F401, which declares the operators
 from ep.ops.declare.operator import operator_named
-from ep.sbp import Signature, choose, parse_many, route, sent
+from ep.sbp import Choice, choose, parse_many, route, sent
 from tools.generated import update
 
 NAME: Final = "many ranks"
@@ -33,12 +33,12 @@ def parts() -> list[tuple[str, str, str]]:
     )
     lines = [f"| {' | '.join(headings)} |", "|---" * len(headings) + "|"]
     for ranks, mesh in _MESHES:
-        on_all, signatures = _gather((ranks,), "S(0)", "B", "B")
-        on_mesh, _ = _gather(mesh, "S(0),B", "B,S(0)", "B,S(0)")
+        on_all = _gather((ranks,), "S(0)", "B", "B")
+        on_mesh = _gather(mesh, "S(0),B", "B,S(0)", "B,S(0)")
         cells = (
-            f"{_each(on_all, ranks)} by `{signatures[0]}`",
+            f"{_each(on_all.bytes, ranks)} by `{on_all}`",
             _each(_route("S(0)", "B", _TABLE, (ranks,)), ranks),
-            f"{_each(on_mesh, ranks)} on {' x '.join(map(str, mesh))}",
+            f"{_each(on_mesh.bytes, ranks)} on {' x '.join(map(str, mesh))}",
             _each(2 * _LAYERS * _route("P", "B", (_ROWS, _HIDDEN), (ranks,)), ranks),
         )
         lines.append(f"| {ranks:,} | {' | '.join(cells)} |")
@@ -49,20 +49,12 @@ def _each(bytes_of_all: int, ranks: int) -> str:
     return f"{bytes_of_all / ranks / 1e6:.2f} MB"
 
 
-def _gather(mesh: Sequence[int], params: str, indices: str, out: str) -> tuple[int, list[Signature]]:
-    """The bytes that all ranks send for a gather, and the signatures that are chosen."""
+def _gather(mesh: Sequence[int], params: str, indices: str, out: str) -> Choice:
+    """What is chosen for a gather."""
     operator = operator_named("gather")
     inputs: list[Any] = [np.broadcast_to(np.float32(0), _TABLE), np.broadcast_to(np.int64(0), _TOKENS)]
     problem = operator.problem(inputs, operator.resolve(*inputs), 1)
-    given, wanted = [parse_many(params), parse_many(indices)], parse_many(out)
-    signatures = [one.signature for one in choose(operator, problem, mesh, given, wanted)]
-    total = 0
-    for position, (lies, shape) in enumerate(zip(given, problem.shapes, strict=True)):
-        target = [one.inputs[position] for one in signatures]
-        total += sent(route(lies, target, shape, problem.types[position].itemsize, mesh))
-    results = [one.outputs[0] for one in signatures]
-    total += sent(route(results, wanted, problem.out_shapes[0], problem.out_type.itemsize, mesh))
-    return total, signatures
+    return choose(operator, problem, mesh, [parse_many(params), parse_many(indices)], parse_many(out))
 
 
 def _route(source: str, target: str, shape: tuple[int, ...], mesh: Sequence[int]) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ep.cli import names, output, text
 from ep.cli.parser import CommandError, Parser
-from ep.sbp import Choice, Move, Problem, Sbp, choices, choose, parse_many
+from ep.sbp import Choice, Problem, Sbp, Step, choices, parse_many
 
 _INDICES = (1024,)
 
@@ -58,29 +58,20 @@ def run(arguments: Namespace) -> int:
     problem = _problem(arguments, len(given))
     wanted = None if arguments.out is None else _on_mesh("--out", arguments.out, len(mesh))
     try:
-        chosen = choose(operator, problem, mesh, given, wanted)
-        if len(mesh) == 1:
-            first = problem._replace(ranks=mesh[0])
-            places = [one[0] for one in given]
-            listed = choices(first, operator.signatures(first), places, wanted[0] if wanted else None)
-        else:
-            listed = chosen
+        listed = choices(operator, problem, mesh, given, wanted)
     except ValueError as error:
         raise CommandError(str(error)) from error
+    chosen = listed[0]
     if arguments.format == "json":
-        output.as_json([_as_dict(operator, one, one in chosen) for one in listed])
+        output.as_json([_as_dict(operator, one, one is chosen) for one in listed])
         return 0
     shapes = " and ".join(_in_words(shape) for shape in problem.shapes)
-    total = sum(one.bytes for one in chosen)
-    signatures = "; ".join(str(one.signature) for one in chosen)
     output.paragraph(
-        f"{operator.name} of {shapes} on {_in_words(mesh)} ranks: {signatures}, which moves {_bytes(total)}"
-        f"{_later(sum(one.cost for one in chosen) - total)}{'' if len(mesh) > 1 else _why(listed)}"
+        f"{operator.name} of {shapes} on {_in_words(mesh)} ranks: {chosen}, which moves {_bytes(chosen.bytes)}"
+        f"{_later(chosen.cost - chosen.bytes)}{_why(listed)}"
     )
     heading = "signature" if len(mesh) == 1 else "signature, for each axis of the mesh"
-    rows = [
-        (str(one.signature), _bytes(one.bytes), _bytes(one.cost - one.bytes), _moves(operator, one)) for one in listed
-    ]
+    rows = [(str(one), _bytes(one.bytes), _bytes(one.cost - one.bytes), _moves(operator, one)) for one in listed]
     output.table((heading, "moved", "later", "how"), rows, right=("moved", "later"))
     return 0
 
@@ -96,8 +87,8 @@ def _why(listed: Sequence[Choice]) -> str:
     if best.cost == second.cost:
         nearer = best.to_all < second.to_all
         why = "its result takes the least until every rank has all of it" if nearer else "it is listed first"
-        return f": no other moves less, and of those that move as much {why}, before {second.signature}"
-    return f": the next, {second.signature}, moves {_bytes(second.cost)}"
+        return f": no other moves less, and of those that move as much {why}, before {second}"
+    return f": the next, {second}, moves {_bytes(second.cost)}"
 
 
 def _problem(arguments: Namespace, num_inputs: int) -> Problem:
@@ -187,21 +178,23 @@ def _bytes(count: int) -> str:
 
 def _moves(operator: Any, choice: Choice) -> str:
     names_of_inputs = list(operator.input_names) * (len(choice.inputs) // len(operator.input_names))
-    steps: list[tuple[str, Sequence[Move]]] = [
+    steps: list[tuple[str, Sequence[Step]]] = [
         *zip(names_of_inputs, choice.inputs, strict=True),
         ("out", choice.output),
         ("later out", choice.later),
     ]
+    several = len(choice.signatures) > 1
     return ", ".join(
         f"{name} {move.source} to {move.target} {'locally' if move.name == 'local' else f'by {move.name}'}"
+        f"{f' along axis {axis}' if several else ''}"
         for name, of in steps
-        for move in of
+        for axis, move in of
     )
 
 
 def _as_dict(operator: Any, choice: Choice, chosen: bool) -> dict[str, Any]:
     return {
-        "signature": str(choice.signature),
+        "signature": str(choice),
         "bytes": choice.bytes,
         "later": choice.cost - choice.bytes,
         "moves": _moves(operator, choice),

@@ -100,7 +100,7 @@ class MeshOperands(Operands):
         """What was asked for, or else what moves the fewest bytes; ValueError for what is not listed."""
         mesh, asked = self._placement.mesh, _ASKED.get()
         if asked is None:
-            return tuple(one.signature for one in choose(operator, problem, mesh, [one.sbp for one in inputs]))
+            return choose(operator, problem, mesh, [one.sbp for one in inputs]).signatures
         if len(asked) != len(mesh):
             raise ValueError(f"{len(asked)} signatures are asked for, and {self._placement} has {len(mesh)} axes")
         for axis, signature in enumerate(asked):

@@ -1,75 +1,85 @@
-"""Deduction: the signature that moves the fewest bytes until the result can be read, on each axis of a mesh."""
+"""Deduction: the signatures that move the fewest bytes until the result can be read, one for each axis of a mesh."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from ep.sbp.boxing import Move, bytes_moved, moves
 from ep.sbp.pieces import piece_shape
+from ep.sbp.routes import Step, route, sent
 from ep.sbp.sbp import Broadcast, Partial, Sbp, Split
 from ep.sbp.signature import Dims, HasSignatures, Problem, Signature
 
+Places = tuple[Sbp, ...]
+
 
 class Choice(NamedTuple):
-    """A signature, and what it takes to get there on one axis of a mesh.
+    """Signatures, one for each axis of a mesh, and what it takes to get there.
 
-    inputs: the moves of each input from where it lies to where the signature has it.
-    output: those of the outputs, from where the signature has them to where they are wanted.
+    inputs: the steps of each input from where it lies to where the signatures have it.
+    output: those of the outputs, from where the signatures have them to where they are wanted.
     later: where nothing is wanted and the outputs are partial: what it takes at least before anyone can read them.
     to_all: where nothing is wanted, the bytes that it takes until every rank has all of the outputs.
     """
 
-    signature: Signature
-    inputs: tuple[tuple[Move, ...], ...]
-    output: tuple[Move, ...]
-    later: tuple[Move, ...] = ()
+    signatures: tuple[Signature, ...]
+    inputs: tuple[tuple[Step, ...], ...]
+    output: tuple[Step, ...]
+    later: tuple[Step, ...] = ()
     to_all: int = 0
 
     @property
     def bytes(self) -> int:
         """What all ranks together send."""
-        return sum(move.bytes for steps in (*self.inputs, self.output) for move in steps)
+        return sum(map(sent, (*self.inputs, self.output)))
 
     @property
     def cost(self) -> int:
         """What choices are compared by: what is sent, and what will be before the outputs can be read."""
-        return self.bytes + sum(move.bytes for move in self.later)
+        return self.bytes + sent(self.later)
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.signatures))
 
 
 def choices(
-    problem: Problem, listed: Sequence[Signature], given: Sequence[Sbp], wanted: Sbp | None = None
+    operator: HasSignatures,
+    problem: Problem,
+    mesh: Sequence[int],
+    given: Sequence[Sequence[Sbp]],
+    wanted: Sequence[Sbp] | None = None,
 ) -> list[Choice]:
-    """Every listed signature with its moves, the one of the least cost first.
+    """All that the operator lists for a mesh, with what each moves, the one of the least cost first.
 
-    given: how the inputs lie. wanted: how the outputs are to lie; None where they may lie as they come. What comes
-    partial costs then what a reduce-scatter moves: a value that nobody has put together cannot be read. Of equals, the
-    one whose outputs are nearest to all that every rank wants, so that what is broadcast stays so; then the one listed
-    first. Raises ValueError for an input without a place, or with one that its shape does not have.
+    problem: whole; its `ranks` is not read.
+    mesh: how many ranks there are along each axis of it.
+    given: how the inputs lie, one SBP for each axis of the mesh. wanted: how the outputs are to lie, likewise; None
+        where they may lie as they come. What comes partial costs then what a reduce-scatter moves: a value that nobody
+        has put together cannot be read.
+
+    Of equals, the one whose outputs are nearest to all that every rank wants comes first, so that what is broadcast
+    stays so; then the one listed first. Raises ValueError for an input without a place, or with one that its shape does
+    not have.
     """
     if len(given) != len(problem.shapes):
         raise ValueError(f"there are {len(problem.shapes)} inputs, and {len(given)} placements were given")
-    for position, (sbp, shape) in enumerate(zip(given, problem.shapes, strict=True)):
-        sbp.check(shape, f"input {position}")
-    if wanted is not None:
+    for position, (sbps, shape) in enumerate(zip(given, problem.shapes, strict=True)):
+        for sbp in sbps:
+            sbp.check(shape, f"input {position}")
+    for sbp in wanted or ():
         for shape in problem.out_shapes:
-            wanted.check(shape, "the output")
-    sizes = [data_type.itemsize for data_type in problem.types]
-    found = []
-    for signature in listed:
-        steps = tuple(
-            tuple(moves(source, target, shape, size, problem.ranks))
-            for source, target, shape, size in zip(given, signature.inputs, problem.shapes, sizes, strict=True)
-        )
-        outputs, later, to_all = [], [], 0
-        for out, shape in zip(signature.outputs, problem.out_shapes, strict=True):
-            size = problem.out_type.itemsize
-            outputs += moves(out, out if wanted is None else wanted, shape, size, problem.ranks)
-            if wanted is None:
-                to_all += bytes_moved(out, Broadcast(), shape, size, problem.ranks)
-                if isinstance(out, Partial):
-                    later += moves(out, Split(0) if shape else Broadcast(), shape, size, problem.ranks)
-        found.append(Choice(signature, steps, tuple(outputs), tuple(later), to_all))
+            sbp.check(shape, "the output")
+
+    @cache
+    def way(source: Places, target: Places, shape: Dims, itemsize: int) -> tuple[Step, ...]:
+        return tuple(route(source, target, shape, itemsize, mesh))
+
+    targets = None if wanted is None else tuple(wanted)
+    found = [
+        _choice(problem, signatures, [tuple(sbps) for sbps in given], targets, way)
+        for signatures in _listed(operator, problem, mesh)
+    ]
     return sorted(found, key=lambda choice: (choice.cost, choice.to_all))
 
 
@@ -79,23 +89,45 @@ def choose(
     mesh: Sequence[int],
     given: Sequence[Sequence[Sbp]],
     wanted: Sequence[Sbp] | None = None,
-) -> list[Choice]:
-    """Return the choice for each axis of a mesh.
+) -> Choice:
+    """Return the first of `choices`."""
+    return choices(operator, problem, mesh, given, wanted)[0]
 
-    problem: whole; its `ranks` is not read.
-    mesh: how many ranks there are along each axis of it.
-    given, wanted: one SBP for each axis of the mesh.
 
-    The first axis of the mesh decides first. To the next, the pieces of its first rank, which are the largest, are the
-    whole; what is listed for the smallest as well is listed for all.
-    """
-    chosen: list[Choice] = []
-    for axis in range(len(mesh)):
-        here = problem_on_axis(operator, problem, [one.signature for one in chosen], mesh, (0,) * axis)
-        listed = signatures_on_axis(operator, problem, [one.signature for one in chosen], mesh)
-        target = None if wanted is None else wanted[axis]
-        chosen.append(choices(here, listed, [places[axis] for places in given], target)[0])
-    return chosen
+def _choice(
+    problem: Problem,
+    signatures: tuple[Signature, ...],
+    given: Sequence[Places],
+    wanted: Places | None,
+    way: Callable[[Places, Places, Dims, int], tuple[Step, ...]],
+) -> Choice:
+    inputs = tuple(
+        way(source, tuple(one.inputs[position] for one in signatures), shape, data_type.itemsize)
+        for position, (source, shape, data_type) in enumerate(zip(given, problem.shapes, problem.types, strict=True))
+    )
+    output: list[Step] = []
+    later: list[Step] = []
+    to_all, size = 0, problem.out_type.itemsize
+    for position, shape in enumerate(problem.out_shapes):
+        out = tuple(one.outputs[position] for one in signatures)
+        if wanted is not None:
+            output += way(out, wanted, shape, size)
+            continue
+        read: Sbp = Split(0) if shape else Broadcast()
+        later += way(out, tuple(read if isinstance(one, Partial) else one for one in out), shape, size)
+        to_all += sent(way(out, (Broadcast(),) * len(out), shape, size))
+    return Choice(signatures, inputs, tuple(output), tuple(later), to_all)
+
+
+def _listed(
+    operator: HasSignatures, problem: Problem, mesh: Sequence[int], before: tuple[Signature, ...] = ()
+) -> Iterator[tuple[Signature, ...]]:
+    """Every combination of signatures, one for each axis of the mesh."""
+    if len(before) == len(mesh):
+        yield before
+        return
+    for signature in signatures_on_axis(operator, problem, before, mesh):
+        yield from _listed(operator, problem, mesh, (*before, signature))
 
 
 def signatures_on_axis(

@@ -8,6 +8,7 @@ import pytest
 from ep.ops.declare.operator import operator_named
 from ep.sbp import (
     Broadcast,
+    Partial,
     PartialMax,
     PartialMin,
     PartialSum,
@@ -24,6 +25,9 @@ from ep.sbp import (
     piece_shape,
     piece_sizes,
     pieces,
+    route,
+    sent,
+    signatures_on_axis,
     span,
 )
 
@@ -128,73 +132,96 @@ def gather_problem(params, indices, axis=0):
     return operator, operator.problem(inputs, operator.resolve(*inputs, axis), 4)
 
 
+def on_one_axis(operator, problem, given, wanted=None):
+    """Choices for a mesh of one axis."""
+    places = [(one,) for one in given]
+    return choices(operator, problem, (problem.ranks,), places, None if wanted is None else (wanted,))
+
+
 def test_an_embedding_table_stays_where_it_is():
     operator, problem = gather_problem((50257, 768), (1024,))
-    best, *_ = choices(problem, operator.signatures(problem), [Split(0), B])
-    assert str(best.signature) == "S(0), B -> P"
+    best, *_ = on_one_axis(operator, problem, [Split(0), B])
+    assert str(best) == "S(0), B -> P"
     assert (best.bytes, best.inputs, best.output) == (0, ((), ()), ())
-    assert best.cost == sum(move.bytes for move in best.later) == 3 * 1024 * 768 * 4
-    best, *_ = choices(problem, operator.signatures(problem), [Split(0), B], wanted=B)
-    assert (str(best.signature), best.bytes) == ("S(0), B -> P", 2 * 3 * 1024 * 768 * 4)
-    (scattered, *_) = choices(problem, operator.signatures(problem), [Split(0), B], wanted=Split(1))
-    assert scattered.output == tuple(moves(P, Split(1), (1024, 768), 4, 4))
+    assert best.cost == sent(best.later) == 3 * 1024 * 768 * 4
+    best, *_ = on_one_axis(operator, problem, [Split(0), B], wanted=B)
+    assert (str(best), best.bytes) == ("S(0), B -> P", 2 * 3 * 1024 * 768 * 4)
+    (scattered, *_) = on_one_axis(operator, problem, [Split(0), B], wanted=Split(1))
+    assert [step.move for step in scattered.output] == moves(P, Split(1), (1024, 768), 4, 4)
 
 
 def test_a_small_table_is_gathered():
     operator, problem = gather_problem((10, 768), (100_000,))
-    best, *_ = choices(problem, operator.signatures(problem), [Split(0), Split(0)])
-    assert (str(best.signature), best.bytes) == ("B, S(0) -> S(0)", 3 * 10 * 768 * 4)
+    best, *_ = on_one_axis(operator, problem, [Split(0), Split(0)])
+    assert (str(best), best.bytes) == ("B, S(0) -> S(0)", 3 * 10 * 768 * 4)
 
 
 def test_a_partial_result_costs_what_it_takes_to_read_it():
     """To leave it partial moves nothing, but before it can be read more than to split the table otherwise."""
     operator, problem = gather_problem((10, 768), (1000,))
-    listed = operator.signatures(problem)
-    best, *_ = choices(problem, listed, [Split(0), B])
-    assert str(best.signature) == "S(1), B -> S(1)"
+    best, *others = on_one_axis(operator, problem, [Split(0), B])
+    assert str(best) == "S(1), B -> S(1)"
     assert best.bytes == best.cost == bytes_moved(Split(0), Split(1), (10, 768), 4, 4)
-    (left,) = (one for one in choices(problem, listed, [Split(0), B]) if str(one.signature) == "S(0), B -> P")
+    (left,) = (one for one in others if str(one) == "S(0), B -> P")
     assert (left.bytes, left.cost) == (0, 3 * 1000 * 768 * 4)
     sum_ = operator_named("sum")
     x = np.zeros(8)
     problem = sum_.problem([x], sum_.resolve(x), 4)
-    assert choices(problem, sum_.signatures(problem), [Split(0)])[0].cost == 2 * 3 * 8  # a number can only be whole
+    assert on_one_axis(sum_, problem, [Split(0)])[0].cost == 2 * 3 * 8  # a number can only be whole
 
 
 def test_all_results_count():
     operator = operator_named("split")
     x = np.zeros((6, 4))
     problem = operator.problem([x], operator.resolve(x, 3), 2)
-    (best, *_) = choices(problem, operator.signatures(problem), [P], wanted=B)
+    (best, *_) = on_one_axis(operator, problem, [P], wanted=B)
     assert best.bytes == 2 * 6 * 4 * 8
 
 
-def test_no_choice_is_better_than_the_first(rng):
+def test_no_choice_is_better_than_the_first():
     operator, problem = gather_problem((8, 6), (12,))
-    listed = operator.signatures(problem)
     for params in map(parse, ("S(0)", "S(1)", "B", "P")):
         for indices in map(parse, ("S(0)", "B")):
-            found = choices(problem, listed, [params, indices], Split(0))
+            found = on_one_axis(operator, problem, [params, indices], Split(0))
             assert [one.cost for one in found] == sorted(one.cost for one in found)
-            assert {one.signature for one in found} == set(listed)
+            assert {one.signatures for one in found} == {(one,) for one in operator.signatures(problem)}
 
 
 def test_each_axis_of_a_mesh_has_a_signature():
     operator, problem = gather_problem((50257, 768), (1024,))
     chosen = choose(operator, problem, (2, 4), [(Split(0), Split(1)), (B, B)])
-    assert [str(one.signature) for one in chosen] == ["S(0), B -> P", "S(1), B -> S(1)"]
-    assert sum(one.bytes for one in chosen) == 0
+    assert [str(one) for one in chosen.signatures] == ["S(0), B -> P", "S(1), B -> S(1)"]
+    assert chosen.bytes == 0
+    assert chosen.cost == 1024 * 768 * 4  # in each of 4 groups of 2, a quarter of the rows
+
+
+@pytest.mark.parametrize("wanted", [None, "B,B", "S(0),B"])
+@pytest.mark.parametrize("given", ["S(0),S(1)", "S(1),S(0)", "P,S(0)", "S(0),B"])
+def test_the_axes_of_a_mesh_are_chosen_together(given, wanted):
+    """No signature of one axis, with any of the other, moves less."""
+    operator, problem = gather_problem((37, 8), (24,))
+    mesh, places = (2, 3), [parse_many(given), parse_many("B,S(0)")]
+    target = None if wanted is None else parse_many(wanted)
+    best = choose(operator, problem, mesh, places, target)
+    for first in operator.signatures(problem._replace(ranks=2)):
+        for second in signatures_on_axis(operator, problem, [first], mesh):
+            moved = sum(
+                sent(route(lies, (first.inputs[place], second.inputs[place]), problem.shapes[place], size, mesh))
+                for place, (lies, size) in enumerate(zip(places, (4, 8), strict=True))
+            )
+            out = first.outputs[0], second.outputs[0]
+            read = tuple(Split(0) if isinstance(one, Partial) else one for one in out) if target is None else target
+            assert best.cost <= moved + sent(route(out, read, (24, 8), 4, mesh))
 
 
 def test_wrong_placements():
     operator, problem = gather_problem((8, 6), (12,))
-    listed = operator.signatures(problem)
     with pytest.raises(ValueError, match="there are 2 inputs, and 1 placements were given"):
-        choices(problem, listed, [B])
+        on_one_axis(operator, problem, [B])
     with pytest.raises(ValueError, match=r"input 1 of shape \(12,\) has no axis 1"):
-        choices(problem, listed, [B, Split(1)])
+        on_one_axis(operator, problem, [B, Split(1)])
     with pytest.raises(ValueError, match=r"the output of shape \(12, 6\) has no axis 2"):
-        choices(problem, listed, [B, B], Split(2))
+        on_one_axis(operator, problem, [B, B], Split(2))
 
 
 def test_what_follows_at_no_cost():
