@@ -27,6 +27,26 @@ _CAPTURE_IMPLICIT: Final = 906
 _LAST_DEFAULT_STREAM: Final = 2  # handles up to this one mean a default stream of the current context
 
 
+class _Current:
+    """Makes a context the current one inside. One serves all threads at once, inside of each other too."""
+
+    __slots__ = ("_context", "_driver", "_pop", "_push")
+
+    def __init__(self, driver: CudaDriver, context: Any) -> None:
+        self._driver, self._context = driver, context
+        self._push, self._pop = driver._cuda.cuCtxPushCurrent, driver._cuda.cuCtxPopCurrent
+
+    def __enter__(self) -> None:
+        (result,) = self._push(self._context)
+        if result:
+            self._driver._check(self._push, result)
+
+    def __exit__(self, *failure: object) -> None:
+        result, *_ = self._pop()
+        if result:
+            self._driver._check(self._pop, result)
+
+
 class CudaDriver(Driver):
     """The CUDA driver. Every device is used through its primary context, which other frameworks share."""
 
@@ -34,6 +54,7 @@ class CudaDriver(Driver):
 
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
+        self._currents: dict[int, _Current] = {}
         self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
         self._lock = new_lock(Rank.DRIVER)
         self._process = os.getpid()
@@ -123,14 +144,12 @@ class CudaDriver(Driver):
                 context = self._contexts[device]
         return context
 
-    @contextmanager
-    def _current(self, device: int) -> Iterator[None]:
+    def _current(self, device: int) -> _Current:
         """The device's context is the thread's current one inside, what was current before is so again outside."""
-        self._ask(self._cuda.cuCtxPushCurrent, self._context(device))
-        try:
-            yield
-        finally:
-            self._ask(self._cuda.cuCtxPopCurrent)
+        current = self._currents.get(device)
+        if current is None:
+            current = self._currents[device] = _Current(self, self._context(device))
+        return current
 
     def active(self, device: int) -> AbstractContextManager[None]:
         return self._current(device)
