@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
+from ep.common.bounded_cache import BoundedCache
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.mesh import report
 from ep.mesh.placement import Placement
@@ -18,6 +19,7 @@ from ep.ops.declare.operator import Operator, Role
 from ep.sbp import (
     Broadcast,
     Problem,
+    Sbp,
     Signature,
     Split,
     choose,
@@ -76,43 +78,84 @@ class MeshOperands(Operands):
     ) -> list[Array]:
         if out is not None:
             raise TypeError(f"out is given; an operator on {self._placement} makes a tensor of its own")
-        problem = operator.problem(inputs, attributes, 1)
-        mesh, coordinates = self._placement.mesh, self._placement.coordinates
-        signatures = self._signatures(operator, problem, inputs)
-        report.note(report.Run(operator.name, signatures))
-        names = operator.input_names if len(inputs) == len(operator.inputs) else [operator.input_names[0]] * len(inputs)
-        pieces = []
-        for position, (one, name) in enumerate(zip(inputs, names, strict=True)):
-            target = tuple(signature.inputs[position] for signature in signatures)
-            pieces.append(one.boxed(target, f"{operator.name} {name}").to_local())
-        mine = problem_on_axis(operator, problem, signatures, mesh, coordinates)
-
-        def compute() -> list[Array]:
-            return operator.compute(self._arrays, pieces, mine.attributes)
-
-        results = on_all(compute) if _may_fail_on_some(operator, signatures) else compute()
-        return [
-            self._tensor(result, tuple(shape), self._placement, tuple(one.outputs[position] for one in signatures))
-            for position, (result, shape) in enumerate(zip(results, problem.out_shapes, strict=True))
+        asked = _ASKED.get()
+        operands = tuple((one.shape, one.dtype, one.sbp) for one in inputs)
+        key = operator.name, repr(attributes), operands, self._placement.mesh, asked
+        plan = _PLANS.keep(key, lambda: _planned(operator, inputs, attributes, self._placement, asked))
+        report.note(report.Run(operator.name, plan.signatures))
+        names = operator.input_names if len(inputs) == len(operator.inputs) else operator.input_names * len(inputs)
+        pieces = [
+            one.boxed(target, f"{operator.name} {name}").to_local()
+            for one, target, name in zip(inputs, plan.inputs, names, strict=True)
         ]
 
-    def _signatures(self, operator: Operator, problem: Problem, inputs: Sequence[Array]) -> tuple[Signature, ...]:
-        """What was asked for, or else what moves the fewest bytes; ValueError for what is not listed."""
-        mesh, asked = self._placement.mesh, _ASKED.get()
-        if asked is None:
-            return choose(operator, problem, mesh, [one.sbp for one in inputs]).signatures
-        if len(asked) != len(mesh):
-            raise ValueError(f"{len(asked)} signatures are asked for, and {self._placement} has {len(mesh)} axes")
-        for axis, signature in enumerate(asked):
-            listed = signatures_on_axis(operator, problem, asked[:axis], mesh)
-            if signature not in listed:
-                there_is = "; ".join(map(str, listed))
-                raise ValueError(f"{operator.name} has no signature {signature} here; it has {there_is}")
-        return asked
+        def compute() -> list[Array]:
+            return operator.compute(self._arrays, pieces, plan.attributes)
+
+        results = on_all(compute) if plan.may_fail_on_some else compute()
+        return [
+            self._tensor(result, shape, self._placement, sbps)
+            for result, shape, sbps in zip(results, plan.shapes, plan.outputs, strict=True)
+        ]
+
+
+class _Plan(NamedTuple):
+    """What there is to do for operands of some shapes and placements; the same on all ranks, but for `attributes`.
+
+    signatures: one for each axis of the mesh.
+    inputs, outputs: how each lies, one SBP for each axis of the mesh.
+    shapes: of the outputs, whole.
+    attributes: those with which this rank computes on its pieces.
+    may_fail_on_some: whether an index out of range may be met by some ranks alone.
+    """
+
+    signatures: tuple[Signature, ...]
+    inputs: list[tuple[Sbp, ...]]
+    outputs: list[tuple[Sbp, ...]]
+    shapes: list[tuple[int, ...]]
+    attributes: Mapping[str, Any]
+    may_fail_on_some: bool
+
+
+_PLANS: Final = BoundedCache()
+
+
+def _planned(
+    operator: Operator,
+    inputs: Sequence[Array],
+    attributes: Mapping[str, Any],
+    placement: Placement,
+    asked: tuple[Signature, ...] | None,
+) -> _Plan:
+    problem, mesh = operator.problem(inputs, attributes, 1), placement.mesh
+    if asked is None:
+        signatures = choose(operator, problem, mesh, [one.sbp for one in inputs]).signatures
+    else:
+        signatures = asked
+        _check(operator, problem, placement, asked)
+    return _Plan(
+        signatures,
+        [*zip(*(one.inputs for one in signatures), strict=True)],
+        [*zip(*(one.outputs for one in signatures), strict=True)],
+        [tuple(shape) for shape in problem.out_shapes],
+        problem_on_axis(operator, problem, signatures, mesh, placement.coordinates).attributes,
+        _may_fail_on_some(operator, signatures),
+    )
+
+
+def _check(operator: Operator, problem: Problem, placement: Placement, asked: tuple[Signature, ...]) -> None:
+    """Raise ValueError where a signature that is asked for is not listed, and say what is."""
+    if len(asked) != len(placement.mesh):
+        raise ValueError(f"{len(asked)} signatures are asked for, and {placement} has {len(placement.mesh)} axes")
+    for axis, signature in enumerate(asked):
+        listed = signatures_on_axis(operator, problem, asked[:axis], placement.mesh)
+        if signature not in listed:
+            there_is = "; ".join(map(str, listed))
+            raise ValueError(f"{operator.name} has no signature {signature} here; it has {there_is}")
 
 
 def _may_fail_on_some(operator: Operator, signatures: Sequence[Signature]) -> bool:
-    """Whether an index out of range may be met by some ranks alone."""
+    """Whether indices are split."""
     return any(
         isinstance(place, Split)
         for signature in signatures

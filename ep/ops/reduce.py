@@ -58,12 +58,12 @@ def _rows(op: ReduceOp) -> Any:
 
     def rows(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
-        partial = _partial(op)
+        partial, has_empty = _partial(op), op not in (ReduceOp.kMin, ReduceOp.kMax)  # those need an element at least
         for axis in range(len(shape)):
             if axis not in given["axes"]:
                 gone = 0 if given["keepdims"] else len([one for one in given["axes"] if one < axis])
                 yield row(Split(axis), Split(axis - gone))
-            elif partial is not None:
+            elif partial is not None and (has_empty or shape[axis] >= problem.ranks):
                 yield row(Split(axis), partial)
         if op in (ReduceOp.kSum, ReduceOp.kMean) and source not in BOOL:
             whole = source in FLOATS + COMPLEXES or problem.out_type not in FLOATS + COMPLEXES
@@ -86,11 +86,10 @@ def _partial(op: ReduceOp) -> Sbp | None:
 
 def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """A piece along an axis that goes is divided by the count of the whole."""
-    (shape,), (source,), given = problem.shapes, signature.inputs, problem.attributes
+    (source,), given = signature.inputs, problem.attributes
     if not isinstance(source, Split) or source.axis not in given["axes"]:
         return given
-    count = math.prod(shape[axis] for axis in given["axes"])
-    return {**given, "count": count, "is_piece": count > 0}
+    return {**given, "is_piece": given["count"] > 0}
 
 
 def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:

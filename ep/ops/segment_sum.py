@@ -36,7 +36,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     if signature.outputs != (Split(given["axis"]),):
         return given
     begin, end = span(given["num_segments"], problem.ranks, rank)
-    return {**given, "num_segments": end - begin, "offset": begin}
+    return {**given, "num_segments": end - begin, "offset": given["offset"] + begin}
 
 
 @operator(shape=_shape, dtype=SameAs("data"), rows=_rows, local=_local)

@@ -29,7 +29,9 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 def _rows(problem: Problem) -> Iterator[Signature]:
     (taken,), (shape,), ranks = problem.shapes, problem.out_shapes, problem.ranks
     for axis, places in enumerate(problem.attributes["ranges"]):
-        mine = [len(places_in(places, *span(shape[axis], ranks, rank))) for rank in range(ranks)]
+        offset = problem.attributes["offsets"][axis]
+        ends = [[offset + end for end in span(shape[axis], ranks, rank)] for rank in range(ranks)]
+        mine = [len(places_in(places, *one)) for one in ends]
         if mine == piece_sizes(taken[axis], ranks):  # what the slice took of each piece is a piece of what it took
             yield row(Split(axis), Split(axis))
         yield row(Split(axis), sum_of(problem.types[0]))
@@ -44,7 +46,8 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     shape, ranges, offsets = [*given["shape"]], [*given["ranges"]], [*given["offsets"]]
     if isinstance(target, Split):
         begin, end = span(shape[target.axis], problem.ranks, rank)
-        shape[target.axis], offsets[target.axis] = end - begin, begin
+        shape[target.axis] = end - begin
+        offsets[target.axis] += begin
     if isinstance(source, Split):
         begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
         ranges[source.axis] = ranges[source.axis][begin:end]

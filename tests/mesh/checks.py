@@ -1,10 +1,13 @@
 """All checks by name: functions that every rank of a job calls, in this order."""
 
-from tests.mesh import boxing_checks, refusal_checks
+from functools import partial
+
+from tests.mesh import boxing_checks, file_checks, gradient_checks, refusal_checks, signature_checks
 
 CHECKS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": function
-    for module in (boxing_checks, refusal_checks)
+    for module in (boxing_checks, file_checks, gradient_checks, refusal_checks)
     for name, function in vars(module).items()
     if name.startswith("check_")
 }
+CHECKS |= {f"signatures.{name}": partial(signature_checks.check, case) for name, case in signature_checks.CASES.items()}

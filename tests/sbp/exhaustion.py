@@ -112,11 +112,12 @@ class Trial:
                 result = assemble([of_rank[position] for of_rank in found], place, whole.shape)
             except ValueError:
                 return False
-            if not self._close(result, whole, finite=finite):
+            if not self.close(result, whole, finite=finite):
                 return False
         return True
 
-    def _close(self, result: Any, whole: Any, *, finite: bool) -> bool:
+    def close(self, result: Any, whole: Any, *, finite: bool) -> bool:
+        """Whether a result is the whole, where both are finite if it says so."""
         if whole.dtype.kind not in "fc":
             return np.array_equal(result, whole)
         if finite:

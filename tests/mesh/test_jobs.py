@@ -1,0 +1,60 @@
+"""What one job at a time shows: an error ends it, without mpi4py there is a word of help, and one process is a mesh."""
+
+import pytest
+
+from tests.mesh.jobs import mpiexec
+from tests.subprocesses import run
+
+RAISES = """
+from ep.mesh import Placement, from_whole
+import numpy as np
+placement = Placement(3)
+tensor = from_whole(np.arange(6.0), placement, "S(0)")
+if placement.rank == 1:
+    raise RuntimeError("no more of this")
+tensor.numpy()  # waits for the rank that is gone
+"""
+
+
+def test_a_rank_that_raises_ends_the_job():
+    pytest.importorskip("mpi4py")
+    output = mpiexec(3, "-c", RAISES, fails=True)
+    assert "rank 1 of 3 ends the job:\nTraceback (most recent call last):" in output
+    assert "RuntimeError: no more of this" in output
+
+
+def test_importing_does_not_start_mpi():
+    run("import sys, ep, ep.ops, ep.mesh\nassert not [name for name in sys.modules if 'mpi4py' in name]")
+
+
+MISSING = "import sys\nsys.modules['mpi4py'] = None\nfrom ep.mesh import Placement\nPlacement(1)"
+
+
+def test_without_mpi4py():
+    message = run(MISSING, fails=True).splitlines()[-1]
+    assert message == "ModuleNotFoundError: tensors on a mesh need mpi4py: pip install 'ep[mpi]'"
+
+
+def test_without_a_library_of_mpi(tmp_path):
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')")
+    message = run("from ep.mesh import Placement\nPlacement(1)", str(tmp_path), fails=True).splitlines()[-1]
+    assert message == "ImportError: mpi4py finds no library of MPI (cannot load MPI library): pip install 'ep[mpi]'"
+
+
+ALONE = """
+import numpy as np
+from ep.mesh import Placement, to_global
+import ep.ops
+x = to_global(np.arange(3.0), Placement(1), "S(0)")
+assert ep.ops.add(x, 1).to("P").numpy().tolist() == [1, 2, 3]
+assert repr(x) == "<GlobalTensor of float64, shape (3,), S(0) on a mesh of 1 ranks>"
+Placement(2)
+"""
+
+
+def test_one_process_is_a_mesh():
+    pytest.importorskip("mpi4py")
+    message = run(ALONE, fails=True).splitlines()[-1]
+    assert message == "ValueError: a mesh of 2 has 2 ranks, and this job has 1: mpiexec -n 2 starts it"
