@@ -15,7 +15,8 @@ from ep.mesh.operands import MeshOperands
 from ep.mesh.placement import Placement
 from ep.mesh.world import on_all, world
 from ep.ops.devices import arrays_of
-from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, parse_many, piece_shape_on, route
+from ep.ops.shapes import as_sizes
+from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, Split, parse_many, piece_shape_on, route
 
 Dims = tuple[int, ...]
 SbpLike = str | Sbp | Sequence[Sbp]
@@ -74,6 +75,19 @@ class GlobalTensor(Placed):
             local = moved(arrays, self.placement.groups[axis], local, move, whole)
             here[axis] = move.target
         return GlobalTensor(local, self.shape, self.placement, target)
+
+    def reshape(self, *shape: Any) -> GlobalTensor:
+        """Return the same tensor with other axes of size 1; ValueError for shapes that differ in more than those."""
+        sizes = as_sizes(shape)
+        before, after = ([axis for axis, size in enumerate(one) if size != 1] for one in (self.shape, sizes))
+        if [self.shape[axis] for axis in before] != [sizes[axis] for axis in after]:
+            raise ValueError(f"shape {sizes} differs from {self.shape} in more than axes of size 1")
+        now = dict(zip(before, after, strict=True))
+        kept = [Broadcast() if isinstance(one, Split) and one.axis not in now else one for one in self.sbp]
+        tensor = self.boxed(tuple(kept), "reshape")
+        target = tuple(Split(now[one.axis]) if isinstance(one, Split) else one for one in kept)
+        piece = piece_shape_on(sizes, target, self.placement.mesh, self.placement.coordinates)
+        return GlobalTensor(tensor.to_local().reshape(piece), sizes, self.placement, target)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return all of it as an ndarray, on every rank. Every rank must call it."""

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 
 import ep.ops
 from ep.include.data_type import DataType
@@ -130,6 +131,17 @@ def check_sums_have_the_same_bits_however_they_are_asked_for():
     assert len({one for rank in world().allgather(bits) for one in rank}) == 1
     row = to_global(own[5], placement, "P").numpy()
     assert row.tobytes() == whole[5].tobytes()
+
+
+def check_axes_of_size_1():
+    placement = Placement(world().size)
+    whole = rng().integers(0, 9, (1, 7, 1, 5))
+    for sbp in ("S(0)", "S(1)", "S(3)", "B", "P"):
+        tensor = from_whole(whole, placement, sbp)
+        for shape in [(7, 5), (7, 1, 5, 1), (1, 7, 1, 5)]:
+            assert np.array_equal(tensor.reshape(shape).numpy(), whole.reshape(shape)), (sbp, shape)
+    with pytest.raises(ValueError, match=r"differs from .* in more than axes of size 1"):
+        tensor.reshape(5, 7)
 
 
 def check_operators_take_and_give_tensors():

@@ -34,6 +34,11 @@ def check_vjp_over_ranks():
     found = ep.ops.vjp("mul", inputs, {}, None, from_whole(dy, placement, "S(1)"))
     for one, whole in zip(found, ep.ops.vjp("mul", (x, y), {}, None, dy), strict=True):
         assert np.allclose(one.numpy(), whole, rtol=1e-12)
+    a, b = rng.normal(size=(7, 5)), rng.normal(size=5)
+    both = from_whole(a, placement, "S(1)"), from_whole(b, placement, "S(0)")
+    found = ep.ops.vjp("matmul", both, {}, None, from_whole(dy[:, 0], placement, "B"))
+    for one, whole in zip(found, ep.ops.vjp("matmul", (a, b), {}, None, dy[:, 0]), strict=True):
+        assert np.allclose(one.numpy(), whole, rtol=1e-12)
     tokens = np.array([3, 0, 3, 6])
     rows = ep.ops.gather_grad(from_whole(dy[:4], placement, "S(1)"), from_whole(tokens, placement, "B"), (7, 5))
     assert np.allclose(rows.numpy(), ep.ops.gather_grad(dy[:4], tokens, (7, 5)))
