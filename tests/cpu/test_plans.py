@@ -1,8 +1,11 @@
 """Plans of the map engine and of the move engine."""
 
 import numpy as np
+import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep.common.primitive.broadcast import StridedWalk
+from ep.cpu.engine.move.row_writer import transposed, transposing_writers
 from ep.include.primitive import CopyNdFactory
 from tests.subprocesses import run
 
@@ -54,3 +57,10 @@ def test_a_box_that_moves_within_one_array_at_several_distances(rng):
         expected[shift : shift + 40].reshape(dims)[:, 5:] = src.reshape(dims)[:, :5]
         copy.Launch(stream, memory.dtype, dst, dims, (0, 5), src, dims, (0, 0), (4, 5))
         assert (memory == expected).all()
+
+
+@pytest.mark.parametrize("streamed_from", [0, 2**62])
+def test_writers_of_transposed_blocks_are_among_those_that_are_prepared(streamed_from):
+    """By what they are called in the cache, where True is not 1."""
+    _, writer = transposed(StridedWalk((99, 101), (1, 99), (101, 1)), 4, streamed_from)
+    assert repr(writer) in map(repr, transposing_writers(1, 16))

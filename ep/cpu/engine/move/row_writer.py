@@ -85,7 +85,7 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
     else:
         # whole rows of dst for each thread, where there are enough
         rows = across if width > length or width * unit >= _WIDE else last
-        writer = RowWriter("transpose", unit, math.prod(walk.dims) * unit > streamed_from)
+        writer = RowWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from))
     outer = [axis for axis in range(num_axes) if axis not in (across, last)]
     order = [*outer, rows, across + last - rows]
     return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk)), writer
