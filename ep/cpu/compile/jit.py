@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numba
 
-from ep.cpu.compile.lowering import Interleaved, Kernel, Masked, Separate, WideVectors
+from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
 from ep.cpu.compile.target import check_target
 from ep.include.errors import EnvironmentVariableError
 
@@ -46,11 +46,3 @@ def interleaved(function: Callable[..., Any]) -> Any:
     a few, and LLVM interleaves only loops that are short.
     """
     return numba.njit(pipeline_class=Interleaved, **INNER)(function)
-
-
-def masked(function: Callable[..., Any]) -> Any:
-    """Like `separate`, for loops over short rows: vectorised one vector at a time, the last one with a mask.
-
-    A processor whose vectors have no masks runs what is left of a row element by element.
-    """
-    return numba.njit(pipeline_class=Masked, **INNER)(function)

@@ -63,15 +63,6 @@ class _Interleaved(_Separate):
             self.builder.block.terminator.set_metadata("llvm.loop", _loop(self.module, self.hints))
 
 
-class _Masked(_Interleaved):
-    """Marks loops for one vector at a time, the last one with a mask: no element is left to a loop of single ones."""
-
-    hints: ClassVar = {
-        "llvm.loop.interleave.count": llvm.Constant(llvm.IntType(32), 1),
-        "llvm.loop.vectorize.predicate.enable": llvm.Constant(llvm.IntType(1), 1),
-    }
-
-
 def _loop(module: Any, hints: dict[str, Any]) -> Any:
     nodes = [module.add_metadata([name, value]) for name, value in hints.items()]
     loop = module.add_metadata([f"loop {len(module.metadata)}"])
@@ -173,7 +164,6 @@ def _not_callable(lowered: Any, library: Any) -> Any:
 WideVectors: Final = _pipeline(_WideVectors)
 Separate: Final = _pipeline(_Separate)
 Interleaved: Final = _pipeline(_Interleaved)
-Masked: Final = _pipeline(_Masked)
 Kernel: Final = _pipeline(_Kernel, KernelLibrary)
 LightKernel: Final = _pipeline(_LightKernel, KernelLibrary)
 StreamingKernel: Final = _pipeline(_LightKernel, StreamingLibrary)

@@ -1,282 +1,247 @@
 """Softmax, LogSoftmax and their gradients: the passes over a row.
 
-The largest element comes off first. What rounding loses of x - max is carried into the exponential: else the error of
-e^(x - max) would grow with the difference. Sums are of float64, whatever the data type.
+The largest element comes off before anything is rounded (`vector_math/packed_exponential.py`). Sums are exact but for
+what is far below the last bit of a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from math import log1p
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.jit import jit, masked, separate
-from ep.cpu.compile.memory import arithmetic_type, load_float64, load_word, loader, stack_words, store_word, storer
-from ep.cpu.engine.reduce.row_passes import BLOCK, Passes, mapper, row_entry, row_kernel, store_float64
-from ep.cpu.engine.reduce.vectors import exact_adder, lanes, row_folder, value_loader
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import arithmetic_type, load_float64, storer
+from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, products_of, row_mapper
+from ep.cpu.engine.reduce.row_passes import PART_WORDS, Passes, row_entry, row_kernel
 from ep.cpu.engine.state import LaunchState
-from ep.cpu.vector_math import exponential
-from ep.cpu.vector_math.bits import select
+from ep.cpu.vector_math import packed_exponential
+from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.limits import clamp
-from ep.cpu.vector_math.scaling import scaled
-from ep.cpu.vector_math.single import exponential as single
+from ep.cpu.vector_math.logarithm import log1p
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
 from ep.include.primitive.primitive import Primitive
-from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.softmax_backward import SoftmaxBackward
 
-_VECTOR_BYTES: Final = 64
-_BUFFER_WORDS: Final = BLOCK  # float64 of a block
-
-
-@cache
-def _exponential(data_type: DataType) -> Any:
-    """A function (x, x_rest) of e^(x + x_rest), for x <= 0 and a rest that is a rounding error of x, or NaN."""
-    if data_type in HALVES:
-
-        @inlined
-        def exp_narrow(x, x_rest):  # a rest of 2^-18 at most is far below the last bit of the result
-            return single.exp(x)
-
-        return exp_narrow
-    if data_type is DataType.kFloat:
-        zero, one, lowest, highest = np.float32(0), np.float32(1), np.float32(-104), np.float32(89)
-
-        @inlined
-        def exp(x, x_rest):
-            x_rest = select(x_rest == x_rest, x_rest, zero)
-            r, r_rest, n_bits = single.reduced(clamp(x, lowest, highest), x_rest)
-            return single.scaled(one + (r + single.exp_tail(r, r_rest)), n_bits)
-
-        return exp
-
-    @inlined
-    def exp_wide(x, x_rest):
-        x_rest = select(x_rest == x_rest, x_rest, 0.0)
-        r, s, n = exponential.exp_reduced(clamp(x, -750.0, 750.0), x_rest)
-        return scaled(1.0 + (r + s), n)
-
-    return exp_wide
-
-
-@inlined
-def _difference(x, largest):
-    """x - largest, and what rounding has lost of it: NaN beside infinities."""
-    d = x - largest
-    part = d - x
-    return d, (x - (d - part)) - (largest + part)
+_BLOCK: Final = 2**14  # elements that are added up before the sum is taken into float64
+_INFINITY, _NAN = float("inf"), float("nan")
+_store = storer(DataType.kDouble)
 
 
 @jit
-def _merged_sum(parts, segments):
-    """The sum of the numbers of all segments, from the first on."""
-    total, error = 0.0, 0.0
-    for segment in range(segments):
-        total, error = _added(total, error, load_float64(parts, 3 * segment), load_float64(parts, 3 * segment + 1))
-    return _whole(total, error)
-
-
-@jit
-def _added(total, error, more, more_error):
-    """A sum and its error, and another one: Knuth's two-sum."""
+def _added(total, error, more):
+    """A sum with what is missing of it, and another number: Knuth's two-sum."""
     result = total + more
     part = result - total
-    return result, (error + more_error) + ((total - (result - part)) + (more - part))
+    return result, error + ((total - (result - part)) + (more - part))
+
+
+@jit
+def _merged(parts, segments):
+    """The sums of all segments, from the first on, as two numbers."""
+    total, error = load_float64(parts, 0), load_float64(parts, 1)
+    for segment in range(1, segments):
+        total, error = _added(total, error, load_float64(parts, PART_WORDS * segment))
+        error += load_float64(parts, PART_WORDS * segment + 1)
+    return total, error
 
 
 @jit
 def _whole(total, error):
-    return total if error != error else total + error
+    return select(error == error, total + error, total)  # what is missing of infinity is NaN
 
 
-class _Makers:
-    """The parts that passes are made of, for a data type."""
+class _Exponentials:
+    """What Softmax and LogSoftmax have in common, for a data type."""
 
     def __init__(self, data_type: DataType) -> None:
         self.data_type, self.T = data_type, arithmetic_type(data_type)
         self.single = self.T is np.float32
-        self.arithmetic = DataType.kFloat if self.single else DataType.kDouble
-        self.exp = _exponential(data_type)
 
-    def map(self, functor: Any, out: DataType | None = None) -> Any:
-        """The map of elements to `out`, by default those of the data type."""
-        out, load = out or self.data_type, loader(self.data_type)
-        lanes = _VECTOR_BYTES // min(self.data_type.itemsize, out.itemsize)
-        return mapper(jit(functor), (load, load), storer(out), lanes)
+    def first(self) -> Any:
+        largest = largest_of(self.data_type)
 
-    def sum(self, computed: DataType, fill: Any = None, in_dst: bool = False) -> Any:
-        """The pass that sums what `fill(src0, src1, out, count, p)` computes; it returns a number to be added up.
+        @inlined
+        def first(src0, src1, count, part):
+            _store(part, 0, np.float64(largest(src0, count)))
 
-        computed: the type of what is summed.
-        fill: None sums src1 itself.
-        in_dst: whether dst keeps it.
-        """
-        fold, add, fills = row_folder(lanes(ReduceOp.kSum, computed)), exact_adder(), fill is not None
-        size, out_size, exact = self.data_type.itemsize, computed.itemsize, not self.single
+        return first
 
-        @separate
-        def add_up(src0, src1, dst, count, p, part):
-            buffer, value, total, error, number = stack_words(_BUFFER_WORDS), stack_words(1), 0.0, 0.0, 0
-            for begin in range(0, count, BLOCK):
-                width, out = min(BLOCK, count - begin), dst + begin * out_size if in_dst else buffer
-                if fills:
-                    number += fill(src0 + begin * size, src1 + begin * size, out, width, p)
-                else:
-                    out = src1 + begin * size
-                if exact:
-                    more = add(out, width)
-                else:
-                    fold(value, out, width, 1.0)
-                    more = load_float64(value, 0)
-                total, error = _added(total, error, more, 0.0)
-            store_float64(part, 0, total)
-            store_float64(part, 1, error)
-            store_word(part, 2, number)
+    def numbers(self) -> Any:
+        """The largest element, and what the exponentials take."""
+        T, row_numbers = self.T, packed_exponential.row_numbers(self.T)
 
-        return add_up
-
-    def largest(self) -> tuple[Any, Any]:
-        """The pass that finds the largest element, and what merges segments."""
-        of = lanes(ReduceOp.kMax, self.data_type)
-        fold_row, load = row_folder(of), value_loader(of)
-
-        @separate
-        def largest(src0, src1, dst, count, p, part):
-            value = stack_words(1)
-            fold_row(value, src0, count, 1.0)
-            store_float64(part, 0, load(value, 0))
-
-        @jit
-        def merge(parts, segments):
+        @inlined
+        def numbers(parts, segments):
             result = load_float64(parts, 0)
             for segment in range(1, segments):
-                value = load_float64(parts, 3 * segment)
+                value = load_float64(parts, PART_WORDS * segment)
                 result = value if value > result or value != value else result
-            return result
+            largest = T(result)
+            c, shift, lowest = row_numbers(largest)
+            return largest, c, shift, lowest
 
-        return largest, merge
+        return numbers
+
+    def second(self, keeps: bool, without_largest: bool) -> Any:
+        size, kept_size = self.data_type.itemsize, arithmetic(self.data_type).itemsize
+        sum_of = power_summer(self.data_type, False, without_largest)
+        keep_sum_of = power_summer(self.data_type, True, without_largest) if keeps else sum_of
+        always = keeps and self.data_type not in HALVES
+
+        @inlined
+        def second(src0, src1, kept, count, numbers, part):
+            total, error, number = 0.0, 0.0, 0.0
+            for begin in range(0, count, _BLOCK):
+                src, width = src0 + begin * size, min(_BLOCK, count - begin)
+                if keeps and (always or kept != 0):
+                    more, rest, equal = keep_sum_of(src, kept + begin * kept_size, width, *numbers)
+                else:
+                    more, rest, equal = sum_of(src, 0, width, *numbers)
+                total, error = _added(total, error, more)
+                error += rest
+                number += equal
+            _store(part, 0, total)
+            _store(part, 1, error)
+            _store(part, 2, number)
+
+        return second
 
 
-def _softmax(make: _Makers) -> Passes:
-    T, exp, keeps = make.T, make.exp, make.data_type is make.arithmetic
+def _difference(v: Any, x: Any, numbers: list[Any]) -> Any:
+    """(x - largest) - log_sum."""
+    return v.builder.fsub(v.builder.fsub(x[0], numbers[0]), numbers[1])
 
-    def power(x, _, largest, q):
-        return exp(*_difference(x, largest))
 
-    def share(e, _, largest, factor):
-        return e * factor
+def _share(v: Any, e: Any, numbers: list[Any]) -> Any:
+    """e times a factor, which is a sum of two numbers."""
+    factor, rest = numbers[:2]
+    return v.fma(e[0], factor, v.builder.fmul(e[0], rest))
 
-    def share_of_power(x, _, largest, factor):
-        return exp(*_difference(x, largest)) * factor
 
-    powers = make.map(power, make.arithmetic)
+def _narrow_share(v: Any, e: Any, numbers: list[Any]) -> Any:
+    return v.builder.fmul(e[0], numbers[0])
 
-    @jit
-    def fill(src0, src1, out, count, largest):
-        powers(src0, src1, out, count, T(largest), T(0))
-        return 0
 
-    shares = make.map(share) if keeps else make.map(share_of_power)
+def _narrow_share_of_power(v: Any, x: Any, numbers: list[Any]) -> Any:
+    return v.builder.fmul(packed_exponential.power(v, x[0], tuple(numbers[2:]), narrow=True), numbers[0])
 
-    @separate
-    def apply(src0, src1, dst, count, largest, total):
-        shares(dst if keeps else src0, src1, dst, count, T(largest), T(1.0 / total))
+
+def _softmax(data_type: DataType) -> Passes:
+    make = _Exponentials(data_type)
+    T, narrow, kept_type = make.T, data_type in HALVES, arithmetic(data_type)
+    shares = row_mapper(_narrow_share if narrow else _share, (kept_type,), data_type, 5)
+    of_powers = row_mapper(_narrow_share_of_power, (data_type,), data_type, 5) if narrow else shares
+
+    @inlined
+    def results(parts, segments, numbers):
+        largest, c, shift, lowest = numbers
+        total, error = _merged(parts, segments)
+        whole = total + error
+        error -= whole - total
+        factor = select(fabs(largest) < T(_INFINITY), 1.0 / whole, _NAN)
+        rest = factor * (fma(-factor, whole, 1.0) - factor * error)
+        first = T(factor)
+        return first, T((factor - np.float64(first)) + rest), c, shift, lowest
+
+    @inlined
+    def apply(src0, src1, kept, dst, count, results):
+        if narrow and kept == 0:
+            of_powers(src0, src0, dst, count, results)
+        else:
+            shares(kept, kept, dst, count, results)
 
     return Passes(
-        *make.largest(), make.sum(make.arithmetic, fill, keeps), _merged_sum, apply, 24 if make.single else 100
+        make.first(), make.numbers(), make.second(True, False), results, apply, kept_type.itemsize, not narrow,
+        12 if make.single else 40,
+    )  # fmt: skip
+
+
+def _log_softmax(data_type: DataType) -> Passes:
+    make = _Exponentials(data_type)
+    T, row_factor, differences = (
+        make.T,
+        packed_exponential.row_factor(make.T),
+        row_mapper(_difference, (data_type,), data_type, 2),
+    )
+
+    @inlined
+    def results(parts, segments, numbers):
+        """The largest element, and ln of the sum: 1 for each of these, and the others, which would be lost in it."""
+        largest, c, shift, _ = numbers
+        total, error = _merged(parts, segments)
+        number = -1.0
+        for segment in range(segments):
+            number += load_float64(parts, PART_WORDS * segment + 2)
+        others = fma(total + error, row_factor(largest, c, shift), number)
+        return largest, T(select(fabs(largest) < T(_INFINITY), log1p(others), _NAN))
+
+    @inlined
+    def apply(src0, src1, kept, dst, count, results):
+        differences(src0, src0, dst, count, results)
+
+    return Passes(
+        make.first(), make.numbers(), make.second(False, True), results, apply, 0, False, 12 if make.single else 40
     )
 
 
-def _log_softmax(make: _Makers) -> Passes:
-    T, exp, zero = make.T, make.exp, make.T(0)
+def _sum(data_type: DataType, factors: int) -> tuple[Any, Any]:
+    """The pass that sums products of so many elements, and what gives the sum of a row, in the type of arithmetic."""
+    sum_of, T = products_of(data_type, factors), arithmetic_type(data_type)
 
-    def power(x, _, largest, q):
-        d, rest = _difference(x, largest)
-        return select(d == zero, zero, exp(d, rest))
+    @inlined
+    def first(src0, src1, count, part):
+        total, error = sum_of(src0, src1, count)
+        _store(part, 0, total)
+        _store(part, 1, error)
 
-    load = loader(make.data_type)
+    @inlined
+    def numbers(parts, segments):
+        total, error = _merged(parts, segments)
+        return (T(_whole(total, error)),)
 
-    @masked
-    def count_largest(src0, count, largest):
-        number = np.int32(0)  # of 32 bits: a vector has more of them than of words
-        for place in range(count):
-            number = np.int32(number + (load(src0, place) == largest))
-        return number
-
-    def result(x, _, largest, log_sum):
-        return (x - largest) - log_sum
-
-    powers, results = make.map(power, make.arithmetic), make.map(result)
-
-    @jit
-    def fill(src0, src1, out, count, largest):
-        top = T(largest)
-        powers(src0, src1, out, count, top, zero)
-        return count_largest(src0, count, top)
-
-    @jit
-    def merge(parts, segments):
-        """ln of the sum: 1 of a largest element, and the others, which would be lost beside it."""
-        others = -1
-        for segment in range(segments):
-            others += load_word(parts, 3 * segment + 2)
-        return log1p(_merged_sum(parts, segments) + others)
-
-    @separate
-    def apply(src0, src1, dst, count, largest, log_sum):
-        results(src0, src1, dst, count, T(largest), T(log_sum))
-
-    return Passes(*make.largest(), make.sum(make.arithmetic, fill), merge, apply, 20 if make.single else 80)
+    return first, numbers
 
 
-def _softmax_backward(make: _Makers) -> Passes:
-    T, wide = make.T, np.float64
+def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
+    map_row = row_mapper(functor, (data_type, data_type), data_type, 1)
 
-    def product(y, dy, p, q):
-        return wide(y) * wide(dy)
+    @inlined
+    def results(parts, segments, numbers):
+        return numbers
 
-    def result(y, dy, total, q):
-        return (dy - total) * y
+    @inlined
+    def apply(src0, src1, kept, dst, count, results):
+        map_row(src0, src1, dst, count, results)
 
-    products, results = make.map(product, DataType.kDouble), make.map(result)
-
-    @jit
-    def fill(src0, src1, out, count, p):
-        products(src0, src1, out, count, T(0), T(0))
-        return 0
-
-    @separate
-    def apply(src0, src1, dst, count, total, _):
-        results(src0, src1, dst, count, T(total), T(0))
-
-    return Passes(make.sum(DataType.kDouble, fill), _merged_sum, None, None, apply, 10)
+    return Passes(*_sum(data_type, factors), None, results, apply, 0, False, cost)
 
 
-def _log_softmax_backward(make: _Makers) -> Passes:
-    T, exp = make.T, make.exp
+def _softmax_backward(data_type: DataType) -> Passes:
+    def result(v: Any, x: Any, numbers: list[Any]) -> Any:
+        """(dy - total) y."""
+        return v.builder.fmul(v.builder.fsub(x[1], numbers[0]), x[0])
 
-    def result(y, dy, total, zero):
-        return dy - exp(y, zero) * total
-
-    results = make.map(result)
-
-    @separate
-    def apply(src0, src1, dst, count, total, _):
-        results(src0, src1, dst, count, T(total), T(0))
-
-    return Passes(make.sum(make.data_type), _merged_sum, None, None, apply, 15 if make.single else 50)
+    return _gradient(data_type, 2, result, 5)
 
 
-_PASSES: Final[dict[type[Primitive], Callable[[_Makers], Passes]]] = {
+def _log_softmax_backward(data_type: DataType) -> Passes:
+    def result(v: Any, x: Any, numbers: list[Any]) -> Any:
+        """dy - e^y total."""
+        e = packed_exponential.exp(v, x[0])
+        return v.fma(v.builder.fneg(e), numbers[0], x[1])
+
+    return _gradient(data_type, 1, result, 12 if data_type is not DataType.kDouble else 40)
+
+
+_PASSES: Final[dict[type[Primitive], Callable[[DataType], Passes]]] = {
     Softmax: _softmax,
     LogSoftmax: _log_softmax,
     SoftmaxBackward: _softmax_backward,
@@ -286,7 +251,7 @@ _PASSES: Final[dict[type[Primitive], Callable[[_Makers], Passes]]] = {
 
 @cache
 def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passes]:
-    passes = _PASSES[interface](_Makers(data_type))
+    passes = _PASSES[interface](data_type)
     return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
 
 

@@ -37,7 +37,14 @@ def _exponent(module: Any, builder: Any, x: Any) -> Any:
 
 
 def _scale(module: Any, builder: Any, y: Any, n: Any) -> Any:
-    return _call(module, builder, "mask.scalef.pd", [y, n], (_CURRENT,))
+    return _call(
+        module, builder, f"mask.scalef.{'pd' if y.type.element == _DOUBLES.element else 'ps'}", [y, n], (_CURRENT,)
+    )
+
+
+def scaled_vector(builder: Any, y: Any, n: Any) -> Any:
+    """`scale` of every lane of 64 bytes, in LLVM's code; of float32, too."""
+    return _scale(builder.module, builder, y, n)
 
 
 def _approximate_rsqrt(module: Any, builder: Any, x: Any) -> Any:

@@ -70,12 +70,19 @@ def _function(module: Any, entries: Any) -> Any:
         return builder.load(builder.gep(stored, [ir.IntType(64)(0), place], inbounds=True))
 
     def packed(module: Any, builder: Any, index: Any) -> Any:
-        halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
-        permutation = ir.FunctionType(vector, [vector, indices, vector])
-        permute = module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
-        return builder.call(permute, [halves[0], index, halves[1]])
+        return looked_up(builder, entries, index)
 
     return with_twin(module, name, vector, [indices], scalar, packed)
+
+
+def looked_up(builder: Any, entries: Any, index: Any) -> Any:
+    """An entry for every lane of the vector `index`. entries: as many as `num_entries`, in an array."""
+    real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
+    vector = ir.VectorType(real, len(entries) // 2)
+    halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
+    permutation = ir.FunctionType(vector, [vector, index.type, vector])
+    permute = builder.module.declare_intrinsic(_PERMUTATIONS[entries.itemsize], (), permutation)
+    return builder.call(permute, [halves[0], index, halves[1]])
 
 
 def with_twin(

@@ -1,7 +1,7 @@
-"""Rows that are read several times: one or two passes reduce a row to a number each, the last one maps it.
+"""Rows that are read several times: one or two passes reduce a row to a few numbers, the last one maps it.
 
-A row is cut into segments, and those into blocks, by its length alone: threads share the segments of few long rows, and
-the result has the same bits whoever works on which.
+A row is cut into segments by its length alone: threads share the segments of few long rows, and the result has the same
+bits whoever works on which.
 """
 
 from __future__ import annotations
@@ -11,120 +11,121 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit, masked, separate
-from ep.cpu.compile.memory import load_float64, load_word, stack_words, store_word, store_words, storer
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
-from ep.include.data_type import DataType
 
-BLOCK: Final = 1024
-"""Elements that a pass works on at a time: what it computes stays in the first cache."""
+PART_WORDS: Final = 6
+"""What the passes that reduce write of each segment: two words of the first, four of the second."""
+SECOND_PART: Final = 2
 
-_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, parts=1, results=2)
-"""The context of the kernel. parts: of segments; results: of the passes that reduce."""
+_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, parts=1)
+"""The context of the kernel. parts: of segments."""
 _PASSES_WORDS: Final[int] = _PASSES.num_words
-_ROWS, _REDUCE_FIRST, _MERGE_FIRST, _REDUCE_SECOND, _MERGE_SECOND, _APPLY = range(6)
-_MERGES: Final = (_MERGE_FIRST, _MERGE_SECOND)
+_ROWS, _FIRST, _SECOND, _APPLY = range(4)
 
-_SEGMENT: Final = 16 * BLOCK  # at least
-_MOST_SEGMENTS: Final = 128
-_PART_WORDS: Final = 3  # a number, what rounding has lost of it, and another number
-_ALL_PARTS: Final = _PART_WORDS * _MOST_SEGMENTS
+_SEGMENT: Final = 2**14  # elements, at least
+_MOST_SEGMENTS: Final = 64
+_ALL_PARTS: Final = PART_WORDS * _MOST_SEGMENTS
+_PART_BYTES: Final = 8 * PART_WORDS
+_MOST_ROWS: Final = 32  # that a pass goes over
 _FEW_ROWS: Final = 16  # less than threads can share
-
-store_float64 = storer(DataType.kDouble)
+_KEPT_WORDS: Final = 1024  # in the first cache, and on the stack
+_KEPT_BYTES: Final = 8 * _KEPT_WORDS
 
 
 class Passes(NamedTuple):
-    """Compiled functions, on addresses of the begin of a part of a row, and a number of elements.
+    """Compiled functions, on addresses of the begin of a segment of a row, and a number of elements.
 
-    first, second: (src0, src1, dst, count, result of the first, address of a part) reduce; second may be None.
-    merge_first, merge_second: (parts, number of segments) give a result, of float64.
-    apply: (src0, src1, dst, count, result of the first, of the second).
+    first: (src0, src1, count, address of a part) reduces.
+    numbers: (parts, number of segments) gives what the row's first parts come to.
+    second: None, or (src0, src1, kept, count, numbers, address of a part) reduces, and writes to `kept` unless it is 0.
+    results: (parts, number of segments, numbers) gives what the last pass takes.
+    apply: (src0, src1, kept, dst, count, results).
+    kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
+    in_dst: whether dst may keep it.
     cost: what an element costs, in bytes that could be moved meanwhile.
     """
 
     first: Any
-    merge_first: Any
+    numbers: Any
     second: Any
-    merge_second: Any
+    results: Any
     apply: Any
+    kept_size: int
+    in_dst: bool
     cost: int
 
 
 @jit
 def _segment_length(cols):
-    blocks = (cols + BLOCK - 1) // BLOCK
-    return max((blocks + _MOST_SEGMENTS - 1) // _MOST_SEGMENTS * BLOCK, _SEGMENT)
+    segments = (cols + _SEGMENT - 1) // _SEGMENT
+    return (segments + _MOST_SEGMENTS - 1) // _MOST_SEGMENTS * _SEGMENT
 
 
 def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     """The address of the task (context, begin, end), on elements of `itemsize` bytes."""
-    first, merge_first, second, merge_second, apply, _ = passes
-    two = second is not None
+    first, numbers_of, second, results_of, apply, kept_size, in_dst, _ = passes
+    two, second_part, element = second is not None, 8 * SECOND_PART, max(kept_size, itemsize)
 
-    @jit
-    def reduce_rows(context, begin, end):
-        cols, parts = load_word(context, _PASSES.cols), stack_words(_ALL_PARTS)
-        length = _segment_length(cols)
-        segments, row_bytes = (cols + length - 1) // length, cols * itemsize
-        src0, src1 = load_word(context, _PASSES.src0), load_word(context, _PASSES.src1)
-        dst = load_word(context, _PASSES.dst)
-        for row in range(begin, end):
-            a, b, c, one, other = src0 + row * row_bytes, src1 + row * row_bytes, dst + row * row_bytes, 0.0, 0.0
-            for segment in range(segments):
-                skip, count = segment * length * itemsize, min(length, cols - segment * length)
-                first(a + skip, b + skip, c + skip, count, one, parts + 8 * _PART_WORDS * segment)
-            one = merge_first(parts, segments)
-            if two:
-                for segment in range(segments):
-                    skip, count = segment * length * itemsize, min(length, cols - segment * length)
-                    second(a + skip, b + skip, c + skip, count, one, parts + 8 * _PART_WORDS * segment)
-                other = merge_second(parts, segments)
-            apply(a, b, c, cols, one, other)
+    # Each pass goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
+    # Of rows of several segments, it is one segment; what follows from the passes before is little, and computed again.
+    @separate
+    def first_pass(a, b, rows, row_bytes, count, parts):
+        for row in range(rows):
+            first(a + row * row_bytes, b + row * row_bytes, count, parts + row * _PART_BYTES)
 
     @separate
-    def work_on_segments(context, begin, end):
-        what, cols, parts = (
-            load_word(context, _PASSES.what),
-            load_word(context, _PASSES.cols),
-            load_word(context, _PASSES.parts),
-        )
-        length, src0, src1 = (
-            _segment_length(cols),
-            load_word(context, _PASSES.src0),
-            load_word(context, _PASSES.src1),
-        )
-        dst, one, other = (
-            load_word(context, _PASSES.dst),
-            load_float64(context, _PASSES.results),
-            load_float64(context, _PASSES.results + 1),
-        )
-        segments = (cols + length - 1) // length
-        if what == _MERGE_FIRST:
-            store_float64(context, _PASSES.results, merge_first(parts, segments))
-        elif what == _MERGE_SECOND:
+    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, parts, segments, part):
+        for row in range(rows):
+            offset = row * _PART_BYTES
+            numbers = numbers_of(parts + offset, segments)
             if two:
-                store_float64(context, _PASSES.results + 1, merge_second(parts, segments))
-        else:
-            for segment in range(begin, end):
-                skip, count = segment * length * itemsize, min(length, cols - segment * length)
-                a, b, c, part = src0 + skip, src1 + skip, dst + skip, parts + 8 * _PART_WORDS * segment
-                if what == _REDUCE_FIRST:
-                    first(a, b, c, count, one, part)
-                elif what == _APPLY:
-                    apply(a, b, c, count, one, other)
-                elif two:
-                    second(a, b, c, count, one, part)
+                place = part + offset + second_part
+                second(a + row * row_bytes, b + row * row_bytes, kept + row * kept_bytes, count, numbers, place)
+
+    @separate
+    def last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, parts, segments):
+        for row in range(rows):
+            place, skip = parts + row * _PART_BYTES, row * row_bytes
+            results = results_of(place + second_part, segments, numbers_of(place, segments))
+            apply(a + skip, b + skip, kept + row * kept_bytes, c + skip, count, results)
 
     def kernel(context, begin, end):
-        if load_word(context, _PASSES.what) == _ROWS:
-            reduce_rows(context, begin, end)
-        else:
-            work_on_segments(context, begin, end)
+        what, cols = load_word(context, _PASSES.what), load_word(context, _PASSES.cols)
+        src0, src1 = load_word(context, _PASSES.src0), load_word(context, _PASSES.src1)
+        dst, parts, buffer = (
+            load_word(context, _PASSES.dst),
+            load_word(context, _PASSES.parts),
+            stack_words(_KEPT_WORDS),
+        )
+        length, row_bytes, kept_bytes = _segment_length(cols), cols * itemsize, cols * kept_size
+        segments = (cols + length - 1) // length
+        row, last_row, some_rows, index, last_index, pass_, last_pass_ = 0, 1, 1, begin, end, what, what
+        if what == _ROWS:
+            parts = stack_words(_ALL_PARTS)
+            row, last_row, index, last_index, pass_, last_pass_ = begin, end, 0, segments, _FIRST, _APPLY
+            if segments == 1:
+                some_rows = max(min(_KEPT_BYTES // (cols * element), _MOST_ROWS), 1)
+        while row < last_row:
+            rows = min(some_rows, last_row - row)
+            for each in range(pass_, last_pass_ + 1):
+                for segment in range(index, last_index):
+                    skip, count = row * row_bytes + segment * length * itemsize, min(length, cols - segment * length)
+                    a, b, c = src0 + skip, src1 + skip, dst + skip
+                    kept = buffer if kept_bytes <= _KEPT_BYTES else c if in_dst else 0
+                    part = parts + _PART_BYTES * segment
+                    if each == _FIRST:
+                        first_pass(a, b, rows, row_bytes, count, part)
+                    elif each == _APPLY:
+                        last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, parts, segments)
+                    elif two:
+                        second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, parts, segments, part)
+            row += rows
 
     return compile_task(name, kernel)
 
@@ -147,7 +148,7 @@ def _launch(context, num_bytes, in_place, sizes):
     )
     src1 = src0 if load_word(context, CONTEXT.num_sources) == 1 else load_word(context, CONTEXT.sources + SOURCE_WORDS)
     dst, itemsize = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
-    store_words(own, _ROWS, src0, src1, dst, cols, 0, 0, 0)
+    store_words(own, _ROWS, src0, src1, dst, cols, 0)
     length = _segment_length(cols)
     if rows * cols <= grain:
         call_task(task, own, 0, rows)
@@ -158,26 +159,8 @@ def _launch(context, num_bytes, in_place, sizes):
     parts, segments = stack_words(_ALL_PARTS), (cols + length - 1) // length
     for row in range(rows):
         skip = row * cols * itemsize
-        store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, parts, 0, 0)
-        for what in range(_REDUCE_FIRST, _APPLY + 1):
+        store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, parts)
+        for what in range(_FIRST, _APPLY + 1):
             store_word(own, _PASSES.what, what)
-            run(state, task, own, 1 if what in _MERGES else segments, max(grain // length, 1))
+            run(state, task, own, segments, max(grain // length, 1))
     return 0
-
-
-def mapper(functor: Any, loads: tuple[Any, Any], store: Any, lanes: int) -> Any:
-    """A function map(src0, src1, out, count, p, q): out[i] = functor(src0[i], src1[i], p, q).
-
-    Vectors of `lanes` elements need no mask, and LLVM sees so: masked stores of 16-bit types take longer.
-    """
-    load0, load1 = loads
-
-    @masked
-    def map_elements(src0, src1, out, count, p, q):
-        whole = count & -lanes
-        for place in range(whole):
-            store(out, place, functor(load0(src0, place), load1(src1, place), p, q))
-        for place in range(whole, count):
-            store(out, place, functor(load0(src0, place), load1(src1, place), p, q))
-
-    return map_elements

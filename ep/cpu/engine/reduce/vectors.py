@@ -257,49 +257,6 @@ def _two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 @cache
-def exact_adder() -> Any:
-    """A function add(address, count): the sum of adjacent float64 numbers, and of what rounding loses."""
-    of = Lanes(ReduceOp.kSum, DataType.kDouble, _DOUBLE, 1, False)
-
-    @intrinsic
-    def add(typing_context: Any, address: Any, count: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            address, count = args
-            with builder.goto_entry_block():
-                out = builder.alloca(_DOUBLE)
-
-            def do(width: int) -> None:
-                def more(index: Any, carried: Any) -> Any:
-                    return added(carried, read_values(builder, of, address, index, width, None))
-
-                def added(carried: Any, more: Any) -> Any:
-                    total, lost = _two_sum(builder, carried[0], more)
-                    return total, builder.fadd(carried[1], lost)
-
-                whole = builder.and_(count, _WORD(-width))
-                first = read_values(builder, of, address, _WORD(0), width, None)
-                none = _identity(of, first.type)
-                total, error = fold_loop(builder, _WORD(width), whole, width, (first, none), more)
-                if width > 1:
-                    rest = _rest(builder, of, width, address, count, None)
-                    total, error = added((total, error), rest)
-                while total.type.count > 1:
-                    totals, errors = _halves(builder, total), _halves(builder, error)
-                    total, lost = _two_sum(builder, *totals)
-                    error = builder.fadd(builder.fadd(*errors), lost)
-                known = builder.fcmp_ordered("ord", error, error)  # what rounding loses of infinity is NaN
-                total = builder.select(known, builder.fadd(total, error), total)
-                builder.store(builder.extract_element(total, ir.IntType(32)(0)), out)
-
-            by_width(builder, widths_of(of, 1), count, do)
-            return builder.load(out)
-
-        return types.float64(types.int64, types.int64), generate
-
-    return add
-
-
-@cache
 def row_folder(of: Lanes, scaled: bool = False) -> Any:
     """A function fold(out, address, count, scale): writes the value of `count` >= 1 adjacent elements to `out`.
 

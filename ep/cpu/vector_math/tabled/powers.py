@@ -2,7 +2,7 @@
 
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,12 @@ def _tables(sign: int) -> tuple[Any, Any]:
     high, rest = _powers(sign)
     return table(high, np.float64), table(rest, np.float64)
 
+
+POWERS: Final = tuple(np.array(each) for each in _powers(1))
+"""The powers, and what is missing of each, relative to it."""
+
+SIXTEENTHS: Final = (POWERS[0].view(np.int64) - (np.arange(16) << 48)).view(np.float64)
+"""The powers, less i/16 of their exponent: adding i << 48 to the bits of entry i gives them."""
 
 power, power_rest = _tables(1)
 inverse_power, inverse_power_rest = _tables(-1)

@@ -1,0 +1,184 @@
+"""Vectors of 64 bytes in LLVM's code, and loops over a row by them, the last one with a mask.
+
+LLVM keeps the order of floating-point sums, and so vectorises no loop that adds up. What is written here says which
+lane adds what, and has the same bits wherever a row lies. On processors with shorter registers a vector is several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+
+from ep.cpu.compile.conversion import narrowed, widened
+from ep.include.data_type import DataType
+
+VECTOR_BYTES: Final = 64
+WORD: Final = ir.IntType(64)
+_BIT, _INT = ir.IntType(1), ir.IntType(32)
+_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+
+Body = Callable[[list[Any], list[Any], list[Any]], Sequence[Any]]
+"""(indices, masks, carried) of a vector or several gives what is carried on; a mask is None where all lanes count."""
+
+
+class Packed:
+    """Writes instructions on vectors of float64, or of float32: the type of arithmetic of a data type."""
+
+    def __init__(self, builder: Any, data_type: DataType) -> None:
+        self.builder, self.data_type = builder, data_type
+        self.double = data_type is DataType.kDouble
+        self.real = _DOUBLE if self.double else _FLOAT
+        self.size = 8 if self.double else 4
+        self.count = VECTOR_BYTES // self.size
+        self.vector = ir.VectorType(self.real, self.count)
+        self.integers = ir.VectorType(ir.IntType(8 * self.size), self.count)
+        self._name = f"v{self.count}f{8 * self.size}"
+
+    def constant(self, number: float) -> Any:
+        """Such a number in every lane."""
+        return ir.Constant(self.vector, [float(number)] * self.count)
+
+    def integer(self, number: int) -> Any:
+        """Such an integer, as wide as a real number, in every lane."""
+        return ir.Constant(self.integers, [number] * self.count)
+
+    def splat(self, value: Any) -> Any:
+        """A value of any type in every lane."""
+        kind, zeros = ir.VectorType(value.type, self.count), ir.VectorType(_INT, self.count)
+        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, _INT(0))
+        return self.builder.shuffle_vector(one, one, ir.Constant(zeros, [0] * self.count))
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        """x y + z, rounded once."""
+        function_type = ir.FunctionType(self.vector, [self.vector] * 3)
+        function = self.builder.module.declare_intrinsic(f"llvm.fma.{self._name}", (), function_type)
+        return self.builder.call(function, [x, y, z])
+
+    def pairs(self, x: Any, square: Any, coefficients: Sequence[float]) -> Any:
+        """A polynomial: neighbours joined in pairs, and these by Horner in the square of x."""
+        terms = [self.constant(number) for number in coefficients]
+        joined = [
+            self.fma(terms[i + 1], x, terms[i]) if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)
+        ]
+        *lower, value = joined
+        for term in reversed(lower):
+            value = self.fma(value, square, term)
+        return value
+
+    def bits(self, value: Any) -> Any:
+        """The integers with the bits of real numbers."""
+        return self.builder.bitcast(value, self.integers)
+
+    def number(self, bits: Any) -> Any:
+        """The real numbers with the bits of integers."""
+        return self.builder.bitcast(bits, self.vector)
+
+    def lanes_below(self, bound: Any) -> Any:
+        """The mask of the lanes before lane `bound`, of a word."""
+        lanes = ir.Constant(ir.VectorType(_INT, self.count), list(range(self.count)))
+        return self.builder.icmp_signed("<", lanes, self.splat(self.builder.trunc(bound, _INT)))
+
+    def load(self, address: Any, index: Any, mask: Any = None, other: float = 0.0, stored: Any = None) -> Any:
+        """The numbers from number `index` on, in the type of arithmetic; `other` in lanes without a mask.
+
+        stored: their type in memory, by default the data type.
+        """
+        stored = stored or self.data_type
+        bits = ir.IntType(8 * stored.itemsize)
+        vector, place = self._place(bits, address, index)
+        if mask is None:
+            return widened(self.builder, self.builder.load(place, align=1), stored)
+        zeros = ir.Constant(vector, [0] * self.count)
+        function_type = ir.FunctionType(vector, [place.type, _INT, mask.type, vector])
+        name = f"llvm.masked.load.v{self.count}i{bits.width}.p0"
+        function = self.builder.module.declare_intrinsic(name, (), function_type)
+        read = widened(self.builder, self.builder.call(function, [place, _INT(1), mask, zeros]), stored)
+        return read if other == 0.0 else self.builder.select(mask, read, self.constant(other))
+
+    def store(self, value: Any, address: Any, index: Any, mask: Any = None, stored: Any = None) -> None:
+        """Write numbers of the type of arithmetic, in lanes with a mask."""
+        stored = stored or self.data_type
+        bits = narrowed(self.builder, value, stored)
+        vector, place = self._place(bits.type.element, address, index)
+        if mask is None:
+            self.builder.store(bits, place, align=1)
+            return
+        function_type = ir.FunctionType(ir.VoidType(), [vector, place.type, _INT, mask.type])
+        name = f"llvm.masked.store.v{self.count}i{bits.type.element.width}.p0"
+        function = self.builder.module.declare_intrinsic(name, (), function_type)
+        self.builder.call(function, [bits, place, _INT(1), mask])
+
+    def _place(self, bits: Any, address: Any, index: Any) -> tuple[Any, Any]:
+        """The type of so many numbers in memory, and a pointer to those from number `index` on."""
+        vector = ir.VectorType(bits, self.count)
+        first = self.builder.gep(self.builder.inttoptr(address, bits.as_pointer()), [index])
+        return vector, self.builder.bitcast(first, vector.as_pointer())
+
+    def halves(self, value: Any) -> tuple[Any, Any]:
+        """The lower and the upper half of a vector of any length."""
+        half = value.type.count // 2
+        kind = ir.VectorType(_INT, half)
+        lower, upper = (
+            self.builder.shuffle_vector(value, value, ir.Constant(kind, list(range(first, first + half))))
+            for first in (0, half)
+        )
+        return lower, upper
+
+    def folded(self, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
+        """One value of all lanes: halves are combined until one is left."""
+        while value.type.count > 1:
+            value = combine(*self.halves(value))
+        return self.builder.extract_element(value, _INT(0))
+
+    def sum(self, value: Any) -> Any:
+        """The sum of all lanes, in float64."""
+        if value.type.element != _DOUBLE:
+            value = self.builder.fpext(value, ir.VectorType(_DOUBLE, value.type.count))
+        return self.folded(value, self.builder.fadd)
+
+    def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1) -> list[Any]:
+        """Carry values along the vectors of a row of `count` numbers; the last one may be masked."""
+        builder, begin = self.builder, WORD(0)
+        for width in sorted({unrolled * self.count, self.count}, reverse=True):
+            end = builder.and_(count, WORD(-width))
+            carried = self._loop(begin, end, width, carried, body)
+            begin = end
+        before, rest, done = builder.block, *(builder.append_basic_block(name) for name in ("rest", "done"))
+        builder.cbranch(builder.icmp_signed("<", begin, count), rest, done)
+        builder.position_at_end(rest)
+        with_rest = body([begin], [self.lanes_below(builder.sub(count, begin))], list(carried))
+        last = builder.block
+        builder.branch(done)
+        builder.position_at_end(done)
+        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(carried, with_rest, strict=True)]
+
+    def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
+        """Whole vectors from `begin` to `end`; there may be none."""
+        builder, before = self.builder, self.builder.block
+        inside, done = (builder.append_basic_block(name) for name in ("vectors", "whole"))
+        builder.cbranch(builder.icmp_signed("<", begin, end), inside, done)
+        builder.position_at_end(inside)
+        index = builder.phi(WORD)
+        index.add_incoming(begin, before)
+        values = [builder.phi(value.type) for value in carried]
+        indices = [builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]
+        following = body(indices, [None] * len(indices), values)
+        following_index, last = builder.add(index, WORD(step)), builder.block
+        index.add_incoming(following_index, last)
+        for value, first, again in zip(values, carried, following, strict=True):
+            value.add_incoming(first, before)
+            value.add_incoming(again, last)
+        builder.cbranch(builder.icmp_signed("<", following_index, end), inside, done)
+        builder.position_at_end(done)
+        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(carried, following, strict=True)]
+
+
+def _phi(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
+    if all(value is incoming[0][0] for value, _ in incoming):
+        return incoming[0][0]
+    value = builder.phi(incoming[0][0].type)
+    for one, block in incoming:
+        value.add_incoming(one, block)
+    return value

@@ -1,0 +1,213 @@
+"""The passes over a row, vector by vector: what folds it, and what maps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.packed import Packed
+from ep.cpu.vector_math import packed_exponential
+from ep.include.data_type import DataType
+
+_REAL = {False: types.float32, True: types.float64}
+_INT: Final = ir.IntType(32)
+_TWO: Final = 2
+_FOUR: Final = 4
+
+
+def arithmetic(data_type: DataType) -> DataType:
+    """The data type that elements are computed in."""
+    return DataType.kFloat if data_type in HALVES else data_type
+
+
+@cache
+def largest_of(data_type: DataType) -> Any:
+    """A function largest(src, count): the largest element in the type of arithmetic, NaN where one is; count >= 1."""
+
+    @intrinsic
+    def largest(typing_context: Any, src: Any, count: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            src, count = args
+            v = Packed(builder, data_type)
+            lowest, unknown = v.constant(-np.inf), ir.Constant(ir.VectorType(ir.IntType(1), v.count), None)
+
+            def larger(a: Any, b: Any) -> Any:
+                return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+            def pair(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                *maxima, nan = carried
+                xs = [v.load(src, i, mask, -np.inf) for i, mask in zip(index, masks, strict=True)]
+                found = [builder.fcmp_unordered("uno", a, b) for a, b in zip(xs[::2], xs[-1::-2], strict=False)]
+                for one in found[: (len(xs) + 1) // 2]:
+                    nan = builder.or_(nan, one)
+                maxima = [larger(x, m) for x, m in zip(xs, maxima, strict=False)] + maxima[len(xs) :]
+                return [*maxima, nan]
+
+            *maxima, nan = v.row(count, [*[lowest] * _FOUR, unknown], pair, _FOUR)
+            value = v.folded(larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3])), larger)
+            some = builder.icmp_unsigned(
+                "!=", builder.bitcast(nan, ir.IntType(v.count)), ir.Constant(ir.IntType(v.count), 0)
+            )
+            return builder.select(some, ir.Constant(v.real, float("nan")), value)
+
+        return _REAL[data_type is DataType.kDouble](types.int64, types.int64), generate
+
+    return largest
+
+
+class _Sum:
+    """Sums of numbers up to 1.5 times 2^HEADROOM as they are carried along.
+
+    exact: but for what is far below the last bit. The first number is so large that what each sum loses of a term is
+        known exactly; it is added up by itself.
+    """
+
+    def __init__(self, v: Packed, exact: bool) -> None:
+        self.v, self.exact = v, exact
+        self.begin = 2.0 ** (packed_exponential.HEADROOM + (16 if v.double else 8)) if exact else 0.0
+
+    def initial(self) -> list[Any]:
+        return [self.v.constant(self.begin), *[self.v.constant(0.0)] * self.exact]
+
+    def added(self, carried: Sequence[Any], term: Any) -> list[Any]:
+        builder = self.v.builder
+        total = builder.fadd(carried[0], term)
+        if not self.exact:
+            return [total]
+        lost = builder.fsub(term, builder.fsub(total, carried[0]))
+        return [total, builder.fadd(carried[1], lost)]
+
+    def result(self, carried: Sequence[Any]) -> list[Any]:
+        """The sum, and what is to be added to it, in float64."""
+        v = self.v
+        total = v.builder.fsub(carried[0], v.constant(self.begin))
+        if v.double:
+            return [v.sum(total), v.sum(carried[1])]
+        wide = ir.VectorType(ir.DoubleType(), v.count)
+        total = v.builder.fpext(total, wide)
+        if self.exact:
+            total = v.builder.fadd(total, v.builder.fpext(carried[1], wide))
+        return [v.sum(total), ir.Constant(ir.DoubleType(), 0.0)]
+
+
+@cache
+def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any:
+    """A function sum(src, out, count, largest, c, shift, lowest) of the powers of elements, by a row's numbers.
+
+    It returns their sum, what is to be added to it, and how many elements are `largest`.
+    keeps: whether they are written to out, in the type of arithmetic.
+    without_largest: whether elements that are `largest` are not in the sum; else they are not counted.
+    """
+    real = _REAL[data_type is DataType.kDouble]
+    narrow = data_type in HALVES
+
+    @intrinsic
+    def power_sum(
+        typing_context: Any, src: Any, out: Any, count: Any, largest: Any, c: Any, shift: Any, lowest: Any
+    ) -> Any:
+        result = types.UniTuple(types.float64, 3)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            src, out, count, *numbers = args
+            v = Packed(builder, data_type)
+            largest, *row = map(v.splat, numbers)
+            total = _Sum(v, exact=not narrow)
+
+            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                for i, mask in zip(index, masks, strict=True):
+                    x = v.load(src, i, mask, -np.inf)
+                    e = packed_exponential.power(v, x, row, narrow)
+                    if keeps:
+                        v.store(e, out, i, mask, arithmetic(data_type))
+                    *sums, equal = carried
+                    if without_largest:
+                        is_largest = builder.fcmp_ordered("==", x, largest)
+                        equal = builder.sub(equal, builder.sext(is_largest, v.integers))
+                        e = builder.select(is_largest, v.constant(0.0), e)
+                    carried = [*total.added(sums, e), equal]
+                return carried
+
+            *sums, equal = v.row(count, [*total.initial(), v.integer(0)], vectors, _TWO)
+            equal = builder.sitofp(v.folded(equal, builder.add), ir.DoubleType())
+            return context.make_tuple(builder, result, [*total.result(sums), equal])
+
+        return result(*[types.int64] * 3, *[real] * 4), generate
+
+    return power_sum
+
+
+@cache
+def products_of(data_type: DataType, factors: int) -> Any:
+    """A function sum(src0, src1, count) of the products of two elements, or of the elements of src1.
+
+    It returns the sum, and what is to be added to it. Four vectors are added in float32, and such sums in float64. Of
+    float64 it is two, and what is lost of such sums is kept.
+    """
+    wide, result = ir.DoubleType(), types.UniTuple(types.float64, 2)
+
+    @intrinsic
+    def sum_of(typing_context: Any, src0: Any, src1: Any, count: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            *sources, count = args
+            v = Packed(builder, data_type)
+            zero = ir.Constant(ir.VectorType(wide, v.count), [0.0] * v.count)
+
+            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                value = None
+                for i, mask in zip(index, masks, strict=True):
+                    *factor, x = [v.load(src, i, mask) for src in sources[-factors:]]
+                    if value is None:
+                        value = builder.fmul(factor[0], x) if factor else x
+                    else:
+                        value = v.fma(factor[0], x, value) if factor else builder.fadd(value, x)
+                if not v.double:
+                    return [builder.fadd(carried[0], builder.fpext(value, zero.type))]
+                total = builder.fadd(carried[0], value)
+                part = builder.fsub(total, carried[0])
+                lost = builder.fadd(builder.fsub(carried[0], builder.fsub(total, part)), builder.fsub(value, part))
+                return [total, builder.fadd(carried[1], lost)]
+
+            total, *lost = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
+            total, lost = v.sum(total), v.sum(lost[0]) if lost else ir.Constant(wide, 0.0)
+            return context.make_tuple(builder, result, [total, lost])
+
+        return result(*[types.int64] * 3), generate
+
+    return sum_of
+
+
+Functor = Callable[..., Any]
+"""(v, loaded vectors, splat numbers) gives a vector of results."""
+
+
+@cache
+def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataType, numbers: int) -> Any:
+    """A function map(src0, src1, dst, count, numbers): writes what `functor` makes of elements."""
+    real = _REAL[dst_type is DataType.kDouble]
+
+    @intrinsic
+    def map_row(typing_context: Any, src0: Any, src1: Any, dst: Any, count: Any, row: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            *addresses, dst, count, row = args
+            v = Packed(builder, dst_type)
+            splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]
+
+            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                for i, mask in zip(index, masks, strict=True):
+                    read = [v.load(a, i, mask, stored=each) for a, each in zip(addresses, sources, strict=False)]
+                    v.store(functor(v, read, splats), dst, i, mask)
+                return []
+
+            v.row(count, [], vectors, _TWO)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4, types.UniTuple(real, numbers)), generate
+
+    return map_row
