@@ -20,13 +20,13 @@ from tests.subprocesses import read_terminal
 WIDTHS = (40, 60, 80, 120)
 LONGEST_NAME = 32  # a longer one may be broken
 
-# runs commands, and writes down the cells of the tables that each of them prints
+# runs commands at each width, and writes down the cells of the tables that each of them prints
 DRIVER = """
-import contextlib, json, os, sys
+import contextlib, fcntl, json, os, struct, sys, termios
 from ep.cli import bench, demo, doctor, output
 from ep.bench.cases import bench_cases
 bench._SECONDS = demo._SECONDS = 0.0
-demo.demo_cases = lambda: bench_cases(2**12)[::5]
+demo.demo_cases = lambda: bench_cases(2**12)[::19]
 doctor.bench_cases = lambda count: bench_cases(count)[:1]
 tables, table = [], output.table
 def noting(columns, rows, title="", right=()):
@@ -37,11 +37,13 @@ output.table = noting
 output.status = lambda what: contextlib.nullcontext()
 from ep.cli.main import main
 written = []
-for command in json.loads(sys.argv[2]):
-    assert main(command) == 0
-    print("=" * 20, flush=True)
-    written.append(tables[:])
-    tables.clear()
+for columns in json.loads(sys.argv[3]):
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+    for command in json.loads(sys.argv[2]):
+        assert main(command) == 0
+        print("=" * 20, flush=True)
+        written.append(tables[:])
+        tables.clear()
 with open(sys.argv[1], "w") as file:
     json.dump(written, file)
 """
@@ -74,13 +76,15 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("columns", WIDTHS)
-def test_every_cell_is_there(tmp_path, columns):
+def test_every_cell_is_there(tmp_path):
+    """In one process, which loads its kernels once."""
     cells = tmp_path / "cells"
-    printed = on_terminal(columns, sys.executable, "-W", "error", "-c", DRIVER, str(cells), json.dumps(TABLES))
+    arguments = [str(cells), json.dumps(TABLES), json.dumps(WIDTHS)]
+    printed = on_terminal(WIDTHS[0], sys.executable, "-W", "error", "-c", DRIVER, *arguments)
     *of_each, end = printed.split("=" * 20)
     assert not end.strip()
-    for command, text, tables in zip(TABLES, of_each, json.loads(cells.read_text()), strict=True):
+    runs = itertools.product(WIDTHS, TABLES)
+    for (columns, command), text, tables in zip(runs, of_each, json.loads(cells.read_text()), strict=True):
         lines = text.splitlines()
         assert too_long(lines, columns) == [], command
         words = set(text.split())
