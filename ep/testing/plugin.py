@@ -101,7 +101,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Say how a test with random numbers is run again."""
     report = yield
     if report.failed and "rng" in getattr(item, "fixturenames", ()):
-        report.sections.append(("seed", f"EP_TEST_SEED={BASE_SEED} pytest '{item.nodeid}'"))
+        options = "".join(f" --ep-device {tag}" for tag in item.config.getoption("ep_device") or ())
+        report.sections.append(("seed", f"EP_TEST_SEED={BASE_SEED} pytest{options} '{item.nodeid}'"))
     return report
 
 
