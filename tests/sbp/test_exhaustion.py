@@ -109,9 +109,10 @@ def elementwise():
 ELEMENTWISE = [*elementwise()]
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("case", ELEMENTWISE, ids=name_of)
-def test_ops(case, rng):
-    check(case, 2, rng, tries=40 if case.dtypes[0] is np.bool_ else 8)
+def test_ops(case, ranks, rng):
+    check(case, ranks, rng, tries=40 if case.dtypes[0] is np.bool_ else 8)
 
 
 def case(name, shapes, *args, draws=None, dtypes=None, **options):
