@@ -112,6 +112,16 @@ def check(
     check_close(device, tested, data_type, launch(device, tested, data_type, sources, place), sources)
 
 
+LEVELS: Final = (-3e4, -1600.0, -250.0, -207.0, 90.0, 209.0, 1501.0, 6e4)
+
+
+def rows_at_level(rng: np.random.Generator, data_type: DataType, level: float) -> np.ndarray:
+    """Rows of 37 near a level, the last two with others far below it or on the other side of 0."""
+    x = level + rng.normal(0, 3, (3, 37))
+    x[1, ::3], x[2, 1::2] = -level, level - 95
+    return x.astype(data_type.dtype)
+
+
 def special_rows(data_type: DataType) -> np.ndarray:
     """Rows of 35 with NaN, infinities and huge values: the last three are ordinary ones."""
     info_max = float(np.finfo(data_type.dtype).max) if data_type is not DataType.kBFloat16 else 3.3e38

@@ -97,12 +97,14 @@ def test_segment_sums_have_the_same_bits_on_any_number_of_threads(rng, ids, batc
     assert_same_bits(launch)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("grain", [1, 1000, 10**9])
-def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain):
+def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain, dtype):
     """A launch on one thread, and one in the smallest pieces."""
-    x = rng.normal(size=(3, 70_001)).astype(np.float32)
-    wanted = RequirePrimitive(p.SoftmaxFactory, CPU, "float32")
-    other = RequirePrimitive(p.SoftmaxFactory, CPU, "float32")
+    data_type = {"float32": T.kFloat, "bfloat16": T.kBFloat16}[dtype]
+    x = rng.normal(size=(3, 70_001)).astype(data_type.dtype)
+    wanted = RequirePrimitive(p.SoftmaxFactory, CPU, data_type)
+    other = RequirePrimitive(p.SoftmaxFactory, CPU, data_type)
     results = np.zeros_like(x), np.zeros_like(x)
     for primitive, y in zip((wanted, other), results, strict=True):
         primitive.Launch(DEVICE.CreateStream(), *x.shape, x, y)

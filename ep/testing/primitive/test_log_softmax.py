@@ -1,6 +1,7 @@
 """LogSoftmax: the tests of all softmaxes, and special rows."""
 
 import numpy as np
+import pytest
 
 from ep.include import DataType
 from ep.include.primitive import LogSoftmaxFactory
@@ -12,6 +13,12 @@ from ep.testing.tolerances import Library
 
 TESTED = rows.LOG_SOFTMAX
 TestRows = row_tests(TESTED)
+
+
+@pytest.mark.parametrize("level", rows.LEVELS)
+@every_key(LogSoftmaxFactory)
+def test_rows_at_any_level(device, rng, key, level):
+    rows.check(device, TESTED, *key, [rows.rows_at_level(rng, *key, level)])
 
 
 @every_key(LogSoftmaxFactory)

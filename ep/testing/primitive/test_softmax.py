@@ -1,6 +1,7 @@
 """Softmax: the tests of all softmaxes, and special rows."""
 
 import numpy as np
+import pytest
 
 from ep.include.primitive import SoftmaxFactory
 from ep.testing import rows
@@ -9,6 +10,12 @@ from ep.testing.row_tests import row_tests
 
 TESTED = rows.SOFTMAX
 TestRows = row_tests(TESTED)
+
+
+@pytest.mark.parametrize("level", rows.LEVELS)
+@every_key(SoftmaxFactory)
+def test_rows_at_any_level(device, rng, key, level):
+    rows.check(device, TESTED, *key, [rows.rows_at_level(rng, *key, level)])
 
 
 @every_key(SoftmaxFactory)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.layout import layout
@@ -36,6 +36,7 @@ _MOST_ROWS: Final = 32  # that a pass goes over
 _FEW_ROWS: Final = 16  # less than threads can share
 _KEPT_WORDS: Final = 1024  # in the first cache, and on the stack
 _KEPT_BYTES: Final = 8 * _KEPT_WORDS
+_MOST_KEPT_BYTES: Final = 2**19  # in the second cache
 
 
 class Passes(NamedTuple):
@@ -47,7 +48,7 @@ class Passes(NamedTuple):
     results: (parts, number of segments, numbers) gives what the last pass takes.
     apply: (src0, src1, kept, dst, count, results).
     kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
-    in_dst: whether dst may keep it.
+    in_dst: whether dst may keep it. Else what is beyond the second cache is not kept, but computed again.
     cost: what an element costs, in bytes that could be moved meanwhile.
     """
 
@@ -70,7 +71,7 @@ def _segment_length(cols):
 def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     """The address of the task (context, begin, end), on elements of `itemsize` bytes."""
     first, numbers_of, second, results_of, apply, kept_size, in_dst, _ = passes
-    two, second_part, element = second is not None, 8 * SECOND_PART, max(kept_size, itemsize)
+    two, keeps, second_part, element = second is not None, kept_size != 0, 8 * SECOND_PART, max(kept_size, itemsize)
 
     # Each pass goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
     # Of rows of several segments, it is one segment; what follows from the passes before is little, and computed again.
@@ -105,10 +106,15 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         )
         length, row_bytes, kept_bytes = _segment_length(cols), cols * itemsize, cols * kept_size
         segments = (cols + length - 1) // length
+        in_buffer, in_heap = kept_bytes <= _KEPT_BYTES, 0
         row, last_row, some_rows, index, last_index, pass_, last_pass_ = 0, 1, 1, begin, end, what, what
         if what == _ROWS:
             parts = stack_words(_ALL_PARTS)
             row, last_row, index, last_index, pass_, last_pass_ = begin, end, 0, segments, _FIRST, _APPLY
+            if keeps and not in_dst and _KEPT_BYTES < kept_bytes <= _MOST_KEPT_BYTES:
+                in_heap = allocate(kept_bytes)
+                if in_heap != 0:
+                    in_buffer, buffer = True, in_heap
             if segments == 1:
                 some_rows = max(min(_KEPT_BYTES // (cols * element), _MOST_ROWS), 1)
         while row < last_row:
@@ -117,7 +123,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                 for segment in range(index, last_index):
                     skip, count = row * row_bytes + segment * length * itemsize, min(length, cols - segment * length)
                     a, b, c = src0 + skip, src1 + skip, dst + skip
-                    kept = buffer if kept_bytes <= _KEPT_BYTES else c if in_dst else 0
+                    kept = buffer + segment * length * kept_size if in_buffer else c if in_dst else 0
                     part = parts + _PART_BYTES * segment
                     if each == _FIRST:
                         first_pass(a, b, rows, row_bytes, count, part)
@@ -126,6 +132,8 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                     elif two:
                         second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, parts, segments, part)
             row += rows
+        if in_heap != 0:
+            release(in_heap)
 
     return compile_task(name, kernel)
 
