@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 from ep import DeviceType, ops
 from examples.encoder import model
@@ -29,6 +30,8 @@ def main(given: list[str] | None = None) -> int:
     arguments = parser.parse_args(given)
     if (arguments.file is None) == (not arguments.sentence):
         parser.error("either sentences, or --file")
+    if len(arguments.sentence) == 1 and not arguments.train:
+        parser.error("one sentence has none to be compared with: two at least")
     console = Console()
     try:
         encoder = model.Model(DeviceType.FromTag(arguments.device))
@@ -47,9 +50,11 @@ def main(given: list[str] | None = None) -> int:
 def _compare(console: Console, encoder: model.Model, sentences: list[str]) -> None:
     vectors = encoder.encode(sentences)
     similarities = ops.matmul(vectors, vectors, transpose_x2=True)
-    table = Table("", *(str(number) for number in range(1, len(sentences) + 1)), box=None)
+    table = Table("", box=None)
+    for number in range(1, len(sentences) + 1):
+        table.add_column(str(number), justify="right")
     for number, (sentence, row) in enumerate(zip(sentences, similarities, strict=True), 1):
-        table.add_row(f"{number} {sentence}", *(f"{similarity:.3f}" for similarity in row))
+        table.add_row(Text(f"{number} {sentence}"), *(f"{similarity:.3f}" for similarity in row))
     console.print(table)
 
 
@@ -68,11 +73,13 @@ def _classify(console: Console, encoder: model.Model, path: Path, sentences: lis
 
 
 def _search(console: Console, encoder: model.Model, path: Path, queries: list[str] | None) -> None:
-    with Progress(console=console, transient=True) as progress:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         index = Index(encoder, lines_of(path), progress)
+    if not index.lines:
+        raise ValueError(f"{path} has no lines to search")
     console.print(f"{len(index.lines)} lines")
     for query in queries if queries is not None else _asked(console):
-        console.print(f"[bold]{query}")
+        console.print(Text(query, style="bold"))
         for similarity, line in index.nearest(query):
             console.print(f"{similarity:.3f}  {line}", highlight=False, markup=False)
 

@@ -72,6 +72,17 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
                 assert (memory[m * n :] == 7).all()
 
 
+@pytest.mark.parametrize("rows", [8, 3])
+def test_sums_are_of_short_parts(cpu, rows):
+    """One after the other, ones beside 2^24 would all be lost."""
+    k, columns = 2048, 96
+    a, b, c = np.ones((rows, k), np.float32), np.ones((k, columns), np.float32), np.empty((rows, columns), np.float32)
+    a[:, 0] = 2.0**24
+    primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, "float32", N, N)
+    primitive.Launch(cpu.CreateStream(), rows, columns, k, 1, a, b, 0, c)
+    assert (abs(c - (2.0**24 + k - 1)) <= 128).all()
+
+
 def test_tiles_of_other_processors():
     """In a process of its own: for what kernels are compiled is decided once."""
     run(

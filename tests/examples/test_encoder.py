@@ -68,6 +68,28 @@ def test_the_command(capsys, tmp_path):
     assert lines[2].endswith("Rain is expected tomorrow.")
 
 
+@with_weights
+def test_what_is_printed_is_what_was_given(capsys, tmp_path):
+    """Square brackets, too, which are markup where the command prints in bold."""
+    pytest.importorskip("tokenizers")
+    assert main(["a [bold]word[/bold]", "another"]) == 0
+    assert "1 a [bold]word[/bold]" in capsys.readouterr().out
+    text = tmp_path / "text.txt"
+    text.write_text("x = y[0]\n")
+    assert main(["--file", str(text), "--query", "[red]"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert (said[1], said[2].split("  ")[1]) == ("[red]", "x = y[0]")
+    text.write_text("\n")
+    assert main(["--file", str(text), "--query", "x"]) == 1
+    assert "has no lines to search" in capsys.readouterr().err
+
+
+def test_one_sentence_is_compared_with_none(capsys):
+    with pytest.raises(SystemExit):
+        main(["one"])
+    assert "two at least" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_named(capsys, monkeypatch):
     pytest.importorskip("tokenizers")
     monkeypatch.setattr(model, "PACKAGE", "no_such_package")

@@ -26,6 +26,7 @@ from ep.include.data_type import DataType
 _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in (2, 3))
 _VECTORS: Final = 3  # of columns in a tile
 _DEPTH: Final = 384  # of k that are gone along at once, at most
+_SUMMED: Final = 128  # products that are added up one after the other, at most
 _HEIGHT: Final = 256  # rows of a that are packed at once, at most
 _NARROW: Final = 4  # strips for which a is read where it lies, at most
 _FEW: Final = 64  # rows for which b is read where it lies, at most
@@ -65,7 +66,7 @@ def block_multiplier(data_type: DataType) -> Any:
     tile_columns = _VECTORS * lanes
     load, store, load_wide, store_wide = loader(data_type), storer(data_type), loader(arithmetic), storer(arithmetic)
     strip = _strip_multiplier(arithmetic, lanes)
-    low = tile_multiplier(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
+    low = _tile(arithmetic, tile_rows // 2, 2 * _VECTORS, lanes)
     pack_a, pack_b = _packer(data_type, tile_rows), _packer(data_type, tile_columns)
 
     @separate
@@ -167,7 +168,7 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
     """The same for strips of so many vectors."""
     size, rows = arithmetic.itemsize, tile_shape().rows
     few = rows // 2
-    tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes) for count in (rows, few))
+    tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
 
     @separate
     def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
@@ -180,6 +181,33 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
         if row < num_rows:
             from_a, to_c = a + row * apart * size, c + row * c_step * size
             low_tile(k, from_a, a_row, step, b, b_step, to_c, c_step, num_rows - row, num_columns, alpha, adds)
+
+    return multiply
+
+
+def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
+    """A function of one tile, as `tile_multiplier` says, that adds up pieces of k: sums lose fewer digits."""
+    size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes)
+
+    @jit
+    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+        for first in range(0, k, _SUMMED):
+            from_a, from_b = a + first * a_step * size, b + first * b_step * size
+            length = min(_SUMMED, k - first)
+            multiply_piece(
+                length,
+                from_a,
+                a_row,
+                a_step,
+                from_b,
+                b_step,
+                c,
+                c_step,
+                num_rows,
+                num_columns,
+                alpha,
+                adds | (first > 0),
+            )
 
     return multiply
 
