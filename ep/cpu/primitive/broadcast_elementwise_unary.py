@@ -52,5 +52,10 @@ class BroadcastElementwiseUnaryFactoryImpl(BroadcastElementwiseUnaryFactory):
     keys = BROADCAST_ELEMENTWISE_UNARY
 
     def Make(self, request: Request) -> BroadcastElementwiseUnary:
-        made = BroadcastIdentityImpl if request.op is UnaryOp.kIdentity else BroadcastElementwiseUnaryImpl
-        return made(request)
+        return (BroadcastIdentityImpl if _only_moves(request) else BroadcastElementwiseUnaryImpl)(request)
+
+
+def _only_moves(request: Request) -> bool:
+    """Whether results are the elements as they are: kIdentity, and kCast to the type that they have."""
+    src, dst = request.dtypes or ()
+    return request.op is UnaryOp.kIdentity or (request.op is UnaryOp.kCast and src is dst)
