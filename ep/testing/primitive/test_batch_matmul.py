@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BlasTransposeType
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.products import try_dims, written
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product
 from ep.testing.samples import other_types
 
 D = DataType
@@ -21,26 +22,15 @@ SIZES += [(5, 127, 131, 31), (3, 523, 67, 41), (2, 1, 2053, 61)]
 
 
 def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0):
-    (batch_size, m, n), k = c.shape, a.shape[1 if transposes[0] is T else 2]
-    memory = device.filled(c.size + 3, data_type)
-    device.write(memory[: c.size], c)
-    device.require(BatchMatmulFactory, data_type, *transposes).Launch(
-        device.stream, batch_size, m, n, k, alpha, device.buffer(a), device.buffer(b), beta, memory
-    )
-    result = device.array(memory)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of c were written"
-    return result[:-3].reshape(c.shape)
+    sizes = (*c.shape, a.shape[1 if transposes[0] is T else 2])
+    primitive = device.require(BatchMatmulFactory, data_type, *transposes)
+    operands = device.buffer(a), device.buffer(b)
+    return written(device, c, lambda memory: primitive.Launch(device.stream, *sizes, alpha, *operands, beta, memory))
 
 
 def try_sizes(device, rng, data_type, transposes, sizes, alpha=1, beta=0):
-    batch_size, m, n, k = sizes
-    a = matrices(rng, data_type, *stored((batch_size, m, k), transposes[0]))
-    b = matrices(rng, data_type, *stored((batch_size, k, n), transposes[1]))
-    c = matrices(rng, data_type, batch_size, m, n)
-    if beta == 0:
-        c[...] = np.nan  # it is not read
-    got = launch(device, data_type, transposes, a, b, c, alpha, beta)
-    check(got, *product(alpha, a, b, beta, c, transposes), k)
+    batch_size, *of_matrices = sizes
+    try_dims(launch, device, rng, data_type, transposes, [(batch_size,)] * 3, of_matrices, alpha, beta)
 
 
 @pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))

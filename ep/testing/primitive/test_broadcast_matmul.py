@@ -1,7 +1,7 @@
 """BroadcastMatmul: every type and transpose, every way to broadcast a, b and c, and what Launch refuses."""
 
 import itertools
-import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory
+from ep.testing import products
 from ep.testing.keys import every_key, registered_keys, some_key
-from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.products import written
+from ep.testing.references.matmul import TRANSPOSES, check, matrices, product
 from ep.testing.samples import other_types
 
 D = DataType
@@ -48,26 +50,18 @@ BATCHES = [
 
 
 def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0):
-    memory = device.filled(c.size + 3, data_type)
-    device.write(memory[: c.size], c)
-    device.require(BroadcastMatmulFactory, data_type, *transposes, 8).Launch(
-        device.stream, alpha, a.shape, device.buffer(a), b.shape, device.buffer(b), beta, c.shape, memory
+    primitive = device.require(BroadcastMatmulFactory, data_type, *transposes, 8)
+    a_memory, b_memory = device.buffer(a), device.buffer(b)
+    return written(
+        device,
+        c,
+        lambda memory: primitive.Launch(
+            device.stream, alpha, a.shape, a_memory, b.shape, b_memory, beta, c.shape, memory
+        ),
     )
-    result = device.array(memory)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of c were written"
-    return result[:-3].reshape(c.shape)
 
 
-def try_dims(device, rng, data_type, transposes, batches, sizes, alpha=1, beta=0):
-    (of_a, of_b, of_c), (m, n, k) = batches, sizes
-    a = matrices(rng, data_type, *stored((*of_a, m, k), transposes[0]))
-    b = matrices(rng, data_type, *stored((*of_b, k, n), transposes[1]))
-    c = matrices(rng, data_type, *of_c, m, n)
-    if beta == 0:
-        c[...] = np.nan  # it is not read
-    got = launch(device, data_type, transposes, a, b, c, alpha, beta)
-    num_terms = math.prod(np.broadcast_shapes(of_a, of_b, of_c)) // max(math.prod(of_c), 1)
-    check(got, *product(alpha, a, b, beta, c, transposes), k * num_terms)
+try_dims = partial(products.try_dims, launch)
 
 
 @pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))
