@@ -8,7 +8,7 @@ import pytest
 
 from tests.devices import prepare
 
-CASES = 12
+CASES = 8
 """How many cases of a test there are at most where kernels run from their PTX: most of the time is compilation."""
 
 _ON_PTX = pytest.StashKey[bool]()
