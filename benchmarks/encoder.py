@@ -145,19 +145,25 @@ def torch_model(dtype: Any) -> Any:
     return Bert().eval()
 
 
+def export(module: Any, file: Any) -> None:
+    """Write the graph of a module for ONNX Runtime to a file, or where one is named."""
+    import torch
+
+    names = ["ids", "mask"]
+    axes = {name: {0: "batch", 1: "tokens"} for name in names}
+    torch.onnx.export(
+        module, padded([[1, 2, 3]]), file, input_names=names, dynamic_axes=axes, opset_version=20, dynamo=False
+    )
+
+
 class _Runtime:
     """ONNX Runtime, with the graph that PyTorch exports."""
 
     def __init__(self, module: Any, folder: Path, threads: int) -> None:
         import onnxruntime
-        import torch
 
         file = io.BytesIO()
-        names = ["ids", "mask"]
-        axes = {name: {0: "batch", 1: "tokens"} for name in names}
-        torch.onnx.export(
-            module, padded([[1, 2, 3]]), file, input_names=names, dynamic_axes=axes, opset_version=20, dynamo=False
-        )
+        export(module, file)
         self._model, self._folder, self._threads = file.getvalue(), folder, threads
         self._session = onnxruntime.InferenceSession(self._model, self._options(), ["CPUExecutionProvider"])
 

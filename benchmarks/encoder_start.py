@@ -1,0 +1,98 @@
+"""`python -m benchmarks.encoder_start`: what the encoder takes from the start of a process, beside other libraries.
+
+Seconds to the first vector of a sentence, and the most memory that the process had, medians of several processes; the
+megabytes that each library takes installed, with all that it needs. The kernels of `ep` are in its cache by then.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from packaging.requirements import Requirement
+
+_PROCESSES: Final = 3
+
+_TOKENS: Final = """
+from tokenizers import Tokenizer
+from examples.encoder.model import required_folder
+ids = Tokenizer.from_file(str(required_folder() / "tokenizer.json")).encode("A man plays the guitar.").ids
+"""
+
+_WAYS: Final = {
+    "ep": "from examples.encoder.model import Model\nModel().encode(['A man plays the guitar.'])",
+    "PyTorch": _TOKENS
+    + "import torch\nfrom benchmarks.encoder import padded, torch_model\n"
+    + "with torch.no_grad():\n    torch_model(torch.float32)(*padded([ids]))",
+    "ONNX Runtime": _TOKENS
+    + "import sys, numpy, onnxruntime\n"
+    + "session = onnxruntime.InferenceSession(sys.argv[1], None, ['CPUExecutionProvider'])\n"
+    + "session.run(None, {'ids': numpy.array([ids]), 'mask': numpy.ones((1, len(ids)), numpy.int64)})",
+}
+
+_PACKAGES: Final = {
+    "ep": ("numpy", "numba", "ml_dtypes", "scipy-openblas64", "rich"),
+    "PyTorch": ("torch", "numpy"),
+    "ONNX Runtime": ("onnxruntime",),
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    with TemporaryDirectory() as folder:
+        model = str(Path(folder) / "model.onnx")
+        export = "import sys, torch\nfrom benchmarks.encoder import export, torch_model\n"
+        subprocess.run(
+            [sys.executable, "-c", export + "export(torch_model(torch.float32), sys.argv[1])", model], check=True
+        )
+        print(f"{'':14}{'seconds':>10}{'peak, MB':>10}{'installed, MB':>15}")
+        for library, code in _WAYS.items():
+            runs = [_run(code, model) for _ in range(_PROCESSES + 1)][1:]  # the first may read files, and compile
+            seconds, peak = (statistics.median(values) for values in zip(*runs, strict=True))
+            print(f"{library:14}{seconds:10.2f}{peak / 1e6:10.0f}{_installed(_PACKAGES[library]) / 1e6:15.0f}")
+
+
+def _run(code: str, model: str) -> tuple[float, int]:
+    """The seconds until a process has done what `code` says, and the bytes that it had at most."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-c", f"{code}\nprint(flush=True)", model], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    seconds = time.perf_counter() - start
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    if process.returncode:
+        raise RuntimeError(f"a process ended with {process.returncode}")
+    return seconds, 1024 * usage.ru_maxrss
+
+
+def _installed(names: tuple[str, ...]) -> int:
+    """The bytes of the files of packages, and of all that they need."""
+    waiting, seen, size = list(names), set[str](), 0
+    while waiting:
+        name = waiting.pop().lower().replace("_", "-")
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # of another system
+            continue
+        for file in distribution.files or ():
+            path = Path(str(distribution.locate_file(file)))
+            size += path.stat().st_size if path.is_file() else 0
+        needed = [Requirement(text) for text in distribution.requires or ()]
+        waiting += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return size
+
+
+if __name__ == "__main__":
+    main()
