@@ -27,11 +27,13 @@ from ep.bench.case import (
     OneHotWork,
     PadWork,
     PermuteWork,
+    ReduceWork,
+    SegmentSumWork,
     SliceWork,
     UnaryWork,
     WhereWork,
 )
-from ep.include.primitive import BinaryOp, UnaryOp
+from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import jax
@@ -68,6 +70,14 @@ _BINARY: Final = {
     BinaryOp.kMul: jnp.multiply,
     BinaryOp.kPow: jnp.power,
     BinaryOp.kLessThan: jnp.less,
+}
+_REDUCTIONS: Final = {
+    ReduceOp.kSum: jnp.sum,
+    ReduceOp.kMean: jnp.mean,
+    ReduceOp.kMax: jnp.max,
+    ReduceOp.kMin: jnp.min,
+    ReduceOp.kAny: jnp.any,
+    ReduceOp.kAll: jnp.all,
 }
 
 
@@ -128,4 +138,12 @@ def _function(case: Case) -> Any:
             return lambda src: src[numpy_ways.box(begin, case.out_dims)]
         case JoinWork(axis):
             return lambda *srcs: jnp.concatenate(srcs, axis)
+        case ReduceWork(op, axes) if op in _REDUCTIONS:
+            return lambda src: _REDUCTIONS[op](src, axes).astype(case.out_type)
+        case SegmentSumWork():
+            return lambda rows, ids: _segment_sum(rows, ids, jnp.zeros(case.out_dims, case.out_type))
     return None
+
+
+def _segment_sum(rows: Any, ids: Any, out: Any) -> Any:
+    return out.at[ids if ids.ndim == 1 else (jnp.arange(len(ids))[:, None], ids)].add(rows)

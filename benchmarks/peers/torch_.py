@@ -124,7 +124,7 @@ class Adapter:
                 return partial(_SOFTMAXES[log, backward], inputs, out)
             case ReduceWork(op, axes):
                 return _reduce(op, inputs[0], axes, out)
-            case SegmentSumWork() if out.ndim == 2:
+            case SegmentSumWork():
                 return partial(_segment_sum, *inputs, out)
             case SetBytesWork(value):
                 return partial(out.view(torch.uint8).fill_, value)
@@ -159,6 +159,9 @@ def _reduce(op: ReduceOp, src: torch.Tensor, axes: tuple[int, ...], out: torch.T
 
 
 def _segment_sum(rows: torch.Tensor, ids: torch.Tensor, out: torch.Tensor) -> None:
+    if out.ndim > 2:  # the batches one behind the other
+        ids = (ids + out.shape[1] * torch.arange(len(ids))[:, None]).flatten()
+        rows, out = rows.flatten(0, 1), out.flatten(0, 1)
     out.zero_().index_add_(0, ids, rows)
 
 

@@ -32,27 +32,32 @@ def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Sums along the last, the first, the middle and all axes, and maxima of short rows."""
+    """Sums, means and maxima along the last, the first, the middle and all axes, and maxima of short rows."""
     about: dict[str, Any] = {"dtype": dtype, "group": "reduce"}
-    side, channels = math.isqrt(size), min(_CHANNELS, math.isqrt(size))
-    matrix = (size // side, side)
-    short = min(16, size)
-    yield reduce("sum, last axis", ReduceOp.kSum, matrix, (1,), **about)
-    yield reduce("sum, first axis", ReduceOp.kSum, matrix, (0,), **about)
-    inner = math.isqrt(size // channels)
-    yield reduce("sum, middle axis", ReduceOp.kSum, (size // (channels * inner), channels, inner), (1,), **about)
-    yield reduce("sum, all", ReduceOp.kSum, (size,), (0,), **about)
+    side, channels, short = math.isqrt(size), min(_CHANNELS, math.isqrt(size)), min(16, size)
+    matrix, inner = (size // side, side), math.isqrt(size // channels)
+    images = (size // (channels * inner), channels, inner)
+    for name, op in (("sum", ReduceOp.kSum), ("maximum", ReduceOp.kMax), ("mean", ReduceOp.kMean)):
+        if op is ReduceOp.kMean and dtype.kind in "biu":
+            continue
+        core = op is ReduceOp.kSum
+        yield reduce(f"{name}, last axis", op, matrix, (1,), **about, core=core)
+        yield reduce(f"{name}, first axis", op, matrix, (0,), **about, core=core)
+        yield reduce(f"{name}, middle axis", op, images, (1,), **about, core=core)
+        yield reduce(f"{name}, all", op, (size,), (0,), **about, core=core)
     yield reduce("maximum of short rows", ReduceOp.kMax, (size // short, short), (1,), **about)
     yield reduce("any, all", ReduceOp.kAny, (size,), (0,), **about, core=False)
 
 
 def segment_sum_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Gradients of an embedding, by ids as words are, in order, and all of one segment."""
+    """Gradients of an embedding, by ids as words are, in order, and all of one segment, and of single elements."""
     about: dict[str, Any] = {"dtype": dtype, "group": "segment sum"}
     inner = min(768, math.isqrt(size))
     segments = size // inner
     ids = max(segments // 12, 1)
     yield segment_sum("sum of words' gradients", ids, segments, inner, **about)
     yield segment_sum("sum of sorted segments", ids, segments, inner, **about, order="sorted")
+    yield segment_sum("sum into one segment", ids, segments, inner, **about, order="equal")
+    yield segment_sum("sum of single elements", size, max(size // 16, 1), 1, **about, core=False)
     batch = min(4, segments)
     yield segment_sum("sum of batches' segments", ids, segments // batch, inner, **about, batch=batch, core=False)

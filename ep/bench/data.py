@@ -9,7 +9,7 @@ import numpy as np
 
 from ep.bench.case import Array
 
-Order: TypeAlias = Literal["uniform", "sorted", "skewed"]
+Order: TypeAlias = Literal["uniform", "sorted", "skewed", "equal"]
 
 _BLOCK: Final = 2**20 + 7  # random numbers repeat after so many, which the time of arithmetic does not depend on
 
@@ -32,7 +32,9 @@ def numbers(
 
 
 def indices(rng: np.random.Generator, rows: int, dims: tuple[int, ...], dtype: np.dtype[Any], order: Order) -> Array:
-    """Row numbers: evenly distributed, those in ascending order, or a few far more frequent than most, as words are."""
+    """Row numbers: evenly distributed, in ascending order, a few far more frequent than most (as words), or equal."""
+    if order == "equal":
+        return np.full(dims, rows // 2, dtype)
     if order == "skewed":
         frequent_first = rng.permutation(rows).astype(dtype)
         return frequent_first[(rng.zipf(1.1, dims) - 1) % rows]

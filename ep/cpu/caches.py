@@ -23,6 +23,12 @@ def scattered_from() -> int:
     return last_caches(1) // _SCATTERED
 
 
+@cache
+def far_from() -> int:
+    """How many bytes the last cache holds and is near enough: operands of more are fetched ahead of their turn."""
+    return last_caches(1) // 2
+
+
 def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
     """The bytes of the last caches that so many processors have together.
 

@@ -9,7 +9,8 @@ import pytest
 from ep import DataType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive
 from ep.common.primitive import signatures
 from ep.common.primitive.reduce_shape import as_reduce_shape
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_VALUES, reduce_plan
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES, reduce_plan
+from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include import primitive as p
 from ep.testing.ulps import errors_in_ulps
 
@@ -132,14 +133,20 @@ def test_numbers_that_cancel(rng):
 
 @pytest.mark.parametrize(
     ("dims", "axes"),
-    [((5, 7), (1,)), ((5, 7), (0,)), ((3, 5, 7, 2), (1, 3)), ((40_009, 3), (0,)), ((2, 900), (0,)), ((9,), ())],
+    [((5, 7), (1,)), ((5, 7), (0,)), ((3, 5, 7, 2), (1, 3)), ((40_009, 3), (0,)), ((2, 9000), (0,)), ((9,), ())],
     ids=str,
 )
 def test_plans_stay_within_their_tiles(dims, axes):
     shape = as_reduce_shape(dims, axes, 8)
-    for parts in (1, 2):
-        plan = reduce_plan(signatures.REDUCE, shape.simplified(), T.kFloat, parts, shape.counts())
+    for op, data_type in (
+        (ReduceOp.kSum, T.kFloat),
+        (ReduceOp.kSum, T.kComplex128),
+        (ReduceOp.kMax, T.kFloat16),
+        (ReduceOp.kAny, T.kInt8),
+    ):
+        plan = reduce_plan(signatures.REDUCE, op, data_type, shape.simplified(), shape.counts())
         words = {name: int(plan.words[place]) for name, place in REDUCE_PLAN._asdict().items() if name != "num_words"}
-        assert words["tile"] * words["group"] * parts <= TILE_VALUES
+        size = value_type(op, data_type).itemsize * (2 if is_compensated(op, data_type) else 1)
+        assert words["tile"] * words["group"] * num_parts(op, data_type) * size <= TILE_BYTES
         assert words["tile"] * words["tiles"] >= words["width"]
         assert words["segments"] <= max(words["all_blocks"], 1)

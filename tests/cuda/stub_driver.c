@@ -62,16 +62,20 @@ Result cuCtxSetCurrent(void *context) { return stack[depth ? depth - 1 : depth++
 Result cuCtxGetDevice(int *device) { NEEDS_CONTEXT; return *device = stack[depth - 1] - contexts, 0; }
 Result cuCtxSynchronize(void) { NEEDS_CONTEXT; return 0; }
 
-Result cuMemAlloc(Address *address, size_t size) {
+static Result take(Address *address, size_t size) {
   void *block;
-  NEEDS_CONTEXT;
   if (size > memory || posix_memalign(&block, 512, size + 512)) return OUT_OF_MEMORY;
   *address = (Address)block + (is_set("STUB_MISALIGN") ? 256 : 0);
   return 0;
 }
+Result cuMemAlloc(Address *address, size_t size) { NEEDS_CONTEXT; return say("take %zu bytes\n", size), take(address, size); }
 Result cuMemFree(Address address) { NEEDS_CONTEXT; return say("free %llx\n", address), 0; }
-Result cuMemAllocAsync(Address *address, size_t size, void *stream) { return cuMemAlloc(address, size); }
-Result cuMemFreeAsync(Address address, void *stream) { NEEDS_CONTEXT; return 0; }
+Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
+  NEEDS_CONTEXT;
+  return say("take %zu bytes on %p\n", size, stream), take(address, size);
+}
+Result cuMemFreeAsync(Address address, void *stream) { NEEDS_CONTEXT; return say("give back on %p\n", stream), 0; }
+
 static char *pinned; /* the last memory that was pinned */
 static size_t pinned_size;
 

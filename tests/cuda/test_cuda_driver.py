@@ -303,3 +303,48 @@ assert not found["replay_computes"]  # the stand-in computes nothing
     assert lines[end + 1 : end + 3] == ["instantiate 0xa0 flags 0", "destroy graph 0xa0"]
     assert lines.count(f"replay 0xb0 on {handle}") > 500
     assert "destroy executable 0xb0" in lines
+
+
+def test_rows_and_sums_in_a_graph(python):
+    """Rows in registers, in shared memory and read again, values in two steps, sorts by one block and by many.
+
+    What launches need beside their operands is memory in the order of the stream, which a graph has, too.
+    """
+    code = f"""{BEGIN}
+from benchmarks.gpu.graph import Graph
+from ep.include.primitive import *
+stream = cuda.CreateStream()
+memory = cuda.Alloc(AllocationOptions(), 2**22)
+launches = []
+def add(factory, key, *arguments):
+    primitive = RequirePrimitive(factory, DeviceType.kCUDA, *key)
+    launches.append(lambda: primitive.Launch(stream, *arguments))
+
+a, b, c = (memory[2**20 * place : 2**20 * (place + 1)].view("float32") for place in range(3))
+for name in ("Softmax", "LogSoftmax"):
+    for cols in (64, 9000, 2**17):
+        add(globals()[name + "Factory"], ["float32"], 1, cols, a, c)
+    add(globals()[name + "BackwardFactory"], ["float32"], 3, 64, a, b, c)
+for dims, axes in (((64, 64), (1,)), ((64, 64), (0,)), ((2**18,), (0,))):
+    add(ReduceFactory, [ReduceOp.kSum, "float32", 2], dims, a, axes, c)
+ids = memory[2**20 : 2**20 + 2**16].view("int32")
+for number in (100, 2**14):
+    add(UnsortedSegmentSumFactory, ["float32", "int32"], 1, 50, 4, a, number, ids, c)
+add(BatchUnsortedSegmentSumFactory, ["float32", "int32"], 3, 1, 50, 4, a, 100, ids, c)
+def all_of_them():
+    for launch in launches:
+        launch()
+all_of_them()
+Graph(stream, all_of_them)
+print("launches", len(launches))
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    begin = next(number for number, line in enumerate(lines) if line.startswith("capture "))
+    handle = lines[begin].removeprefix("capture ").removesuffix(" mode 1")
+    captured = lines[begin + 1 : lines.index(f"captured {handle}")]
+    queued = [line for line in captured if line.startswith("launch ") and f" stream {handle} " in line]
+    taken = [line for line in captured if re.fullmatch(rf"take \d+ bytes on {handle}", line)]
+    given_back = [line for line in captured if line == f"give back on {handle}"]
+    assert len(queued) + len(taken) + len(given_back) == len(captured), captured
+    assert len(queued) > int(lines[-1].removeprefix("launches ")) + 10
+    assert len(taken) == len(given_back) == 4

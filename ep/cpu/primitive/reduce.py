@@ -14,7 +14,6 @@ from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
-from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import Reduce, ReduceFactory
@@ -61,8 +60,7 @@ class ReduceImpl(PlannedPrimitive, Reduce):
         axes = shape.simplified()
 
         def make() -> Plan:
-            parts = 2 if self.data_type in COMPLEXES else 1
-            return reduce_plan(self.signature, axes, self.data_type, parts, counts)
+            return reduce_plan(self.signature, self.op, self.data_type, axes, counts)
 
         self._launch_planned(stream, shape, counts, (src, dst), make)
 

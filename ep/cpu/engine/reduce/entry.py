@@ -10,7 +10,7 @@ from ep.cpu.compile.memory import allocate, load_word, release, stack_words, sto
 from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_VALUES
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES
 from ep.cpu.engine.reduce.state import REDUCE, REDUCE_STATE, REDUCE_WORDS
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.engine.reduce.walk import walk
@@ -18,8 +18,6 @@ from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
-
-_PARTIAL_BYTES = 16 * TILE_VALUES  # of a segment: values, and what rounding has lost of them
 
 
 @jit
@@ -34,7 +32,7 @@ def _launch(context, num_bytes, in_place, sizes):
     if num_bytes <= GRAIN_BYTES:
         call_task(task, own, 0, units)
         return 0
-    partials = allocate(_PARTIAL_BYTES * units * segments) if segments > 1 else 0
+    partials = allocate(TILE_BYTES * units * segments) if segments > 1 else 0
     if partials == 0:
         run(state, task, own, units, max(GRAIN_BYTES * units // num_bytes, 1))
         return 0

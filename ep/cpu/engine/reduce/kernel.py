@@ -6,15 +6,17 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
-from numba.core import types
 
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.reduction import reduction_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, stack_words, store_word, storer
+from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, storer
+from ep.cpu.engine.reduce.columns import column_folder, rows_at_once
+from ep.cpu.engine.reduce.plan import ROW_BLOCK
+from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
 from ep.cpu.engine.reduce.state import FINISH, FOLD_COLUMNS, FOLD_ROW, MERGE, WORK
-from ep.cpu.engine.reduce.vectors import Lanes, column_folder, lanes, merger, row_folder, value_loader
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, row_folder, value_loader
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
@@ -51,21 +53,57 @@ def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
     """The address of the task (address of WORK) of a `storage_key`."""
     of, scaled = lanes(op, data_type), _may_overflow(op, data_type)
     fold_row, fold_columns, merge = row_folder(of, scaled), column_folder(of, scaled), merger(of)
-    finish = _finisher(op, data_type, of)
+    fold_rows, finish = rows_folder(of, scaled), _finisher(op, data_type, of)
+    element_bytes, row_block, together = data_type.itemsize, ROW_BLOCK[of.compensated], rows_at_a_time(of)
+    parts, most_rows = of.parts, rows_at_once(of)
+    words_of_rows, words_of_vectors = VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold(out, address, count, scale):
-        fold_row(out, address, count, scale)
+    def fold_adjacent(work, total, error, count, scale):
+        """The elements of a row, block by block."""
+        value, no_error, address = stack_words(2), stack_words(2), load_word(work, WORK.address)
+        store_words(no_error, 0, 0)
+        fresh = load_word(work, WORK.fresh) != 0
+        for begin in range(0, count, row_block):
+            out = total if fresh else value
+            fold_row(out, address + begin * element_bytes, min(row_block, count - begin), scale)
+            if fresh:
+                store_words(error, 0, 0)
+            else:
+                merge(total, error, value, no_error, parts)
+            fresh = False
+
+    @separate
+    def fold_down(work, total, error, count, scale):
+        """Rows, a few at a time, into values of their columns."""
+        address, stride = load_word(work, WORK.address), load_word(work, WORK.stride)
+        num_rows, fresh = load_word(work, WORK.num_rows), load_word(work, WORK.fresh)
+        ahead = most_rows * stride if load_word(work, WORK.far) != 0 else 0
+        for begin in range(0, num_rows, most_rows):
+            rows = min(most_rows, num_rows - begin)
+            fold_columns(total, error, fresh, address + begin * stride, stride, ahead, rows, count, scale)
+            fresh = 0
 
     @separate
     def reduce_rows(work):
-        value, address, stride = stack_words(2), load_word(work, WORK.address), load_word(work, WORK.stride)
+        values, vectors = stack_words(words_of_rows), stack_words(words_of_vectors)
+        address, stride = load_word(work, WORK.address), load_word(work, WORK.stride)
         length, dst, number = load_word(work, WORK.num_rows), load_word(work, WORK.dst), load_word(work, WORK.number)
         first = load_word(work, WORK.first)
         last = first + load_word(work, WORK.count)
-        for row in range(first, last):
-            fold_row(value, address + row * stride, length, 1.0)
-            if not finish(dst, row, value, 0, 1, number, 1.0):
+        if length > row_block:
+            store_word(work, WORK.fresh, 1)
+            for row in range(first, last):
+                store_word(work, WORK.address, address + row * stride)
+                fold_adjacent(work, values, vectors, length, 1.0)
+                if not finish(dst, row, values, vectors, 1, number, 1.0):
+                    store_word(work, WORK.wrong, last - row)
+                    return
+            return
+        for row in range(first, last, together):
+            rows = min(together, last - row)
+            fold_rows(values, vectors, address + row * stride, stride, rows, length, 1.0)
+            if not finish(dst, row, values, 0, rows, number, 1.0):
                 store_word(work, WORK.wrong, last - row)
                 return
 
@@ -74,10 +112,9 @@ def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
         total, error, count = load_word(work, WORK.total), load_word(work, WORK.error), load_word(work, WORK.count)
         scale = _SCALE if load_word(work, WORK.scaled) != 0 else 1.0
         if what == FOLD_ROW:
-            fold(total, load_word(work, WORK.address), count, scale)
+            fold_adjacent(work, total, error, count, scale)
         elif what == FOLD_COLUMNS:
-            stride, num_rows = load_word(work, WORK.stride), load_word(work, WORK.num_rows)
-            fold_columns(total, load_word(work, WORK.address), stride, num_rows, count, scale)
+            fold_down(work, total, error, count, scale)
         elif what == MERGE:
             merge(total, error, load_word(work, WORK.more), load_word(work, WORK.more_error), count)
         elif what == FINISH:
@@ -99,12 +136,10 @@ def _finisher(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
 
     error: 0 where nothing was lost. It returns whether all is right: not where a result has overflowed that need not.
     """
-    real = of.numba_type in (types.float32, types.float64)
     library = MathLibrary(np.dtype(str(of.numba_type)).type, {}, jit)
     after = library.use(reduction_of(op, number_kind(data_type)).after)
     load, store = value_loader(of), storer(REDUCTIONS[op].result_type(data_type))
-    scaled, compensated = _may_overflow(op, data_type), real and of.op is ReduceOp.kSum
-    is_complex = of.parts == 2
+    scaled, compensated, is_complex = _may_overflow(op, data_type), of.compensated, of.parts == 2
 
     @jit
     def result(total, error, index, number, scale):

@@ -13,9 +13,12 @@ from typing import Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
+from ep.cpu.caches import far_from
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
 
 PLAN_AXES: Final = 4
 """Outer axes of each kind at most: eight take turns."""
@@ -23,7 +26,8 @@ PLAN_AXES: Final = 4
 REDUCE_PLAN: Final = layout(
     "ReducePlan",
     by_columns=1,
-    plain_rows=1,  # whether each row is one block and one unit, at steady distances
+    plain_rows=1,  # whether each row is one unit, at steady distances
+    far=1,  # whether src is beyond the caches
     units=1,
     segments=1,  # of each unit
     num_elements=1,  # that make one of dst
@@ -41,45 +45,51 @@ REDUCE_PLAN: Final = layout(
     go=2 * PLAN_AXES,  # the same of those that go
 )
 
-TILE_VALUES: Final = 256
-"""Values of a tile: a few of them are on the stack."""
+TILE_BYTES: Final = 8192
+"""Of the values of a tile, and what is kept beside them: a few of them are on the stack."""
+ROW_BLOCK: Final = (8192, 512)
+"""By rows: elements that are folded in a row; of float64, 32 lanes add 16 each."""
 
 _ENOUGH_UNITS: Final = 16  # for all threads to have some
 _MOST_SEGMENTS: Final = 64
-_ROW_BLOCK, _EXACT_ROW_BLOCK = 8192, 512  # elements; of float64, that 32 lanes add 16 each
-_ROWS, _EXACT_ROWS = 64, 16
+_LEAST_SEGMENT: Final = 2**15  # bytes
+_ROWS, _FEW_ROWS = 64, 16
+_FULL, _GROUP = 32, 256  # values of a row that fill vectors by themselves, and of rows that are taken for one
 
 
 def reduce_plan(
-    signature: Signature, axes: Sequence[Axis], data_type: DataType, parts: int, counts: tuple[int, int]
+    signature: Signature, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], counts: tuple[int, int]
 ) -> Plan:
-    """The plan for a src of simplified axes; counts: the elements of src and dst; parts: values of an element."""
+    """The plan for a src of simplified axes; counts: the elements of src and dst."""
     plan = Plan(REDUCE_PLAN, signature)
     plan.set_checks(counts, in_place=False)
-    size, exact = data_type.itemsize, data_type in (DataType.kDouble, DataType.kComplex128)
+    size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
+    most = TILE_BYTES // value_type(op, data_type).itemsize // (2 if exact else 1)
     strides = [size * math.prod(axis.size for axis in axes[place + 1 :]) for place in range(len(axes))]
     walk = [(axis.reduced, axis.size, stride) for axis, stride in zip(axes, strides, strict=True)]
     by_columns = not walk[-1][0]
     width, tile, group = 1, 1, 1
     if by_columns:
         width = walk.pop()[1]
-        tiles = -(-width * parts // TILE_VALUES)
-        tile = min(-(-width // tiles) + 15 & -16, TILE_VALUES // parts, width) if tiles > 1 else width
+        tiles = -(-width * parts // most)
+        tile = min(-(-width // tiles) + 63 & -64, most // parts, width) if tiles > 1 else width
     tiles = -(-width // tile)
     length = walk.pop()[1] if walk else 1
-    if by_columns and tiles == 1:
-        group = max(min(TILE_VALUES // (width * parts), length // _EXACT_ROWS), 1)
-        group = 1 if width * parts >= TILE_VALUES // 4 else group
+    if by_columns and width * parts < _FULL:
+        group = max(min(_GROUP // (width * parts), length // _FEW_ROWS), 1)
     rows = length // group
-    block = (_EXACT_ROWS if exact else _ROWS) if by_columns else (_EXACT_ROW_BLOCK if exact else _ROW_BLOCK)
+    block = _ROWS if by_columns else ROW_BLOCK[False]
     blocks = -(-rows // block)
     stay, go = ([(each, stride) for reduced, each, stride in walk if reduced is kind] for kind in (False, True))
     all_blocks = blocks * math.prod(each for each, _ in go)
     units = tiles * math.prod(each for each, _ in stay)
-    segments = 1 if units >= _ENOUGH_UNITS else min(all_blocks, _MOST_SEGMENTS // units)
+    segments = 1
+    if units < _ENOUGH_UNITS:
+        segments = max(min(all_blocks, _MOST_SEGMENTS // units, counts[0] * size // units // _LEAST_SEGMENT), 1)
     plan.set(
         by_columns=int(by_columns),
-        plain_rows=int(not by_columns and all_blocks == 1 and len(stay) <= 1),
+        plain_rows=int(not by_columns and not go and len(stay) <= 1 and segments == 1),
+        far=int(counts[0] * size > far_from()),
         units=units,
         segments=segments,
         num_elements=counts[0] // counts[1],

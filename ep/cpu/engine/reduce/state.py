@@ -31,9 +31,9 @@ REDUCE: Final = layout(
 REDUCE_WORDS: Final[int] = REDUCE.num_words
 
 FOLD_ROW: Final = 0
-"""Write the value of `count` adjacent elements at `address` to `total`."""
+"""Fold `count` adjacent elements at `address` into the value at `total`, if that is not `fresh`."""
 FOLD_COLUMNS: Final = 1
-"""Write a value for each of `count` columns of `num_rows` rows."""
+"""The same with `num_rows` rows, and a value for each of `count` columns."""
 MERGE: Final = 2
 """Fold `count` values at `more` into those at `total`, and keep what rounding loses."""
 FINISH: Final = 3
@@ -46,6 +46,8 @@ WORK: Final = layout(
     what=1,  # one of these
     total=1,  # addresses of values, and of what rounding has lost of them
     error=1,
+    fresh=1,  # whether nothing is there yet
+    far=1,  # whether src is beyond the caches
     more=1,
     more_error=1,
     address=1,  # of what is read

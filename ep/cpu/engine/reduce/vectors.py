@@ -7,6 +7,7 @@ as many registers as they need.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.target import moves_halves
+from ep.cpu.engine.reduce.values import EXTREMES, PART, SUMS, TRUTHS, is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.reduce_op import ReduceOp
@@ -24,9 +27,6 @@ _WORD: Final = ir.IntType(64)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 VECTOR_BYTES: Final = 64
 _VECTORS: Final = 4  # that are folded at a time: sums wait for those before them
-_PARTS: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
-_TRUTHS: Final = {ReduceOp.kAny: "or_", ReduceOp.kAll: "and_"}
-_SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
 
 
 class Lanes(NamedTuple):
@@ -50,6 +50,16 @@ class Lanes(NamedTuple):
         return self.value in (_FLOAT, _DOUBLE)
 
     @property
+    def widens(self) -> bool:
+        """Whether numbers are carried in float64 that are narrower in memory."""
+        return self.value == _DOUBLE and self.stored is not DataType.kDouble
+
+    @property
+    def compensated(self) -> bool:
+        """Whether values have beside them what rounding has lost."""
+        return is_compensated(self.op, self.stored)
+
+    @property
     def size(self) -> int:
         """Bytes of a value."""
         return {_FLOAT: 4, _DOUBLE: 8}.get(self.value) or self.value.width // 8
@@ -59,7 +69,7 @@ class Lanes(NamedTuple):
         """Numba's type of a value."""
         if self.is_real:
             return types.float64 if self.value == _DOUBLE else types.float32
-        signed = self.stored.dtype.kind == "i" and self.op not in _TRUTHS
+        signed = self.stored.dtype.kind == "i" and self.op not in TRUTHS
         return getattr(types, f"{'' if signed else 'u'}int{self.value.width}")
 
     def vector(self, count: int) -> Any:
@@ -69,17 +79,12 @@ class Lanes(NamedTuple):
 
 @cache
 def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
-    """How elements of `data_type` are folded: sums and products of floating types in float64, all else as it is."""
-    stored = _PARTS.get(data_type, data_type)
-    op = ReduceOp.kSum if op is ReduceOp.kMean else op
-    parts, bits = 2 if data_type in _PARTS else 1, ir.IntType(8 * stored.itemsize)
-    if op in _TRUTHS:
-        return Lanes(op, stored, bits, 1, parts == 2)
-    if stored not in FLOATS:
-        return Lanes(op, stored, bits, 1, False)
-    return Lanes(
-        op, stored, _DOUBLE if stored is DataType.kDouble or op in (*_SUMS, ReduceOp.kProd) else _FLOAT, parts, False
-    )
+    """How elements of `data_type` are folded."""
+    stored, value = PART.get(data_type, data_type), value_type(op, data_type)
+    real = {DataType.kDouble: _DOUBLE, DataType.kFloat: _FLOAT}
+    kind = ir.IntType(8 * value.itemsize) if op in TRUTHS else real.get(value) or ir.IntType(8 * value.itemsize)
+    pairs = op in TRUTHS and data_type in PART
+    return Lanes(ReduceOp.kSum if op in SUMS else op, stored, kind, num_parts(op, data_type), pairs)
 
 
 def lanes_in_order(data_type: DataType) -> Lanes:
@@ -96,7 +101,7 @@ def _constant(kind: Any, number: Any) -> Any:
 def _identity(of: Lanes, kind: Any) -> Any:
     """What changes no value, of a type of values or of a vector of them."""
     real = of.is_real
-    if of.op in (ReduceOp.kMin, ReduceOp.kMax):
+    if of.op in EXTREMES:
         lowest = of.op is ReduceOp.kMax
         if real:
             return _constant(kind, float("-inf") if lowest else float("inf"))
@@ -109,10 +114,11 @@ def _identity(of: Lanes, kind: Any) -> Any:
     return _constant(kind, one.get(of.op, 0.0 if real else 0))
 
 
-def _combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
+def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
+    """Two values, or vectors of them, folded; NaN spreads."""
     real = of.is_real
-    if of.op in _TRUTHS:
-        return getattr(builder, _TRUTHS[of.op])(a, b)
+    if of.op in TRUTHS:
+        return getattr(builder, "or_" if of.op is ReduceOp.kAny else "and_")(a, b)
     if of.op is ReduceOp.kSum:
         return (builder.fadd if real else builder.add)(a, b)
     if of.op is ReduceOp.kProd and of.parts == 2:
@@ -150,7 +156,7 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
     first = builder.mul(index, _WORD(2)) if of.pairs else index
     place = builder.gep(builder.inttoptr(address, bits.as_pointer()), [first])
     read = widened(builder, builder.load(builder.bitcast(place, vector.as_pointer()), align=1), of.stored)
-    if of.op in _TRUTHS:
+    if of.op in TRUTHS:
         zero = _constant(read.type, 0.0 if of.stored in FLOATS else 0)
         true = (
             builder.fcmp_unordered("!=", read, zero) if of.stored in FLOATS else builder.icmp_unsigned("!=", read, zero)
@@ -163,7 +169,7 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
             )
             true = builder.or_(even, odd)
         return builder.sext(true, of.vector(count))
-    if of.value == _DOUBLE and of.stored is not DataType.kDouble:
+    if of.widens:
         read = builder.fpext(read, of.vector(count))
     return read if scale is None else builder.fmul(read, _splat(builder, scale, count))
 
@@ -216,44 +222,171 @@ def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
     return (*(width for width in (_VECTORS * one, one, one // 4) if width > least), least)
 
 
-def _place(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> Any:
+def place_of(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> Any:
     """Where `count` values are kept, from value `index` on."""
     first = builder.gep(builder.inttoptr(address, of.value.as_pointer()), [index])
     return builder.bitcast(first, of.vector(count).as_pointer())
 
 
-def _folded(builder: Any, of: Lanes, value: Any) -> Any:
-    """A vector folded, the upper half with the lower one, until the parts of one value are left."""
-    while value.type.count > of.parts:
-        value = _combined(builder, of, *_halves(builder, value))
+class Fold:
+    """Folds values one vector after the other: a tuple is carried along, from `first` by `more` to `values`.
+
+    The least and largest of floating-point numbers are found by comparisons that pass over NaN, one instruction each.
+    Beside them a vector is carried that is NaN where there was one: two vectors are asked at a time.
+    Sums of widened numbers multiply by 1: processors convert numbers where they add, and multiply elsewhere. Those with
+    half vectors convert two of these in less time than a whole one.
+
+    by_lanes: whether lanes have results of their own; else the two halves of a vector are asked at a time.
+    """
+
+    def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
+        self._builder, self._of, self._by_lanes = builder, of, by_lanes
+        self._marks = of.is_real and of.op in EXTREMES
+        self._widens = of.widens and of.op is ReduceOp.kSum
+        self._one = _hidden_one(builder) if self._widens else None
+        self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
+
+    def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
+        """`width` values from value `index` on, in as many vectors as are carried along."""
+        most = min(self._most or width, width)
+        return tuple(
+            read_values(self._builder, self._of, address, self._builder.add(index, _WORD(skip)), most, scale)
+            for skip in range(0, width, most)
+        )
+
+    def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What is carried along from the vectors on that were read first."""
+        if not self._marks:
+            return read
+        count = read[0].type.count
+        return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
+
+    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """That, with what was read more, once or twice."""
+        builder = self._builder
+        if self._marks:
+            return self._marked(carried, *(vector for (vector,) in reads))
+        for read in reads:
+            carried = tuple(
+                combined(builder, self._of, value, vector)
+                if self._one is None
+                else _fused(builder, vector, _splat(builder, self._one, vector.type.count), value)
+                for value, vector in zip(carried, read, strict=True)
+            )
+        return carried
+
+    def _marked(self, carried: tuple[Any, ...], *vectors: Any) -> tuple[Any, ...]:
+        builder, (value, marks) = self._builder, carried
+        sign = ">" if self._of.op is ReduceOp.kMax else "<"
+        for vector in vectors:
+            value = builder.select(builder.fcmp_ordered(sign, vector, value), vector, value)
+        first, last = vectors[0], vectors[-1]
+        if first.type.count > marks.type.count:
+            first, last = halves(builder, first)
+        nan = ir.Constant(marks.type, [math.nan] * marks.type.count)
+        return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
+
+    def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The vectors that all others have become."""
+        if not self._marks:
+            return carried
+        value, marks = carried
+        if marks.type.count < value.type.count:
+            marks = joined(self._builder, (marks, marks))
+        return (self._builder.select(self._builder.fcmp_unordered("uno", marks, marks), marks, value),)
+
+
+def lanes_of(builder: Any, value: Any, first: int, count: int) -> Any:
+    """Lanes [first, first + count) of a vector."""
+    if count == value.type.count:
+        return value
+    places = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(first, first + count)))
+    return builder.shuffle_vector(value, value, places)
+
+
+def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
+    """Vectors, a power of two of them, one behind the other in one."""
+    while len(vectors) > 1:
+        count = 2 * vectors[0].type.count
+        places = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(count)))
+        vectors = tuple(builder.shuffle_vector(a, b, places) for a, b in zip(vectors[::2], vectors[1::2], strict=True))
+    return vectors[0]
+
+
+def _hidden_one(builder: Any) -> Any:
+    """1.0, which LLVM does not know."""
+    hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
+    return builder.bitcast(hidden, _DOUBLE)
+
+
+def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """`a b + c` of vectors of float64, rounded once."""
+    kind, name = a.type, f"llvm.fma.v{a.type.count}f64"
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
+    )
+    return builder.call(function, [a, b, c])
+
+
+def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
+    """A vector folded, the upper half with the lower one, until so many lanes are left."""
+    while value.type.count > lanes:
+        value = combined(builder, of, *halves(builder, value))
     return value
 
 
-def _halves(builder: Any, value: Any) -> list[Any]:
+def halves(builder: Any, value: Any) -> list[Any]:
+    """The lower and the upper half of a vector."""
     half = value.type.count // 2
-    kind = ir.VectorType(ir.IntType(32), half)
-    return [
-        builder.shuffle_vector(value, value, ir.Constant(kind, list(range(first, first + half)))) for first in (0, half)
-    ]
+    return [lanes_of(builder, value, first, half) for first in (0, half)]
 
 
 def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
     """The last of `total` values, behind whole vectors, as a vector: what is there twice counts once."""
     last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
     if of.op in (ReduceOp.kSum, ReduceOp.kProd):
-        bits32 = ir.IntType(32)
-        twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
-        bound = _splat(builder, builder.trunc(twice, bits32), width)
-        is_new = builder.icmp_signed(">=", ir.Constant(bound.type, list(range(width))), bound)
-        last = builder.select(is_new, last, _identity(of, last.type))
+        last = builder.select(lanes_behind(builder, width, total), last, _identity(of, last.type))
     return last
 
 
-def _two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def lanes_behind(builder: Any, width: int, total: Any) -> Any:
+    """Which lanes of the last `width` of `total` values are behind whole vectors."""
+    bits32 = ir.IntType(32)
+    twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
+    bound = _splat(builder, builder.trunc(twice, bits32), width)
+    return builder.icmp_signed(">=", ir.Constant(bound.type, list(range(width))), bound)
+
+
+def two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """Knuth's two-sum: a + b rounded, and what that loses."""
     total = builder.fadd(a, b)
     part = builder.fsub(total, a)
     return total, builder.fadd(builder.fsub(a, builder.fsub(total, part)), builder.fsub(b, part))
+
+
+def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
+    """`total` >= `width` adjacent values as one vector."""
+    fold = Fold(builder, of, by_lanes=False)
+
+    def more(index: Any, carried: Any) -> Any:
+        return fold.more(carried, fold.read(address, index, width, scale))
+
+    whole = builder.and_(total, _WORD(-width))
+    first = fold.first(fold.read(address, _WORD(0), width, scale))
+    value = joined(builder, fold.values(fold_loop(builder, _WORD(width), whole, width, first, more)))
+    if width == of.parts:
+        return value
+    before, rest, done = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
+    builder.cbranch(builder.icmp_signed("<", whole, total), rest, done)
+    builder.position_at_end(rest)
+    with_rest = combined(builder, of, value, _rest(builder, of, width, address, total, scale))
+    last = builder.block
+    builder.branch(done)
+    builder.position_at_end(done)
+    merged = builder.phi(value.type)
+    merged.add_incoming(value, before)
+    merged.add_incoming(with_rest, last)
+    return merged
 
 
 @cache
@@ -270,26 +403,10 @@ def row_folder(of: Lanes, scaled: bool = False) -> Any:
             scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
 
             def do(width: int) -> None:
-                def more(index: Any, value: Any) -> Any:
-                    return _combined(builder, of, value, read_values(builder, of, address, index, width, scale))
-
-                whole = builder.and_(total, _WORD(-width))
-                first = read_values(builder, of, address, _WORD(0), width, scale)
-                value = fold_loop(builder, _WORD(width), whole, width, first, more)
-                if width > of.parts:
-                    before, rest = builder.block, builder.append_basic_block("rest")
-                    done = builder.append_basic_block("done")
-                    builder.cbranch(builder.icmp_signed("<", whole, total), rest, done)
-                    builder.position_at_end(rest)
-                    with_rest = _combined(builder, of, value, _rest(builder, of, width, address, total, scale))
-                    last = builder.block
-                    builder.branch(done)
-                    builder.position_at_end(done)
-                    merged = builder.phi(value.type)
-                    merged.add_incoming(value, before)
-                    merged.add_incoming(with_rest, last)
-                    value = merged
-                builder.store(_folded(builder, of, value), _place(builder, of, out, _WORD(0), of.parts), align=1)
+                value = fold_one_row(builder, of, width, address, total, scale)
+                builder.store(
+                    folded(builder, of, value, of.parts), place_of(builder, of, out, _WORD(0), of.parts), align=1
+                )
 
             by_width(builder, widths_of(of, of.parts), total, do)
             return context.get_dummy_value()
@@ -300,51 +417,11 @@ def row_folder(of: Lanes, scaled: bool = False) -> Any:
 
 
 @cache
-def column_folder(of: Lanes, scaled: bool = False) -> Any:
-    """A function fold(out, address, stride, num_rows, count, scale): writes a value for each of `count` columns.
-
-    stride: bytes from a row to the next. num_rows, count: at least 1. scale: as above.
-    """
-
-    @intrinsic
-    def fold_columns(
-        typing_context: Any, out: Any, address: Any, stride: Any, num_rows: Any, count: Any, scale: Any
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, address, stride, num_rows, count, scale = args
-            scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
-
-            def do(width: int) -> None:
-                def columns(index: Any, _: Any) -> None:
-                    def more(row: Any, value: Any) -> Any:
-                        place = builder.add(address, builder.mul(row, stride))
-                        return _combined(builder, of, value, read_values(builder, of, place, index, width, scale))
-
-                    first = read_values(builder, of, address, index, width, scale)
-                    value = fold_loop(builder, _WORD(1), num_rows, 1, first, more)
-                    builder.store(value, _place(builder, of, out, index, width), align=1)
-
-                whole = builder.and_(total, _WORD(-width))
-                fold_loop(builder, _WORD(0), whole, width, None, columns)
-                if width > of.parts:
-                    with builder.if_then(builder.icmp_signed("<", whole, total)):
-                        columns(builder.sub(total, _WORD(width)), None)
-
-            by_width(builder, widths_of(of, of.parts), total, do)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 5, types.float64), generate
-
-    return fold_columns
-
-
-@cache
 def merger(of: Lanes) -> Any:
     """A function merge(total, error, more, more_error, count): folds `count` values at `more` into those at `total`.
 
     error, more_error: of sums of floating types what rounding has lost, beside each value.
     """
-    compensated = of.op is ReduceOp.kSum and of.is_real
 
     @intrinsic
     def merge(typing_context: Any, total: Any, error: Any, more: Any, more_error: Any, count: Any) -> Any:
@@ -353,12 +430,12 @@ def merger(of: Lanes) -> Any:
 
             def values(begin: Any, end: Any, width: int) -> None:
                 def one(index: Any, _: Any) -> None:
-                    places = [_place(builder, of, address, index, width) for address in addresses]
+                    places = [place_of(builder, of, address, index, width) for address in addresses]
                     a, b = (builder.load(places[place], align=1) for place in (0, 2))
-                    result = _combined(builder, of, a, b)
+                    result = combined(builder, of, a, b)
                     builder.store(result, places[0], align=1)
-                    if compensated:
-                        _, lost = _two_sum(builder, a, b)
+                    if of.compensated:
+                        _, lost = two_sum(builder, a, b)
                         errors = [builder.load(places[place], align=1) for place in (1, 3)]
                         builder.store(builder.fadd(builder.fadd(*errors), lost), places[1], align=1)
 

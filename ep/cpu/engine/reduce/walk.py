@@ -11,8 +11,8 @@ from typing import Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import copy_bytes, load_word, set_bytes, stack_words, store_word
-from ep.cpu.engine.reduce.plan import PLAN_AXES, REDUCE_PLAN, TILE_VALUES
+from ep.cpu.compile.memory import load_word, stack_words, store_word
+from ep.cpu.engine.reduce.plan import PLAN_AXES, REDUCE_PLAN, TILE_BYTES
 from ep.cpu.engine.reduce.state import (
     FINISH,
     FOLD_COLUMNS,
@@ -26,8 +26,8 @@ from ep.cpu.engine.reduce.state import (
 )
 from ep.cpu.threads.parallel import call_task
 
-_TILE: Final = TILE_VALUES  # in words
-_TILE_BYTES: Final = 8 * TILE_VALUES
+_TILE_WORDS: Final = TILE_BYTES // 8
+_ERROR: Final = TILE_BYTES // 2  # where errors are, behind the values
 
 
 @jit
@@ -42,79 +42,64 @@ def _offset(axes, num_axes, number):
 
 
 @jit
-def _do(kernel, work, what, total, error, count):
+def _do(kernel, work, what, total, count):
     store_word(work, WORK.what, what)
     store_word(work, WORK.total, total)
-    store_word(work, WORK.error, error)
+    store_word(work, WORK.error, total + _ERROR)
     store_word(work, WORK.count, count)
     call_task(kernel, work)
 
 
 @jit
-def _merge(kernel, work, total, error, more, more_error, count):
+def _merge(kernel, work, total, more, count):
     store_word(work, WORK.more, more)
-    store_word(work, WORK.more_error, more_error)
-    _do(kernel, work, MERGE, total, error, count)
+    store_word(work, WORK.more_error, more + _ERROR)
+    _do(kernel, work, MERGE, total, count)
 
 
 @jit
-def _fold_block(kernel, work, plan, itemsize, begin, number, count, out):
-    """Fold a block of a row, or of groups of rows."""
-    size, length = load_word(plan, REDUCE_PLAN.block), load_word(plan, REDUCE_PLAN.length)
+def _fold_blocks(kernel, work, plan, itemsize, begin, number, blocks, count, total):
+    """Fold adjacent blocks of a row, or of groups of rows; behind the last one the rows that are no group."""
+    length, group = load_word(plan, REDUCE_PLAN.length), load_word(plan, REDUCE_PLAN.group)
+    size = load_word(plan, REDUCE_PLAN.block)
+    skip, width = number * size, load_word(plan, REDUCE_PLAN.width)
+    number_of = min(blocks * size, length // group - skip)
     if load_word(plan, REDUCE_PLAN.by_columns) == 0:
-        store_word(work, WORK.address, begin + number * size * itemsize)
-        _do(kernel, work, FOLD_ROW, out, 0, min(size, length - number * size))
-        return
-    group = load_word(plan, REDUCE_PLAN.group)
-    stride = load_word(plan, REDUCE_PLAN.width) * itemsize * group
-    store_word(work, WORK.address, begin + number * size * stride)
-    store_word(work, WORK.stride, stride)
-    store_word(work, WORK.num_rows, min(size, length // group - number * size))
-    _do(kernel, work, FOLD_COLUMNS, out, 0, count * group)
-
-
-@jit
-def _fold_rest(kernel, work, plan, itemsize, begin, count, out):
-    """Fold the rows behind the last group; return whether there are any."""
-    group, length = load_word(plan, REDUCE_PLAN.group), load_word(plan, REDUCE_PLAN.length)
-    rest, stride = length % group, load_word(plan, REDUCE_PLAN.width) * itemsize
-    if rest == 0:
-        return False
-    store_word(work, WORK.address, begin + (length - rest) * stride)
-    store_word(work, WORK.stride, stride)
-    store_word(work, WORK.num_rows, rest)
-    _do(kernel, work, FOLD_COLUMNS, out, 0, count)
-    return True
+        store_word(work, WORK.address, begin + skip * itemsize)
+        _do(kernel, work, FOLD_ROW, total, number_of)
+    else:
+        stride = width * itemsize
+        store_word(work, WORK.address, begin + skip * stride * group)
+        store_word(work, WORK.stride, stride * group)
+        store_word(work, WORK.num_rows, number_of)
+        _do(kernel, work, FOLD_COLUMNS, total, count * group)
+        rest = length % group
+        if rest > 0 and skip + number_of == length // group:
+            store_word(work, WORK.fresh, 0)
+            store_word(work, WORK.address, begin + (length - rest) * stride)
+            store_word(work, WORK.stride, stride)
+            store_word(work, WORK.num_rows, rest)
+            _do(kernel, work, FOLD_COLUMNS, total, count)
+    store_word(work, WORK.fresh, 0)
 
 
 @separate
-def _fold_segment(state, plan, work, address, segment, count, total, error):
+def _fold_segment(state, plan, work, address, segment, count, total):
     """Write the values of a segment, and what rounding has lost of them."""
     kernel, itemsize = load_word(state, REDUCE_STATE.kernel), load_word(state, REDUCE_STATE.itemsize)
     blocks, all_blocks = load_word(plan, REDUCE_PLAN.blocks), load_word(plan, REDUCE_PLAN.all_blocks)
     segments, group = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.group)
     go, num_go = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go)
     values, size = count * load_word(state, REDUCE_STATE.parts), load_word(state, REDUCE_STATE.value_size)
-    block, nothing = stack_words(_TILE), stack_words(_TILE)
-    set_bytes(error, values * group * size, 0)
-    set_bytes(nothing, values * group * size, 0)
-    first, last = segment * all_blocks // segments, (segment + 1) * all_blocks // segments
-    place, number = first // blocks, first % blocks
-    begin = address + _offset(go, num_go, place)
-    for index in range(first, last):
-        _fold_block(kernel, work, plan, itemsize, begin, number, count, total if index == first else block)
-        if index > first:
-            _merge(kernel, work, total, error, block, nothing, values * group)
-        number += 1
-        if number == blocks:
-            if _fold_rest(kernel, work, plan, itemsize, begin, count, block):
-                _merge(kernel, work, total, error, block, nothing, values)
-            place += 1
-            number = 0
-            begin = address + _offset(go, num_go, place)
+    store_word(work, WORK.fresh, 1)
+    index, last = segment * all_blocks // segments, (segment + 1) * all_blocks // segments
+    while index < last:
+        place, number = index // blocks, index % blocks
+        run_of = min(blocks - number, last - index)
+        _fold_blocks(kernel, work, plan, itemsize, address + _offset(go, num_go, place), number, run_of, count, total)
+        index += run_of
     for one in range(1, group):
-        more = one * values * size
-        _merge(kernel, work, total, error, total + more, error + more, values)
+        _merge(kernel, work, total, total + one * values * size, values)
 
 
 @jit
@@ -137,31 +122,24 @@ def _source_of(state, src, plan, unit):
 @separate
 def _reduce_unit(state, plan, work, src, unit, partials):
     """Reduce a unit, segment by segment, or from the values of its segments; return whether it is right."""
-    total, error, more, more_error = (
-        stack_words(_TILE),
-        stack_words(_TILE),
-        stack_words(_TILE),
-        stack_words(_TILE),
-    )
+    total, more = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS)
     kernel, segments = load_word(state, REDUCE_STATE.kernel), load_word(plan, REDUCE_PLAN.segments)
     address, count, first = _source_of(state, src, plan, unit)
     values = count * load_word(state, REDUCE_STATE.parts)
     for segment in range(segments):
         if partials != 0:
-            more = partials + 2 * _TILE_BYTES * (unit * segments + segment)
-            more_error = more + _TILE_BYTES
+            more = partials + TILE_BYTES * (unit * segments + segment)
             if segment == 0:
-                copy_bytes(total, more, _TILE_BYTES)
-                copy_bytes(error, more_error, _TILE_BYTES)
+                total = more
         elif segment == 0:
-            _fold_segment(state, plan, work, address, segment, count, total, error)
+            _fold_segment(state, plan, work, address, segment, count, total)
         else:
-            _fold_segment(state, plan, work, address, segment, count, more, more_error)
+            _fold_segment(state, plan, work, address, segment, count, more)
         if segment > 0:
-            _merge(kernel, work, total, error, more, more_error, values)
+            _merge(kernel, work, total, more, values)
     store_word(work, WORK.first, first)
     store_word(work, WORK.wrong, 0)
-    _do(kernel, work, FINISH, total, error, count)
+    _do(kernel, work, FINISH, total, count)
     return load_word(work, WORK.wrong) == 0
 
 
@@ -184,7 +162,7 @@ def _reduce_rows(state, plan, work, src, begin, end):
         store_word(work, WORK.first, begin)
         store_word(work, WORK.scaled, 0)
         store_word(work, WORK.wrong, 0)
-        _do(kernel, work, ROWS, 0, 0, end - begin)
+        _do(kernel, work, ROWS, 0, end - begin)
         begin = end - load_word(work, WORK.wrong)
         if begin < end:
             _reduce(state, plan, work, src, begin, 0)
@@ -197,14 +175,15 @@ def _walk(context, begin, end):
     store_word(work, WORK.dst, load_word(context, REDUCE.dst))
     store_word(work, WORK.number, load_word(plan, REDUCE_PLAN.num_elements))
     store_word(work, WORK.scaled, 0)
+    store_word(work, WORK.far, load_word(plan, REDUCE_PLAN.far))
     if load_word(plan, REDUCE_PLAN.plain_rows) != 0:
         _reduce_rows(state, plan, work, src, begin, end)
     elif partials != 0 and load_word(context, REDUCE.merges) == 0:
         segments = load_word(plan, REDUCE_PLAN.segments)
         for number in range(begin, end):
             address, count, _ = _source_of(state, src, plan, number // segments)
-            own = partials + 2 * _TILE_BYTES * number
-            _fold_segment(state, plan, work, address, number % segments, count, own, own + _TILE_BYTES)
+            own = partials + TILE_BYTES * number
+            _fold_segment(state, plan, work, address, number % segments, count, own)
     else:
         for unit in range(begin, end):
             _reduce(state, plan, work, src, unit, partials)

@@ -1,0 +1,100 @@
+"""What folds rows, several at a time: their vectors are folded together, down to one vector with a value of each."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.engine.reduce.vectors import (
+    VECTOR_BYTES,
+    Lanes,
+    by_width,
+    combined,
+    fold_loop,
+    fold_one_row,
+    folded,
+    place_of,
+    widths_of,
+)
+
+_WORD: Final = ir.IntType(64)
+
+
+def rows_at_a_time(of: Lanes) -> int:
+    """How many rows become one vector."""
+    return VECTOR_BYTES // of.size // of.parts
+
+
+@cache
+def rows_folder(of: Lanes, scaled: bool = False) -> Any:
+    """A function fold(out, vectors, address, stride, num_rows, count, scale): writes the values of rows to `out`.
+
+    Each of the `num_rows` <= `rows_at_a_time` rows has `count` >= 1 adjacent elements, `stride` bytes from the one
+    before. The values have the same bits as `row_folder`'s. There is room for values of `rows_at_a_time` rows at `out`,
+    and for a vector of each at `vectors`.
+    """
+
+    @intrinsic
+    def fold_rows(
+        typing_context: Any,
+        out: Any,
+        vectors: Any,
+        address: Any,
+        stride: Any,
+        num_rows: Any,
+        count: Any,
+        scale: Any,
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            out, vectors, address, stride, num_rows, count, scale = args
+            scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
+
+            def do(width: int) -> None:
+                lanes = min(width, VECTOR_BYTES // of.size)
+
+                def vector(row: Any, _: Any) -> None:
+                    place = builder.add(address, builder.mul(row, stride))
+                    value = folded(builder, of, fold_one_row(builder, of, width, place, total, scale), lanes)
+                    builder.store(value, place_of(builder, of, vectors, builder.mul(row, _WORD(lanes)), lanes), align=1)
+
+                def values(row: Any, _: Any) -> None:
+                    first = builder.mul(row, _WORD(lanes))
+                    together = [
+                        builder.load(
+                            place_of(builder, of, vectors, builder.add(first, _WORD(each * lanes)), lanes), align=1
+                        )
+                        for each in range(lanes // of.parts)
+                    ]
+                    place = place_of(builder, of, out, builder.mul(row, _WORD(of.parts)), lanes)
+                    builder.store(_folded_together(builder, of, together), place, align=1)
+
+                fold_loop(builder, _WORD(0), num_rows, 1, None, vector)
+                fold_loop(builder, _WORD(0), num_rows, lanes // of.parts, None, values)
+
+            by_width(builder, widths_of(of, of.parts), total, do)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 6, types.float64), generate
+
+    return fold_rows
+
+
+def _folded_together(builder: Any, of: Lanes, vectors: list[Any]) -> Any:
+    """The value of each of as many vectors as a vector has room for: `folded`, with no lane idle."""
+    lanes = vectors[0].type.count
+    kind, left = ir.VectorType(ir.IntType(32), lanes), lanes
+    while len(vectors) > 1:
+        starts = range(0, 2 * lanes, left)
+        left //= 2
+        lower, upper = (
+            ir.Constant(kind, [start + skip + lane for start in starts for lane in range(left)]) for skip in (0, left)
+        )
+        vectors = [
+            combined(builder, of, builder.shuffle_vector(a, b, lower), builder.shuffle_vector(a, b, upper))
+            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
+    return vectors[0]

@@ -1,0 +1,34 @@
+"""What reductions carry along: the type of values, and what they keep beside them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.include.data_type import DataType
+from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.primitive.reduce_op import ReduceOp
+
+TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
+EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
+SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
+PART: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
+
+
+def value_type(op: ReduceOp, data_type: DataType) -> DataType:
+    """Sums and products of floating types are carried in float64, the least and largest of 16-bit ones in float32."""
+    stored = PART.get(data_type, data_type)
+    if op in TRUTHS or stored not in FLOATS:
+        return stored
+    if op in EXTREMES:
+        return stored if stored.itemsize > 4 else DataType.kFloat
+    return DataType.kDouble
+
+
+def num_parts(op: ReduceOp, data_type: DataType) -> int:
+    """How many values an element becomes."""
+    return 2 if data_type in COMPLEXES and op not in TRUTHS else 1
+
+
+def is_compensated(op: ReduceOp, data_type: DataType) -> bool:
+    """Whether sums keep what rounding loses: those of float64, which no wider type carries."""
+    return op in SUMS and PART.get(data_type, data_type) is DataType.kDouble
