@@ -13,10 +13,12 @@ from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES, reduce_plan
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include import primitive as p
 from ep.testing.ulps import errors_in_ulps
+from tests.cpu.test_calibration import MADE_UP
 
 T = DataType
 CPU = DeviceType.kCPU
 THREADS = (1, 2, 3, 5)
+FRESH = None
 DEVICE = DeviceManagerRegistry.GetDevice(CPU, 0)
 
 
@@ -30,15 +32,26 @@ def on_threads(threads, launch):
 
 
 def assert_same_bits(launch):
-    """launch(dst memory filled with a byte) gives the same on any number of threads, fresh and used memory."""
-    bits = {on_threads(threads, partial(launch, fill)) for threads in THREADS for fill in (0x00, 0xFF)}
+    """launch(fill) gives the same on any number of threads, in fresh and used memory, whatever the calibration is."""
+    bits = {on_threads(threads, partial(launch, fill)) for threads in THREADS for fill in (FRESH, 0xFF)}
+    try:
+        for made_up in MADE_UP:
+            DEVICE.force_calibration(made_up)
+            bits |= {on_threads(threads, partial(launch, fill)) for threads, fill in ((1, 0xFF), (3, FRESH))}
+    finally:
+        DEVICE.force_calibration(None)
     assert len(bits) == 1
+
+
+def memory(size, fill):
+    """Bytes that hold `fill`; FRESH: such as nobody has written yet."""
+    return np.zeros(size, np.uint8) if fill is FRESH else np.full(size, fill, np.uint8)
 
 
 def reduced(op, src, axes, fill=0):
     primitive = RequirePrimitive(p.ReduceFactory, CPU, op, src.dtype, 8)
     kept = [size for axis, size in enumerate(src.shape) if axis not in axes]
-    dst = np.full(math.prod(kept) * src.itemsize, fill, np.uint8).view(src.dtype)
+    dst = memory(math.prod(kept) * src.itemsize, fill).view(src.dtype)
     primitive.Launch(DEVICE.CreateStream(), src.shape, src, axes, dst)
     return dst
 
@@ -62,6 +75,28 @@ def test_sums_have_the_same_bits_on_any_number_of_threads(rng, dims, axes, dtype
     assert_same_bits(lambda fill: reduced(ReduceOp.kSum, src, axes, fill).tobytes())
 
 
+@pytest.mark.parametrize("op", [ReduceOp.kMax, ReduceOp.kMin])
+@pytest.mark.parametrize(("dims", "axes"), [((1031, 16), (1,)), ((1031, 33), (0,)), ((40_009,), (0,))], ids=str)
+def test_one_nan_anywhere_is_the_least_and_the_largest(op, dims, axes):
+    """Comparisons pass over it; it is found beside them, in every lane."""
+    size = math.prod(dims)
+    for place in (0, 1, size // 2, size - 17, size - 1):
+        src = np.arange(size, dtype=np.float32).reshape(dims)
+        src.reshape(-1)[place] = np.nan
+        np.testing.assert_array_equal(
+            reduced(op, src, axes), getattr(np, op.name[1:].lower())(src, axis=axes).reshape(-1)
+        )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_rows_that_are_folded_together_have_the_bits_of_one(rng, dtype):
+    """In a vector of rows, and alone."""
+    for length in (1, 2, 3, 7, 16, 33, 201):
+        src = rng.normal(size=(37, length)).astype(dtype)
+        alone = [reduced(ReduceOp.kSum, row[None], (1,)) for row in src]
+        assert reduced(ReduceOp.kSum, src, (1,)).tobytes() == np.concatenate(alone).tobytes()
+
+
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "SoftmaxBackward", "LogSoftmaxBackward"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("dims", [(1, 400_001), (3, 100_003), (257, 1031), (50_021, 7)], ids=str)
@@ -71,7 +106,7 @@ def test_softmaxes_have_the_same_bits_on_any_number_of_threads(rng, name, dtype,
     sources = [rng.normal(size=dims).astype(data_type.dtype) for _ in range(1 + ("Backward" in name))]
 
     def launch(fill):
-        out = np.full(math.prod(dims) * data_type.itemsize, fill, np.uint8).view(data_type.dtype)
+        out = memory(math.prod(dims) * data_type.itemsize, fill).view(data_type.dtype)
         primitive.Launch(DEVICE.CreateStream(), *dims, *sources, out)
         return out.tobytes()
 
@@ -91,7 +126,7 @@ def test_segment_sums_have_the_same_bits_on_any_number_of_threads(rng, ids, batc
     primitive = RequirePrimitive(p.BatchUnsortedSegmentSumFactory, CPU, "float32", "int64")
 
     def launch(fill):
-        out = np.full(batch * num_segments * inner * 4, fill, np.uint8).view(np.float32)
+        out = memory(batch * num_segments * inner * 4, fill).view(np.float32)
         primitive.Launch(DEVICE.CreateStream(), batch, 1, num_segments, inner, data, num_ids, chosen, out)
         return out.tobytes()
 
