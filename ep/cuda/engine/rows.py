@@ -12,12 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.common.functor.reduction import SUM, States, states
+from ep.common.functor.reduction import SUM, states
 from ep.cuda.arithmetic import storage_arithmetic
 from ep.cuda.engine.merge import merger
+from ep.cuda.engine.row_slots import (
+    Parts,
+    added,
+    each_slot,
+    highest_in,
+    kept,
+    reader,
+    row_begins,
+    shared_slots,
+    writer,
+)
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.math_library import cuda_math_library
-from ep.cuda.kernels.memory import loader, storer
 from ep.cuda.kernels.numba_cuda import (
     block_of_grid,
     blocks_of_grid,
@@ -48,26 +58,6 @@ class RowFunction(NamedTuple):
     result: Callable[..., Any]
 
 
-class _Parts(NamedTuple):
-    """The functions of a kernel. A *slot* is what a thread takes of a row at once: a pack of each operand.
-
-    read(begins, i, cols): slot i; past the last column there are numbers that do not count.
-    highest(top, slot): the larger one of `top` and the slot's elements.
-    keep(slot, top), add(state, slot, top): of slots that are kept. write(dst, i, cols, slot, top, number).
-    """
-
-    read: Any
-    highest: Any
-    keep: Any
-    add: Any
-    write: Any
-    scale: Any
-    sums: States
-    highest_of_row: Any
-    sum_of_row: Any
-    lowest: Any
-
-
 @cache
 def kernel(make: Callable[[DataType], RowFunction], data_type: DataType, variant: RowVariant) -> Kernel:
     """The kernel (operands ..., dst, rows, cols), a tuple of words."""
@@ -85,13 +75,13 @@ def kernel(make: Callable[[DataType], RowFunction], data_type: DataType, variant
 
 
 def _in_registers(
-    function: RowFunction, data_type: DataType, elements: int, variant: RowVariant, parts: _Parts
+    function: RowFunction, data_type: DataType, elements: int, variant: RowVariant, parts: Parts
 ) -> Callable[..., None]:
     row_threads, rows_per_block = variant.row_threads, BLOCK_THREADS // variant.row_threads
     num_operands, size, from_maximum = function.num_operands, data_type.itemsize, function.from_maximum
     lowest, empty, scale = parts.lowest, parts.sums.empty, parts.scale
-    highest_of_row, sum_of_row, begins_of = parts.highest_of_row, parts.sum_of_row, _begins(num_operands)
-    read, highest, keep, add, write = _each_slot(parts, elements, row_threads, variant.packs)
+    highest_of_row, sum_of_row, begins_of = parts.highest_of_row, parts.sum_of_row, row_begins(num_operands)
+    read, highest, keep, add, write = each_slot(parts, elements, row_threads, variant.packs)
 
     def rows_in_registers(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
@@ -111,14 +101,14 @@ def _in_registers(
 
 
 def _in_shared_memory(
-    function: RowFunction, data_type: DataType, elements: int, row_threads: int, parts: _Parts
+    function: RowFunction, data_type: DataType, elements: int, row_threads: int, parts: Parts
 ) -> Callable[..., None]:
     num_operands, size, from_maximum = function.num_operands, data_type.itemsize, function.from_maximum
     lowest, empty, scale = parts.lowest, parts.sums.empty, parts.scale
     read, highest, keep, add, write, *_ = parts
-    highest_of_row, sum_of_row, begins_of = parts.highest_of_row, parts.sum_of_row, _begins(num_operands)
+    highest_of_row, sum_of_row, begins_of = parts.highest_of_row, parts.sum_of_row, row_begins(num_operands)
     numbers, changes = shared_array(0, storage_arithmetic(data_type)), function.keep is not None
-    put, get = _shared(num_operands, elements)
+    put, get = shared_slots(num_operands, elements)
 
     def rows_in_shared_memory(words):
         dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
@@ -151,11 +141,11 @@ def _in_shared_memory(
 
 
 def _read_again(
-    function: RowFunction, data_type: DataType, elements: int, row_threads: int, parts: _Parts
+    function: RowFunction, data_type: DataType, elements: int, row_threads: int, parts: Parts
 ) -> Callable[..., None]:
     num_operands, size = function.num_operands, data_type.itemsize
     read, _, keep, _, write, scale, *_ = parts
-    begins_of, sum_of_row = _begins(num_operands), parts.sum_of_row
+    begins_of, sum_of_row = row_begins(num_operands), parts.sum_of_row
     if not function.from_maximum:
         maximum_and_sum = _sum(elements, row_threads, parts)
     elif data_type is DataType.kDouble:
@@ -179,7 +169,7 @@ def _read_again(
     return rows_read_again
 
 
-def _sum(elements: int, row_threads: int, parts: _Parts) -> Any:
+def _sum(elements: int, row_threads: int, parts: Parts) -> Any:
     """(begins, cols, thread) -> nothing that counts, and the thread's part of the sum."""
     read, add, empty, lowest = parts.read, parts.add, parts.sums.empty, parts.lowest
 
@@ -193,7 +183,7 @@ def _sum(elements: int, row_threads: int, parts: _Parts) -> Any:
     return device_function(sum_of)
 
 
-def _maximum_then_sum(elements: int, row_threads: int, parts: _Parts) -> Any:
+def _maximum_then_sum(elements: int, row_threads: int, parts: Parts) -> Any:
     """(begins, cols, thread) -> the row's maximum, and the thread's part of the sum: the row is read twice."""
     read, highest, keep, add = parts.read, parts.highest, parts.keep, parts.add
     empty, lowest, highest_of_row = parts.sums.empty, parts.lowest, parts.highest_of_row
@@ -213,7 +203,7 @@ def _maximum_then_sum(elements: int, row_threads: int, parts: _Parts) -> Any:
     return device_function(maximum_then_sum)
 
 
-def _maximum_with_sum(elements: int, row_threads: int, parts: _Parts, scalar_type: type[np.generic]) -> Any:
+def _maximum_with_sum(elements: int, row_threads: int, parts: Parts, scalar_type: type[np.generic]) -> Any:
     """As above, but the row is read once: where the maximum of a thread grows, its sum is scaled, in float64."""
     read, highest, keep, add = parts.read, parts.highest, parts.keep, parts.add
     empty, lowest, highest_of_row = parts.sums.empty, parts.lowest, parts.highest_of_row
@@ -238,7 +228,7 @@ def _maximum_with_sum(elements: int, row_threads: int, parts: _Parts, scalar_typ
     return device_function(maximum_with_sum)
 
 
-def _parts(function: RowFunction, data_type: DataType, elements: int, variant: RowVariant) -> _Parts:
+def _parts(function: RowFunction, data_type: DataType, elements: int, variant: RowVariant) -> Parts:
     scalar_type, row_threads = storage_arithmetic(data_type), variant.row_threads
     block_threads = max(row_threads, BLOCK_THREADS)
     wide = data_type is DataType.kDouble
@@ -252,211 +242,15 @@ def _parts(function: RowFunction, data_type: DataType, elements: int, variant: R
         return merger(merge, num_parts, of, row_threads, to_all=True, block_threads=block_threads)
 
     fill = scalar_type(-np.inf if function.from_maximum else 0)
-    return _Parts(
-        read=_reader(function.num_operands, data_type, elements, variant.aligned, fill),
-        highest=_highest(elements),
-        keep=_kept(function.keep, elements),
-        add=_added(sums.add, device_function(function.term), function.num_operands, elements),
-        write=_writer(device_function(function.result), function.num_operands, data_type, elements, variant.aligned),
+    return Parts(
+        read=reader(function.num_operands, data_type, elements, variant.aligned, fill),
+        highest=highest_in(elements),
+        keep=kept(function.keep, elements),
+        add=added(sums.add, device_function(function.term), function.num_operands, elements),
+        write=writer(device_function(function.result), function.num_operands, data_type, elements, variant.aligned),
         scale=device_function(function.scale),
         sums=sums,
         highest_of_row=merged(larger, 1, scalar_type),
         sum_of_row=merged(sums.merge, sums.num_parts, np.float64),
         lowest=scalar_type(np.finfo(scalar_type).min if function.from_maximum else 0),
-    )
-
-
-def _begins(num_operands: int) -> Any:
-    """(words, begin) -> where each operand's row is, which begins so many bytes into it."""
-    one = device_function(lambda words, begin: (words[0] + begin,))
-    return one if num_operands == 1 else device_function(lambda words, begin: (words[0] + begin, words[1] + begin))
-
-
-def _reader(num_operands: int, data_type: DataType, elements: int, aligned: bool, fill: Any) -> Any:
-    fills = (fill,) * elements
-    if aligned:
-        load = loader(data_type, elements)
-        pack = device_function(lambda begin, i, cols: load(begin, i) if i * elements < cols else fills)
-    else:
-        load_one = loader(data_type, 1)
-        each = _each_element(
-            device_function(lambda begin, n, cols: load_one(begin, n) if n < cols else (fill,)), elements
-        )
-        pack = device_function(lambda begin, i, cols: each(begin, i * elements, cols))
-    if num_operands == 1:
-        return device_function(lambda begins, i, cols: (pack(begins[0], i, cols),))
-    return device_function(lambda begins, i, cols: (pack(begins[0], i, cols), pack(begins[1], i, cols)))
-
-
-def _each_element(one: Any, count: int) -> Any:
-    """(begin, n, cols) -> the pack of elements n, n + 1, ..., each by `one`."""
-    if count == 1:
-        return one
-    half, rest = count // 2, _each_element(one, count // 2)
-    return device_function(lambda begin, n, cols: rest(begin, n, cols) + rest(begin, n + half, cols))
-
-
-def _writer(result: Any, num_operands: int, data_type: DataType, elements: int, aligned: bool) -> Any:
-    computed, store_pack = _results(result, num_operands, elements), storer(data_type, elements)
-    store_each = _stores(storer(data_type, 1), elements)
-    if aligned:
-        store = device_function(lambda dst, i, cols, pack: store_pack(dst, i, pack))
-    else:
-        store = device_function(lambda dst, i, cols, pack: store_each(dst, i * elements, cols, pack))
-
-    def write(dst, i, cols, slot, top, number):
-        if i * elements < cols:
-            store(dst, i, cols, computed(slot, top, number))
-
-    return device_function(write)
-
-
-def _stores(store_one: Any, count: int) -> Any:
-    """(dst, n, cols, pack): store elements n, n + 1, ... of a row."""
-
-    def one(dst, n, cols, pack):
-        if n < cols:
-            store_one(dst, n, pack)
-
-    if count == 1:
-        return device_function(one)
-    half, rest = count // 2, _stores(store_one, count // 2)
-
-    def both(dst, n, cols, pack):
-        rest(dst, n, cols, pack[:half])
-        rest(dst, n + half, cols, pack[half:])
-
-    return device_function(both)
-
-
-@cache
-def _element(num_operands: int, number: int) -> Any:
-    """(slot) -> element `number` of each operand's pack."""
-    if num_operands == 1:
-        return device_function(lambda slot: (slot[0][number],))
-    return device_function(lambda slot: (slot[0][number], slot[1][number]))
-
-
-def _results(result: Any, num_operands: int, count: int) -> Any:
-    element = _element(num_operands, count - 1)
-    last = device_function(lambda slot, top, number: (result(element(slot), top, number),))
-    if count == 1:
-        return last
-    rest = _results(result, num_operands, count - 1)
-    return device_function(lambda slot, top, number: rest(slot, top, number) + last(slot, top, number))
-
-
-def _added(add: Any, term: Any, num_operands: int, count: int) -> Any:
-    element = _element(num_operands, count - 1)
-    last = device_function(lambda state, slot, top: add(state, term(element(slot), top)))
-    if count == 1:
-        return last
-    rest = _added(add, term, num_operands, count - 1)
-    return device_function(lambda state, slot, top: last(rest(state, slot, top), slot, top))
-
-
-def _highest(count: int) -> Any:
-    number = count - 1
-
-    def last(top, slot):
-        x = slot[0][number]
-        return x if x > top else top
-
-    one = device_function(last)
-    if count == 1:
-        return one
-    rest = _highest(count - 1)
-    return device_function(lambda top, slot: one(rest(top, slot), slot))
-
-
-def _kept(keep: Callable[..., Any] | None, elements: int) -> Any:
-    if keep is None:
-        return device_function(lambda slot, top: slot)
-    function = device_function(keep)
-
-    def of(count: int) -> Any:
-        if count == 1:
-            return device_function(lambda pack, top: function((pack[0],), top))
-        half, rest = count // 2, of(count // 2)
-        return device_function(lambda pack, top: rest(pack[:half], top) + rest(pack[half:], top))
-
-    pack = of(elements)
-    return device_function(lambda slot, top: (pack(slot[0], top),))
-
-
-def _each_slot(parts: _Parts, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
-    """The functions of the parts for the slots that a thread has of a row, `row_threads` apart from slot i on."""
-    read, highest, keep, add, write, *_ = parts
-    one = (
-        device_function(lambda begins, i, cols: (read(begins, i, cols),)),
-        device_function(lambda top, slots: highest(top, slots[0])),
-        device_function(lambda slots, i, cols, top: (keep(slots[0], top),) if i * elements < cols else (slots[0],)),
-        device_function(lambda state, slots, i, cols, top: add(state, slots[0], top) if i * elements < cols else state),
-        device_function(lambda dst, i, cols, slots, top, number: write(dst, i, cols, slots[0], top, number)),
-    )
-    if count == 1:
-        return one
-    half = count // 2
-    step = half * row_threads
-    rest_read, rest_highest, rest_keep, rest_add, rest_write = _each_slot(parts, elements, row_threads, half)
-
-    def write_both(dst, i, cols, slots, top, number):
-        rest_write(dst, i, cols, slots[:half], top, number)
-        rest_write(dst, i + step, cols, slots[half:], top, number)
-
-    return (
-        device_function(lambda begins, i, cols: rest_read(begins, i, cols) + rest_read(begins, i + step, cols)),
-        device_function(lambda top, slots: rest_highest(rest_highest(top, slots[:half]), slots[half:])),
-        device_function(
-            lambda slots, i, cols, top: (
-                rest_keep(slots[:half], i, cols, top) + rest_keep(slots[half:], i + step, cols, top)
-            )
-        ),
-        device_function(
-            lambda state, slots, i, cols, top: rest_add(
-                rest_add(state, slots[:half], i, cols, top), slots[half:], i + step, cols, top
-            )
-        ),
-        device_function(write_both),
-    )
-
-
-def _shared(num_operands: int, elements: int) -> tuple[Any, Any]:
-    """put(memory, i, packs, slot) and get(memory, i, packs): an array of `packs` numbers for each element of a pack.
-
-    Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
-    """
-
-    def of(operand: int, number: int) -> tuple[Any, Any]:
-        plane = operand * elements + number
-
-        def put_last(memory, i, packs, slot):
-            memory[np.uint64(plane * packs + i)] = slot[operand][number]
-
-        last_get = device_function(lambda memory, i, packs: (memory[np.uint64(plane * packs + i)],))
-        last_put = device_function(put_last)
-        if number == 0:
-            return last_put, last_get
-        rest_put, rest_get = of(operand, number - 1)
-
-        def put(memory, i, packs, slot):
-            rest_put(memory, i, packs, slot)
-            last_put(memory, i, packs, slot)
-
-        return (
-            device_function(put),
-            device_function(lambda memory, i, packs: rest_get(memory, i, packs) + last_get(memory, i, packs)),
-        )
-
-    put0, get0 = of(0, elements - 1)
-    if num_operands == 1:
-        return put0, device_function(lambda memory, i, packs: (get0(memory, i, packs),))
-    put1, get1 = of(1, elements - 1)
-
-    def put(memory, i, packs, slot):
-        put0(memory, i, packs, slot)
-        put1(memory, i, packs, slot)
-
-    return device_function(put), device_function(
-        lambda memory, i, packs: (get0(memory, i, packs), get1(memory, i, packs))
     )
