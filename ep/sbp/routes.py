@@ -2,7 +2,9 @@
 
 Every step is a move along one axis of the mesh, in each group of ranks that differ along that axis alone. A tensor that
 both axes split along one axis of its own is split by the first, and the pieces by the second. The first cannot change
-then as long as the second splits that axis: the ranks of its groups would have parts that do not lie side by side.
+then as long as the second splits that axis: the ranks of its groups would have parts that do not lie side by side. Of a
+tensor that is partial along both axes, what the second puts together is what the first puts together: a largest of sums
+is no sum of largest ones, so partials of two kinds are given up from the second axis on.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 from ep.sbp.boxing import Move, bytes_moved, moves
 from ep.sbp.pieces import piece_shape, span
-from ep.sbp.sbp import Broadcast, Sbp, Split
+from ep.sbp.sbp import Broadcast, Partial, Sbp, Split
 
 Dims = tuple[int, ...]
 
@@ -72,7 +74,8 @@ def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple
     split = [place for place in (source[0], target[0]) if isinstance(place, Split)]
     found = []
     for meanwhile in dict.fromkeys([source[1], target[1], Broadcast()]):
-        if meanwhile not in split:
+        both = isinstance(source[0], Partial) and isinstance(meanwhile, Partial)
+        if meanwhile not in split and not (both and meanwhile != source[0]):
             found.append([source, (source[0], meanwhile), (target[0], meanwhile), target])
     return found
 

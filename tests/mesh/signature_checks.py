@@ -15,26 +15,31 @@ from ep.include.device_type import DeviceType
 from ep.mesh import GlobalTensor, Placement, under
 from ep.mesh.world import world
 from ep.ops.devices import arrays_on
+from ep.sbp import Broadcast, signatures_on_axis
 from tests.sbp.exhaustion import Trial, combinations
 from tests.sbp.test_exhaustion import ELEMENTWISE, OTHERS, name_of
+from tests.sbp.test_mesh import on_mesh
 
 
-def compute(case, pieces, placement, signature, attributes):
+def compute(case, pieces, placement, signatures, attributes):
+    places = zip(*(one.inputs for one in signatures), strict=True)
     inputs = [
-        GlobalTensor(np.asarray(piece), tuple(shape), placement, (place,))
-        for piece, shape, place in zip(pieces, case.shapes, signature.inputs, strict=True)
+        GlobalTensor(np.asarray(piece), tuple(shape), placement, sbps)
+        for piece, shape, sbps in zip(pieces, case.shapes, places, strict=True)
     ]
-    with under(signature):
+    with under(*signatures):
         return inputs[0].operands.compute(case.operator, inputs, attributes, None)
 
 
-def compile_once(case, attributes):
-    """On the first rank, while the others wait: else all would compile the same kernels."""
-    if world().rank == 0:
-        wholes = [np.zeros(shape, dtype) for shape, dtype in zip(case.shapes, case.dtypes, strict=True)]
-        case.operator.compute(arrays_on(DeviceType.kCPU), wholes, attributes)
+def compile_all():
+    """Compile what the cases need, each kernel on one rank: else all ranks would compile the same ones."""
+    for position, case in enumerate(CASES.values()):
+        if position % world().size == world().rank:
+            wholes = [np.zeros(shape, dtype) for shape, dtype in zip(case.shapes, case.dtypes, strict=True)]
+            with np.errstate(all="ignore"):
+                case.operator.compute(arrays_on(DeviceType.kCPU), wholes, case.attributes())
     done = world().Ibarrier()
-    while not done.Test():  # which leaves the cores to the one that compiles, as a wait of MPI does not
+    while not done.Test():  # which leaves the cores to those that compile, as a wait of MPI does not
         time.sleep(0.002)
 
 
@@ -45,19 +50,43 @@ def check(case):
     listed = case.operator.signatures(problem)
     rng = np.random.default_rng(zlib.crc32(name_of(case).encode()))
     with np.errstate(all="ignore"):
-        compile_once(case, problem.attributes)
         for signature in listed:
             trial = Trial(case, problem, signature.inputs, rng, 0)
             mine = [parts[placement.rank] for parts in trial.parts]
-            results = compute(case, mine, placement, signature, problem.attributes)
+            results = compute(case, mine, placement, [signature], problem.attributes)
             assert [one.sbp for one in results] == [(place,) for place in signature.outputs]
             for result, whole in zip(results, trial.whole, strict=True):
                 assert trial.close(result.numpy(), whole, finite=True), str(signature)
     others = [signature for signature in combinations(problem) if signature not in listed]
     for signature in others:
         with pytest.raises(ValueError, match=rf"has no signature {re.escape(str(signature))} here; it has"):
-            compute(case, mine, placement, signature, problem.attributes)
+            compute(case, mine, placement, [signature], problem.attributes)
     return len(listed), len(others)
+
+
+def check_two_axes():
+    """On 2 x 2 ranks, some signatures of both axes of the mesh for each case; all are tried in one process."""
+    placement = Placement((2, 2) if world().size == 4 else (world().size, 1))
+    mesh = placement.mesh
+    for case in OTHERS:
+        rng = np.random.default_rng(zlib.crc32(name_of(case).encode()))
+        problem = case.problem(mesh[0])
+        for _ in range(3):
+            first = draw(rng, case.operator.signatures(problem))
+            both = [first, draw(rng, signatures_on_axis(case.operator, problem, [first], mesh))]
+            with np.errstate(all="ignore"):
+                trial = Trial(case, problem, [Broadcast()] * len(case.shapes), rng, 0)
+                wholes = [parts[0] for parts in trial.parts]
+                places = zip(*(one.inputs for one in both), strict=True)
+                parts = [on_mesh(whole, sbps, rng, mesh) for whole, sbps in zip(wholes, places, strict=True)]
+                mine = [one[placement.coordinates] for one in parts]
+                results = compute(case, mine, placement, both, problem.attributes)
+                for result, whole in zip(results, trial.whole, strict=True):
+                    assert trial.close(result.numpy(), whole, finite=True), f"{name_of(case)}: {first}; {both[1]}"
+
+
+def draw(rng, signatures):
+    return signatures[rng.integers(len(signatures))]
 
 
 CASES = {name_of(case): case for case in [*ELEMENTWISE, *OTHERS]}

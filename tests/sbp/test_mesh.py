@@ -46,15 +46,15 @@ def parted(whole, place, ranks, rng):
     return [np.where(owner == rank, whole, part) for rank, part in enumerate(parts)]
 
 
-def on_mesh(whole, places, rng):
+def on_mesh(whole, places, rng, mesh=MESH):
     """By coordinates, what each rank has."""
     first, second = places
-    rows = parted(whole, first, MESH[0], rng)
+    rows = parted(whole, first, mesh[0], rng)
     if isinstance(first, Broadcast):
-        parts = [parted(whole, second, MESH[1], rng)] * MESH[0]
+        parts = [parted(whole, second, mesh[1], rng)] * mesh[0]
     else:
-        parts = [parted(row, second, MESH[1], rng) for row in rows]
-    return {(row, column): parts[row][column] for row, column in itertools.product(*map(range, MESH))}
+        parts = [parted(row, second, mesh[1], rng) for row in rows]
+    return {(row, column): parts[row][column] for row, column in itertools.product(*map(range, mesh))}
 
 
 def together(parts, places, shape):
@@ -88,12 +88,14 @@ def test_signatures_of_both_axes(case, rng):
                 assert wholes.close(result, whole, finite=True), f"{first}; {second}"
 
 
-PLACES = [Split(0), Split(1), Broadcast(), PartialSum()]
+PLACES = [Split(0), Split(1), Broadcast(), PartialSum(), PartialMax()]
 
 
 @pytest.mark.parametrize("source", list(itertools.product(PLACES, repeat=2)), ids=lambda both: ",".join(map(str, both)))
 def test_routes(source):
-    """Steps lead from one to the next; none changes the first axis while the second splits what it splits."""
+    """Steps lead from one to the next. None changes the first axis while the second splits what it splits, or gives up
+    a partial of it while the second has one of another kind.
+    """
     shape = (7, 5)
     for target in itertools.product(PLACES, repeat=2):
         steps, here = route(source, target, shape, 8, MESH), list(source)
@@ -101,6 +103,8 @@ def test_routes(source):
             assert here[axis] == move.source
             if axis == 0 and isinstance(here[1], Split):
                 assert here[1] not in (move.source, move.target)
+            if axis == 0 and isinstance(move.source, Partial) and isinstance(here[1], Partial):
+                assert here[1] == move.source
             groups = [piece_shape_on(shape, here, MESH, (place, place), but=axis) for place in range(MESH[1 - axis])]
             ranks = MESH[axis]
             assert move.bytes == sum(bytes_moved(move.source, move.target, one, 8, ranks) for one in groups)
