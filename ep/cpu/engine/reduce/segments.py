@@ -1,7 +1,7 @@
 """Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once.
 
-Rows of a segment are added in their order, whoever adds them: threads share segments, or where one segment has most of
-the rows, the columns. Sorting is by counting: an id outside is counted nowhere.
+Rows of a segment are added in their order, whoever adds them: threads share segments, and the columns of a segment that
+has more than a quarter of the rows. Sorting is by counting: an id outside is counted nowhere.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ _SEGMENTS: Final = layout(
     offset=1,
     starts=1,  # of the runs in `order`, one more than there are segments, and the longest run
     order=1,  # the rows of all segments, one behind the other
-    tiles=1,  # that rows are cut into; of all batches: bytes of an id
+    most=1,  # rows of a segment; one that has more is left out, and summed by itself
+    alone=1,  # the segment that is summed by itself, or -1
+    tiles=1,  # that its row is cut into; of all batches: bytes of an id
 )
 """What a batch is."""
 _SEGMENTS_WORDS: Final[int] = _SEGMENTS.num_words
@@ -150,7 +152,7 @@ def _row_adder(data_type: DataType) -> Any:
 
 @cache
 def _sum_task(data_type: DataType) -> int:
-    """The address of the task (context by _SEGMENTS, begin, end): rows of out, or with tiles, parts of them."""
+    """The address of the task (context by _SEGMENTS, begin, end): rows of out, or tiles of those of one segment."""
     add_rows, size = _row_adder(data_type), data_type.itemsize
     tile = _TILE_BYTES // size
 
@@ -160,26 +162,26 @@ def _sum_task(data_type: DataType) -> int:
             load_word(context, _SEGMENTS.out),
             load_word(context, _SEGMENTS.row_bytes),
         )
-        segments, numbers, tiles = (
-            load_word(context, _SEGMENTS.num_segments),
-            load_word(context, _SEGMENTS.numbers),
-            load_word(context, _SEGMENTS.tiles),
-        )
+        segments, numbers = load_word(context, _SEGMENTS.num_segments), load_word(context, _SEGMENTS.numbers)
         starts, order = load_word(context, _SEGMENTS.starts), load_word(context, _SEGMENTS.order)
+        most, alone = load_word(context, _SEGMENTS.most), load_word(context, _SEGMENTS.alone)
+        tiles = load_word(context, _SEGMENTS.tiles)
         outer_bytes = load_word(context, _SEGMENTS.num_ids) * row_bytes
         while begin < end:
-            segment, rest = begin % segments, begin // segments
-            skip = rest % tiles * tile
-            outer, count = rest // tiles, min(tile, numbers - skip) if tiles > 1 else numbers
+            if alone >= 0:
+                segment, outer, skip = alone, begin // tiles, begin % tiles * tile
+                count = min(tile, numbers - skip)
+            else:
+                segment, outer, skip, count = begin % segments, begin // segments, 0, numbers
             target = out + (outer * segments + segment) * row_bytes + skip * size
             first, last, done = load_word(starts, segment), load_word(starts, segment + 1), 1
             if first == last:
-                while tiles == 1 and begin + done < end and segment + done < segments:
+                while begin + done < end and segment + done < segments:
                     if load_word(starts, segment + done) != load_word(starts, segment + done + 1):
                         break
                     done += 1
-                set_bytes(target, (done - 1) * row_bytes + count * size, 0)
-            else:
+                set_bytes(target, done * row_bytes, 0)
+            elif alone >= 0 or last - first <= most:
                 add_rows(target, data + outer * outer_bytes + skip * size, order, first, last, row_bytes, count)
             begin += done
 
@@ -201,7 +203,8 @@ def _batch(context, number, own):
     store_word(own, _SEGMENTS.data, load_word(context, _SEGMENTS.data) + number * outer * num_ids * row_bytes)
     store_word(own, _SEGMENTS.out, load_word(context, _SEGMENTS.out) + number * outer * segments * row_bytes)
     store_word(own, _SEGMENTS.ids, load_word(context, _SEGMENTS.ids) + number * num_ids * ids_size)
-    store_word(own, _SEGMENTS.tiles, 1)
+    store_word(own, _SEGMENTS.most, num_ids)
+    store_word(own, _SEGMENTS.alone, -1)
 
 
 @jit
@@ -242,6 +245,19 @@ def _batches_task() -> int:
 
 
 @jit
+def _long_segments(state, own, most, row_bytes):
+    """Sum the segments of more than `most` rows, of which there are three at most."""
+    starts, tiles = load_word(own, _SEGMENTS.starts), (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
+    store_word(own, _SEGMENTS.tiles, tiles)
+    for segment in range(load_word(own, _SEGMENTS.num_segments)):
+        number = load_word(starts, segment + 1) - load_word(starts, segment)
+        if number > most:
+            store_word(own, _SEGMENTS.alone, segment)
+            grain = max(GRAIN_BYTES // (number * _TILE_BYTES), 1)
+            run(state, load_word(state, SEGMENT_STATE.sum), own, load_word(own, _SEGMENTS.outer) * tiles, grain)
+
+
+@jit
 def _launch(context, num_bytes, in_place, sizes):
     batch, outer, segments, inner, num_ids, offset = sizes
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
@@ -258,7 +274,8 @@ def _launch(context, num_bytes, in_place, sizes):
     )
     row_bytes, numbers = inner * load_word(context, CONTEXT.dst_size), inner * load_word(state, SEGMENT_STATE.parts)
     ids_size = load_word(context, CONTEXT.sources + SOURCE_WORDS + 2)
-    store_words(all_of, data, ids, out, state, outer, segments, numbers, row_bytes, num_ids, offset, 0, 0, ids_size)
+    shape = outer, segments, numbers, row_bytes, num_ids, offset
+    store_words(all_of, data, ids, out, state, *shape, 0, 0, 0, 0, ids_size)
     work = num_bytes + batch * num_ids * _ID_COST
     if batch >= _ENOUGH_BATCHES:
         run(state, load_word(state, SEGMENT_STATE.batches), all_of, batch, max(GRAIN_BYTES * batch // work, 1))
@@ -269,12 +286,14 @@ def _launch(context, num_bytes, in_place, sizes):
         return 1
     for number in range(batch):
         _batch(all_of, number, own)
-        longest = _sort(own, memory)
-        tiles = (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
-        if 4 * longest > num_ids:  # one segment would be the work of one thread
-            store_word(own, _SEGMENTS.tiles, tiles)
-        rows = outer * segments * load_word(own, _SEGMENTS.tiles)
+        longest, most = _sort(own, memory), num_ids // 4
+        has_long = longest > most and num_bytes > GRAIN_BYTES  # it would be the work of one thread
+        if has_long:
+            store_word(own, _SEGMENTS.most, most)
+        rows = outer * segments
         run(state, load_word(state, SEGMENT_STATE.sum), own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
+        if has_long:
+            _long_segments(state, own, most, row_bytes)
     release(memory)
     return 0
 
