@@ -10,10 +10,19 @@ from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES, FLOATS, shape
 from ep.bench.trial import set_up
 from ep.cli.names import factory_of
-from ep.include.primitive import BlasTransposeType, CopyNd, Permute, Reduce, registered
+from ep.include.primitive import (
+    BatchUnsortedSegmentSum,
+    BlasTransposeType,
+    CopyNd,
+    Permute,
+    Reduce,
+    UnsortedSegmentSum,
+    registered,
+)
 from ep.testing.keys import needs_one_of
 
 SIZE = 2**10 + 3
+SUMS = (Reduce, UnsortedSegmentSum, BatchUnsortedSegmentSum)  # either operand may be the larger one
 COMMON = [dtype for dtype in DTYPES if dtype.name in ("float32", "float64", "int32")]
 
 
@@ -50,7 +59,9 @@ def test_inputs(name, size, dtype):
     for case in made:
         inputs = case.make(np.random.default_rng(1))
         assert dtype in (inputs[0].dtype if inputs else None, case.out_type)
-        elements = inputs[0].size if case.primitive is Reduce else math.prod(case.out_dims)
+        elements = math.prod(case.out_dims)
+        if case.primitive in SUMS:
+            elements = max(elements, inputs[0].size)
         assert size / 4 <= elements <= 2 * size
         assert all(array.flags.c_contiguous for array in inputs)
         op = next(

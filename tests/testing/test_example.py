@@ -110,7 +110,7 @@ def test_operators_run_on_its_arrays(example):
 def test_the_commands_know_it(example, tmp_path):
     """They ask it what to say."""
     np.save(tmp_path / "x.npy", np.array([-1, 2], np.float32))
-    run = ("run", "unary", "--op", "relu", "--input", tmp_path / "x.npy", "--out", tmp_path / "y.npy")
+    run = ("run", "relu", "--x", tmp_path / "x.npy", "--out", tmp_path / "y.npy")
     assert "copied there and back" in example.python("-m", "ep", *run, "--device", "numpy")
     assert np.load(tmp_path / "y.npy").tolist() == [0, 2]
     assert f"numpy: {np.__version__}, alignment: 512 bytes" in example.python("-m", "ep", "devices")

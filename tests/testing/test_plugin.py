@@ -102,7 +102,11 @@ def test_the_list_of_what_is_tested_is_what_the_modules_test():
     for path in (folder / "primitive").glob("test_*.py"):
         if path.name != "test_keys.py":
             module = import_module(f"ep.testing.primitive.{path.stem}")
-            functions = [value for _, value in inspect.getmembers(module, inspect.isfunction)]
+            classes = [
+                module,
+                *(value for name, value in inspect.getmembers(module, inspect.isclass) if "Test" in name),
+            ]
+            functions = [value for one in classes for _, value in inspect.getmembers(one, inspect.isfunction)]
             marks = [mark for function in functions for mark in getattr(function, "pytestmark", ())]
             named |= {mark.args[0] for mark in marks if mark.name == "ep_keys" and mark.args[1] is None}
     assert named == set(coverage.TESTED)
