@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from ep.cli import npy, operators, text
 from ep.cli.computing import REFUSALS, Device, device_of, refused
 from ep.cli.parser import CommandError, Parser
+from ep.cli.placements import Sizes, as_sbps
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError, UnsupportedPrimitiveError
-from ep.sbp import Broadcast, Partial, Sbp, Split, parse_many, region_on
+from ep.sbp import Broadcast, Partial, Sbp, Split, region_on
 
 
 def add_arguments(parser: Parser) -> None:
@@ -21,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
     meaning = "how an input lies on the ranks that mpiexec started, such as 'S(0)': of the first, or of the one named"
     parser.add_argument("--sbp", metavar="[INPUT=]SBP", type=_placement, action="append", default=[], help=meaning)
     parser.add_argument(
-        "--mesh", metavar="N[xM]", type=_mesh, help="the ranks as a mesh, such as 2x2 (default: one axis)"
+        "--mesh", metavar="N[xM]", type=Sizes("2x2"), help="the ranks as a mesh, such as 2x2 (default: one axis)"
     )
 
 
@@ -143,13 +144,4 @@ def _of_inputs(
 
 def _placement(given: str) -> tuple[str, tuple[Sbp, ...]]:
     name, _, sbps = given.rpartition("=")
-    try:
-        return name, parse_many(sbps)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def _mesh(given: str) -> tuple[int, ...]:
-    if not all(part.isdigit() for part in given.split("x")):
-        raise ArgumentTypeError(f"{given!r} must be sizes with x between, such as 2x2")
-    return tuple(map(int, given.split("x")))
+    return name, as_sbps(sbps)

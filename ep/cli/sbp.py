@@ -20,7 +20,10 @@ import numpy as np
 
 from ep.cli import names, output, text
 from ep.cli.parser import CommandError, Parser
+from ep.cli.placements import Sizes, as_sbps
 from ep.sbp import Choice, Problem, Sbp, Step, choices, parse_many
+
+_SIZES = Sizes("50257x768")
 
 _INDICES = (1024,)
 
@@ -36,14 +39,14 @@ def add_arguments(parser: Parser) -> None:
         for one in operator.inputs:
             several = " (once for each array)" if one.role is Role.TENSORS else ""
             what = f"how {one.name} lies, such as 'S(0)'; B where left out{several}"
-            command.add_argument(f"--{one.name}", metavar="SBP", type=_sbps, action="append", help=what)
+            command.add_argument(f"--{one.name}", metavar="SBP", type=as_sbps, action="append", help=what)
         command.add_argument(
-            "--out", metavar="SBP", type=_sbps, help="how the result is to lie; as it comes if left out"
+            "--out", metavar="SBP", type=as_sbps, help="how the result is to lie; as it comes if left out"
         )
         meaning = "of the first input, or of the one that is named; others are as the first, and indices 1024"
         command.add_argument("--shape", metavar="[INPUT=]NxM", action="append", required=True, help=meaning)
         command.add_argument(
-            "--ranks", metavar="N[xM]", type=_sizes, required=True, help="of the mesh, such as 4 or 2x4"
+            "--ranks", metavar="N[xM]", type=_SIZES, required=True, help="of the mesh, such as 4 or 2x4"
         )
         command.add_argument("--dtype", type=names.data_type, default="float32", help="default: float32")
         command.add_argument("--attribute", metavar="NAME=VALUE", action="append", default=[], help="such as axis=1")
@@ -132,7 +135,7 @@ def _shapes(operator: Any, given: Sequence[str]) -> dict[str, tuple[int, ...]]:
             listed = ", ".join(operator.input_names)
             raise CommandError(f"--shape {one}: {operator.name} has no input {name!r}; it has {listed}")
         try:
-            shapes[name or first] = _sizes(sizes)
+            shapes[name or first] = _SIZES(sizes)
         except ArgumentTypeError as error:
             raise CommandError(f"--shape {one}: {error}") from error
     if first not in shapes:
@@ -153,19 +156,6 @@ def _on_mesh(option: str, places: tuple[Sbp, ...], num_axes: int) -> tuple[Sbp, 
         listed = ",".join(map(str, places))
         raise CommandError(f"{option} {listed} is for a mesh of {len(places)} axes, and --ranks has {num_axes}")
     return places
-
-
-def _sbps(given: str) -> tuple[Sbp, ...]:
-    try:
-        return parse_many(given)
-    except ValueError as error:
-        raise ArgumentTypeError(str(error)) from error
-
-
-def _sizes(given: str) -> tuple[int, ...]:
-    if not all(part.isdigit() for part in given.split("x")):
-        raise ArgumentTypeError(f"{given!r} must be sizes with x between, such as 50257x768")
-    return tuple(map(int, given.split("x")))
 
 
 def _in_words(sizes: Sequence[int]) -> str:
