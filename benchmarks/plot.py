@@ -9,11 +9,15 @@ from typing import Any, Final
 Result = dict[str, Any]
 
 _PREFERRED: Final = (
-    *(("unary", "relu"), ("unary", "exp"), ("unary", "gelu"), ("binary", "add, same shape"), ("binary", "add, row")),
-    *(("expand", "leading axis"), ("expand", "alternating axes"), ("gather", "rows of 64 B")),
-    *(("gather", "rows of 3072 B"), ("batch_gather", "rows of 64 B, 16 batches")),
+    *(("unary", "relu"), ("unary", "gelu"), ("binary", "add, same shape"), ("binary", "add, row")),
+    *(("where", "where, one shape"), ("cast", "cast to float16"), ("add", "add 4 operands")),
+    *(("expand", "alternating axes"), ("permute", "matrix"), ("pad", "pad images"), ("copy_nd", "box")),
+    *(("fill", "fill"), ("one_hot", "one-hot of 10"), ("gather", "rows of 64 B"), ("gather", "rows of 3072 B")),
+    *(("batch_gather", "rows of 64 B, 16 batches"), ("segment_sum", "sum of words' gradients")),
+    *(("reduce", "sum, last axis"), ("reduce", "sum, first axis")),
+    *(("softmax", "softmax, 1024 columns"), ("softmax", "softmax, gradient")),
 )
-_MOST_PANELS: Final = 9
+_MOST_PANELS: Final = 21
 _COLORS: Final = {"ep": "C3", "numpy": "C0", "torch": "C1", "numexpr": "C2", "jax": "C4", "onnxruntime": "C5"}
 
 
