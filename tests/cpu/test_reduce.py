@@ -2,7 +2,9 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from ep.common.primitive.reduce_shape import as_reduce_shape
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES, reduce_plan
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include import primitive as p
+from ep.testing.reductions import check_close, draw
+from ep.testing.tolerances import Library
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.test_calibration import MADE_UP
 
@@ -56,7 +60,7 @@ def reduced(op, src, axes, fill=0):
     return dst
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "complex128"])
 @pytest.mark.parametrize(
     ("dims", "axes"),
     [
@@ -71,7 +75,7 @@ def reduced(op, src, axes, fill=0):
     ids=str,
 )
 def test_sums_have_the_same_bits_on_any_number_of_threads(rng, dims, axes, dtype):
-    src = rng.normal(size=dims).astype(dtype)
+    src = rng.normal(size=dims).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     assert_same_bits(lambda fill: reduced(ReduceOp.kSum, src, axes, fill).tobytes())
 
 
@@ -158,6 +162,20 @@ def test_positive_numbers_by_the_million(rng, op, dtype):
         src = src.astype(dtype)
         want = np.longdouble(math.fsum(src.tolist())) / (count if op is ReduceOp.kMean else 1)
         assert errors_in_ulps(reduced(op, src, (0,)), np.array([want])).max() <= 4
+
+
+@pytest.mark.parametrize("data_type", [T.kFloat16, T.kBFloat16])
+@pytest.mark.parametrize(
+    ("dims", "axes"), [((311, 1009), (0,)), ((311, 1009), (1,)), ((67, 7), (0,)), ((3, 263), (1,))], ids=str
+)
+def test_sums_of_16_bit_numbers_are_as_near_as_those_in_float32(rng, data_type, dims, axes):
+    """Of all magnitudes; of such as cancel, and overflow in float32 where a few are added up; and of the least ones."""
+    host = SimpleNamespace(library=Library.VECTOR_MATH)
+    largest, least = ml_dtypes.finfo(data_type.dtype).max, ml_dtypes.finfo(data_type.dtype).smallest_subnormal
+    halves = np.where(np.arange(dims[axes[0]]) % 16 < 8, largest, -largest).astype(data_type.dtype)
+    cancelling = np.ascontiguousarray(np.broadcast_to(halves if axes == (1,) else halves[:, None], dims))
+    for src in (draw(rng, ReduceOp.kSum, data_type, dims), cancelling, np.full(dims, least, data_type.dtype)):
+        check_close(host, ReduceOp.kSum, data_type, reduced(ReduceOp.kSum, src, axes), src, axes)
 
 
 def test_numbers_that_cancel(rng):

@@ -9,18 +9,20 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.reduce.fold import CHAIN, Fold, fold_of
 from ep.cpu.engine.reduce.vectors import (
-    Fold,
     Lanes,
     by_width,
     combined,
     fold_loop,
+    identity,
     lanes_behind,
     lanes_of,
     place_of,
     two_sum,
     widths_of,
 )
+from ep.include.primitive.reduce_op import ReduceOp
 
 _WORD: Final = ir.IntType(64)
 _LINE: Final = 64
@@ -29,9 +31,10 @@ _LINE: Final = 64
 def rows_at_once(of: Lanes) -> int:
     """How many rows are folded at once, each read by an instruction of its own, so that processors foresee it.
 
-    Of float64 no more numbers are added in a row. Rows that are a page apart share few places of the first cache.
+    Of float64 no more numbers are added in a row, and of 16-bit types no more in float32. Rows that are a page apart
+    share few places of the first cache.
     """
-    return 8 if of.compensated else 4
+    return CHAIN if of.compensated or of.chained else 4
 
 
 @cache
@@ -39,9 +42,12 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
     """A function fold(total, error, fresh, address, stride, ahead, num_rows, count, scale): rows into `count` values.
 
     total, error: the values, and what rounding has lost of them; with `fresh` they hold nothing yet.
-    stride: bytes from a row to the next. num_rows: from 1 to `rows_at_once`. count: at least 1.
+    stride: bytes from a row to the next. num_rows, count: at least 1.
     ahead: how many bytes on from those that are read lines are fetched into the second cache.
     scale: what each is multiplied by first if `scaled`; of float64 alone.
+
+    `rows_at_once` rows are folded into values that stay in registers, for as many columns as these hold. Calls for
+    several times as many rows each have the bits of one for all.
     """
 
     @intrinsic
@@ -60,73 +66,52 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             total, error, fresh, address, stride, ahead, num_rows, count, scale = args
             scale, values = scale if scaled else None, builder.mul(count, _WORD(of.parts))
-            nothing_yet, fold = builder.icmp_unsigned("!=", fresh, _WORD(0)), Fold(builder, of, by_lanes=True)
-            rows = [builder.add(address, builder.mul(stride, _WORD(row))) for row in range(rows_at_once(of))]
-
+            together = rows_at_once(of)
+            whole_rows = builder.and_(num_rows, _WORD(-together))
+            kept = _Kept(builder, of, total, error, builder.icmp_unsigned("!=", fresh, _WORD(0)))
             number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
 
-            def read(place: Any, index: Any, width: int) -> Any:
-                begin = builder.add(builder.add(place, ahead), builder.mul(index, _WORD(number_bytes)))
-                for skip in range(0, width * number_bytes, _LINE):
-                    _prefetch(builder, builder.add(begin, _WORD(skip)))
-                return fold.read(place, index, width, scale)
+            def columns(width: int, index: Any, is_new: Any = None) -> None:
+                """Fold all rows of `width` columns."""
 
-            def all_rows(carried: Any, index: Any, width: int) -> Any:
-                for place, other in zip(rows[1::2], rows[2::2], strict=False):
-                    carried = fold.more(carried, *(read(each, index, width) for each in (place, other)))
-                return fold.more(carried, read(rows[-1], index, width))
+                def read(place: Any) -> Any:
+                    return kept.fold.read(place, index, width, scale)
 
-            def some_rows(carried: Any, index: Any, width: int) -> Any:
-                def more(row: Any, carried: Any) -> Any:
-                    place = builder.add(address, builder.mul(row, stride))
-                    return fold.more(carried, fold.read(place, index, width, scale))
+                def row_at(row: Any) -> Any:
+                    return builder.add(address, builder.mul(row, stride))
 
-                return fold_loop(builder, _WORD(1), num_rows, 1, carried, more)
+                def several(row: Any, carried: Any) -> Any:
+                    begin, reads = row_at(row), []
+                    for each in range(together):
+                        place = builder.add(begin, builder.mul(stride, _WORD(each)))
+                        behind = builder.add(builder.add(place, ahead), builder.mul(index, _WORD(number_bytes)))
+                        for skip in range(0, width * number_bytes, _LINE):
+                            _prefetch(builder, builder.add(behind, _WORD(skip)))
+                        reads.append(read(place))
+                    return kept.more(carried, reads, row)
 
-            def columns(further: Any, width: int, index: Any, is_new: Any = None) -> None:
-                def place(kept: Any, skip: int, vector: Any) -> Any:
-                    return place_of(builder, of, kept, builder.add(index, _WORD(skip)), vector.type.count)
+                def few(row: Any, carried: Any) -> Any:
+                    def part(first: Any, begin: Any) -> Any:
+                        return fold_loop(
+                            builder, begin, num_rows, 1, first, lambda one, folded: kept.fold.more(folded, read(row_at(one)))
+                        )
 
-                def store(value: Any, before: Any, kept: Any, skip: int) -> None:
-                    if is_new is not None:
-                        new = lanes_of(builder, is_new, skip, value.type.count)
-                        value = builder.select(new, value, before)
-                    builder.store(value, place(kept, skip, value), align=1)
+                    if not kept.apart:
+                        return part(carried, row)
+                    return kept.merged(carried, part(kept.fold.first(read(row_at(row))), builder.add(row, _WORD(1))), row)
 
-                first = read(address, index, width)
-                skips = range(0, width, first[0].type.count)
-                before = [
-                    builder.load(place(total, skip, one), align=1) for skip, one in zip(skips, first, strict=True)
-                ]
-                if not of.compensated:
-                    first = tuple(
-                        builder.select(nothing_yet, one, combined(builder, of, old, one))
-                        for old, one in zip(before, first, strict=True)
-                    )
-                found = fold.values(further(fold.first(first), index, width))
-                for skip, old, value in zip(skips, before, found, strict=True):
-                    if of.compensated:
-                        old_error = builder.load(place(error, skip, value), align=1)
-                        together, lost = two_sum(builder, old, value)
-                        lost = builder.select(nothing_yet, ir.Constant(lost.type, None), builder.fadd(old_error, lost))
-                        store(lost, old_error, error, skip)
-                        value = builder.select(nothing_yet, value, together)
-                    store(value, old, total, skip)
+                before, carried = kept.load(index, width)
+                carried = fold_loop(builder, _WORD(0), whole_rows, together, carried, several)
+                carried = fold_loop(builder, whole_rows, num_rows, together, carried, few)
+                kept.store(index, before, carried, is_new)
 
             def do(width: int) -> None:
-                def with_rows(further: Any) -> None:
-                    whole = builder.and_(values, _WORD(-width))
-                    fold_loop(builder, _WORD(0), whole, width, None, lambda index, _: columns(further, width, index))
-                    if width > of.parts:
-                        with builder.if_then(builder.icmp_signed("<", whole, values)):
-                            last = builder.sub(values, _WORD(width))
-                            columns(further, width, last, lanes_behind(builder, width, values))
-
-                with builder.if_else(builder.icmp_signed("==", num_rows, _WORD(len(rows)))) as (then, otherwise):
-                    with then:
-                        with_rows(all_rows)
-                    with otherwise:
-                        with_rows(some_rows)
+                whole = builder.and_(values, _WORD(-width))
+                fold_loop(builder, _WORD(0), whole, width, None, lambda index, _: columns(width, index))
+                if width > of.parts:
+                    with builder.if_then(builder.icmp_signed("<", whole, values)):
+                        last = builder.sub(values, _WORD(width))
+                        columns(width, last, lanes_behind(builder, width, values))
 
             by_width(builder, widths_of(of, of.parts), values, do)
             return context.get_dummy_value()
@@ -134,6 +119,73 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
         return types.void(*[types.int64] * 8, types.float64), generate
 
     return fold_columns
+
+
+class _Kept:
+    """The values of columns, in memory and while rows are folded into them.
+
+    apart: whether rows that are folded at once become values of their own first. Sums of float64 keep what each merge
+    loses; sums of 16-bit types are widened then; and a product of complex numbers has no first factor that changes
+    none, since infinity by 0 is no number.
+    """
+
+    def __init__(self, builder: Any, of: Lanes, total: Any, error: Any, fresh: Any) -> None:
+        self._builder, self._of, self._total, self._error, self._fresh = builder, of, total, error, fresh
+        self._select_first = of.op is ReduceOp.kProd and of.parts == 2
+        self.apart = of.compensated or of.chained or self._select_first
+        self.fold: Fold = fold_of(builder, of, by_lanes=True)
+
+    def _places(self, kept: Any, index: Any, width: int) -> list[Any]:
+        size = self.fold.size_of(width)
+        return [
+            place_of(self._builder, self._of, kept, self._builder.add(index, _WORD(skip)), size)
+            for skip in range(0, width, size)
+        ]
+
+    def load(self, index: Any, width: int) -> tuple[Any, Any]:
+        """What is there of `width` columns from `index` on, and what is carried along."""
+        builder, of = self._builder, self._of
+        before = [builder.load(place, align=1) for place in self._places(self._total, index, width)]
+        values = tuple(builder.select(self._fresh, identity(of, each.type), each) for each in before)
+        if not of.compensated:
+            return before, values if self.apart else self.fold.first(values)
+        errors = [builder.load(place, align=1) for place in self._places(self._error, index, width)]
+        lost = tuple(builder.select(self._fresh, ir.Constant(each.type, None), each) for each in errors)
+        return before + errors, values + lost
+
+    def more(self, carried: Any, reads: list[Any], row: Any) -> Any:
+        """That, with rows from `row` on that have been read."""
+        part, rest = (self.fold.first(reads[0]), reads[1:]) if self.apart else (carried, reads)
+        for first in range(0, len(rest), 2):
+            part = self.fold.more(part, *rest[first : first + 2])
+        return self.merged(carried, part, row) if self.apart else part
+
+    def merged(self, carried: Any, part: Any, row: Any) -> Any:
+        """What is carried along, and rows from `row` on that were folded apart."""
+        builder, of, found = self._builder, self._of, self.fold.values(part)
+        if of.compensated:
+            both = [two_sum(builder, a, b) for a, b in zip(carried, found, strict=False)]
+            errors = zip(carried[len(found) :], both, strict=True)
+            return (*(each for each, _ in both), *(builder.fadd(error, lost) for error, (_, lost) in errors))
+        together = tuple(combined(builder, of, a, b) for a, b in zip(carried, found, strict=True))
+        if not self._select_first:
+            return together
+        none = builder.and_(self._fresh, builder.icmp_unsigned("==", row, _WORD(0)))
+        return tuple(builder.select(none, a, b) for a, b in zip(found, together, strict=True))
+
+    def store(self, index: Any, before: Any, carried: Any, is_new: Any) -> None:
+        """Write the values of those columns that are new; of all, where `is_new` is None."""
+        builder, values = self._builder, carried if self.apart else self.fold.values(carried)
+        size = values[0].type.count
+        width = size * len(values) // (2 if self._of.compensated else 1)
+        places = self._places(self._total, index, width)
+        if self._of.compensated:
+            places += self._places(self._error, index, width)
+        for number, (place, old, value) in enumerate(zip(places, before, values, strict=True)):
+            if is_new is not None:
+                new = lanes_of(builder, is_new, number * size % width, size)
+                value = builder.select(new, value, old)
+            builder.store(value, place, align=1)
 
 
 def _prefetch(builder: Any, address: Any) -> None:

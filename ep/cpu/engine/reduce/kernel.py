@@ -14,14 +14,16 @@ from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, storer
 from ep.cpu.engine.reduce.columns import column_folder, rows_at_once
 from ep.cpu.engine.reduce.plan import ROW_BLOCK
+from ep.cpu.engine.reduce.row import row_folder
 from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
 from ep.cpu.engine.reduce.state import FINISH, FOLD_COLUMNS, FOLD_ROW, MERGE, WORK
-from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, row_folder, value_loader
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, value_loader
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import ReduceOp
 
+_NEAR_BYTES: Final = 2**14  # a part of the first cache
 _SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
 
 _OF_BOOLS: Final = {
@@ -75,12 +77,13 @@ def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
 
     @separate
     def fold_down(work, total, error, count, scale):
-        """Rows, a few at a time, into values of their columns."""
+        """Rows, as many at a time as the first cache holds well, into values of their columns."""
         address, stride = load_word(work, WORK.address), load_word(work, WORK.stride)
         num_rows, fresh = load_word(work, WORK.num_rows), load_word(work, WORK.fresh)
-        ahead = most_rows * stride if load_word(work, WORK.far) != 0 else 0
-        for begin in range(0, num_rows, most_rows):
-            rows = min(most_rows, num_rows - begin)
+        together = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
+        ahead = together * stride if load_word(work, WORK.far) != 0 else 0
+        for begin in range(0, num_rows, together):
+            rows = min(together, num_rows - begin)
             fold_columns(total, error, fresh, address + begin * stride, stride, ahead, rows, count, scale)
             fresh = 0
 

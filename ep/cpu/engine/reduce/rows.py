@@ -9,13 +9,13 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.engine.reduce.row import fold_one_row
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
     by_width,
     combined,
     fold_loop,
-    fold_one_row,
     folded,
     place_of,
     widths_of,

@@ -15,7 +15,10 @@ PART: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataT
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:
-    """Sums and products of floating types are carried in float64, the least and largest of 16-bit ones in float32."""
+    """Sums and products of floating types are carried in float64, the least and largest of 16-bit ones in float32.
+
+    A few 16-bit numbers are added in float32 before.
+    """
     stored = PART.get(data_type, data_type)
     if op in TRUTHS or stored not in FLOATS:
         return stored

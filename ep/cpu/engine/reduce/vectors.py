@@ -1,4 +1,4 @@
-"""What folds elements into lanes, as LLVM's vectors: along a row, and across rows.
+"""Lanes, as LLVM's vectors, that elements are folded into: along a row, and across rows.
 
 LLVM keeps the order of floating-point sums, and so vectorises no loop that adds up. Here the order is that of lanes: it
 follows from the number of elements alone, and not from where they lie. Vectors are longer than any register: LLVM takes
@@ -7,7 +7,6 @@ as many registers as they need.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -17,7 +16,6 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.target import moves_halves
 from ep.cpu.engine.reduce.values import EXTREMES, PART, SUMS, TRUTHS, is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
@@ -53,6 +51,11 @@ class Lanes(NamedTuple):
     def widens(self) -> bool:
         """Whether numbers are carried in float64 that are narrower in memory."""
         return self.value == _DOUBLE and self.stored is not DataType.kDouble
+
+    @property
+    def chained(self) -> bool:
+        """Whether a few numbers are added in float32 before they are carried in float64: sums of 16-bit ones."""
+        return self.widens and self.op is ReduceOp.kSum and self.stored.itemsize == 2
 
     @property
     def compensated(self) -> bool:
@@ -98,7 +101,7 @@ def _constant(kind: Any, number: Any) -> Any:
     return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
 
 
-def _identity(of: Lanes, kind: Any) -> Any:
+def identity(of: Lanes, kind: Any) -> Any:
     """What changes no value, of a type of values or of a vector of them."""
     real = of.is_real
     if of.op in EXTREMES:
@@ -111,7 +114,7 @@ def _identity(of: Lanes, kind: Any) -> Any:
     if of.op is ReduceOp.kProd and of.parts == 2:
         return ir.Constant(kind, [part for _ in range(0, kind.count, 2) for part in (1.0, 0.0)])
     one = {ReduceOp.kProd: 1.0 if real else 1, ReduceOp.kAll: -1}
-    return _constant(kind, one.get(of.op, 0.0 if real else 0))
+    return _constant(kind, one.get(of.op, -0.0 if real else 0))
 
 
 def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
@@ -171,10 +174,11 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
         return builder.sext(true, of.vector(count))
     if of.widens:
         read = builder.fpext(read, of.vector(count))
-    return read if scale is None else builder.fmul(read, _splat(builder, scale, count))
+    return read if scale is None else builder.fmul(read, splat(builder, scale, count))
 
 
-def _splat(builder: Any, value: Any, count: int) -> Any:
+def splat(builder: Any, value: Any, count: int) -> Any:
+    """A vector of one value."""
     kind = ir.VectorType(value.type, count)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count))
@@ -228,74 +232,6 @@ def place_of(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> A
     return builder.bitcast(first, of.vector(count).as_pointer())
 
 
-class Fold:
-    """Folds values one vector after the other: a tuple is carried along, from `first` by `more` to `values`.
-
-    The least and largest of floating-point numbers are found by comparisons that pass over NaN, one instruction each.
-    Beside them a vector is carried that is NaN where there was one: two vectors are asked at a time.
-    Sums of widened numbers multiply by 1: processors convert numbers where they add, and multiply elsewhere. Those with
-    half vectors convert two of these in less time than a whole one.
-
-    by_lanes: whether lanes have results of their own; else the two halves of a vector are asked at a time.
-    """
-
-    def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
-        self._builder, self._of, self._by_lanes = builder, of, by_lanes
-        self._marks = of.is_real and of.op in EXTREMES
-        self._widens = of.widens and of.op is ReduceOp.kSum
-        self._one = _hidden_one(builder) if self._widens else None
-        self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
-
-    def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
-        """`width` values from value `index` on, in as many vectors as are carried along."""
-        most = min(self._most or width, width)
-        return tuple(
-            read_values(self._builder, self._of, address, self._builder.add(index, _WORD(skip)), most, scale)
-            for skip in range(0, width, most)
-        )
-
-    def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What is carried along from the vectors on that were read first."""
-        if not self._marks:
-            return read
-        count = read[0].type.count
-        return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
-
-    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """That, with what was read more, once or twice."""
-        builder = self._builder
-        if self._marks:
-            return self._marked(carried, *(vector for (vector,) in reads))
-        for read in reads:
-            carried = tuple(
-                combined(builder, self._of, value, vector)
-                if self._one is None
-                else _fused(builder, vector, _splat(builder, self._one, vector.type.count), value)
-                for value, vector in zip(carried, read, strict=True)
-            )
-        return carried
-
-    def _marked(self, carried: tuple[Any, ...], *vectors: Any) -> tuple[Any, ...]:
-        builder, (value, marks) = self._builder, carried
-        sign = ">" if self._of.op is ReduceOp.kMax else "<"
-        for vector in vectors:
-            value = builder.select(builder.fcmp_ordered(sign, vector, value), vector, value)
-        first, last = vectors[0], vectors[-1]
-        if first.type.count > marks.type.count:
-            first, last = halves(builder, first)
-        nan = ir.Constant(marks.type, [math.nan] * marks.type.count)
-        return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
-
-    def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The vectors that all others have become."""
-        if not self._marks:
-            return carried
-        value, marks = carried
-        if marks.type.count < value.type.count:
-            marks = joined(self._builder, (marks, marks))
-        return (self._builder.select(self._builder.fcmp_unordered("uno", marks, marks), marks, value),)
-
-
 def lanes_of(builder: Any, value: Any, first: int, count: int) -> Any:
     """Lanes [first, first + count) of a vector."""
     if count == value.type.count:
@@ -313,21 +249,6 @@ def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
     return vectors[0]
 
 
-def _hidden_one(builder: Any) -> Any:
-    """1.0, which LLVM does not know."""
-    hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
-    return builder.bitcast(hidden, _DOUBLE)
-
-
-def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """`a b + c` of vectors of float64, rounded once."""
-    kind, name = a.type, f"llvm.fma.v{a.type.count}f64"
-    function = builder.module.globals.get(name) or ir.Function(
-        builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
-    )
-    return builder.call(function, [a, b, c])
-
-
 def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
     """A vector folded, the upper half with the lower one, until so many lanes are left."""
     while value.type.count > lanes:
@@ -341,19 +262,11 @@ def halves(builder: Any, value: Any) -> list[Any]:
     return [lanes_of(builder, value, first, half) for first in (0, half)]
 
 
-def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """The last of `total` values, behind whole vectors, as a vector: what is there twice counts once."""
-    last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
-    if of.op in (ReduceOp.kSum, ReduceOp.kProd):
-        last = builder.select(lanes_behind(builder, width, total), last, _identity(of, last.type))
-    return last
-
-
 def lanes_behind(builder: Any, width: int, total: Any) -> Any:
     """Which lanes of the last `width` of `total` values are behind whole vectors."""
     bits32 = ir.IntType(32)
     twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
-    bound = _splat(builder, builder.trunc(twice, bits32), width)
+    bound = splat(builder, builder.trunc(twice, bits32), width)
     return builder.icmp_signed(">=", ir.Constant(bound.type, list(range(width))), bound)
 
 
@@ -362,58 +275,6 @@ def two_sum(builder: Any, a: Any, b: Any) -> tuple[Any, Any]:
     total = builder.fadd(a, b)
     part = builder.fsub(total, a)
     return total, builder.fadd(builder.fsub(a, builder.fsub(total, part)), builder.fsub(b, part))
-
-
-def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """`total` >= `width` adjacent values as one vector."""
-    fold = Fold(builder, of, by_lanes=False)
-
-    def more(index: Any, carried: Any) -> Any:
-        return fold.more(carried, fold.read(address, index, width, scale))
-
-    whole = builder.and_(total, _WORD(-width))
-    first = fold.first(fold.read(address, _WORD(0), width, scale))
-    value = joined(builder, fold.values(fold_loop(builder, _WORD(width), whole, width, first, more)))
-    if width == of.parts:
-        return value
-    before, rest, done = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed("<", whole, total), rest, done)
-    builder.position_at_end(rest)
-    with_rest = combined(builder, of, value, _rest(builder, of, width, address, total, scale))
-    last = builder.block
-    builder.branch(done)
-    builder.position_at_end(done)
-    merged = builder.phi(value.type)
-    merged.add_incoming(value, before)
-    merged.add_incoming(with_rest, last)
-    return merged
-
-
-@cache
-def row_folder(of: Lanes, scaled: bool = False) -> Any:
-    """A function fold(out, address, count, scale): writes the value of `count` >= 1 adjacent elements to `out`.
-
-    scaled: whether each is multiplied by `scale` first; of float64 alone.
-    """
-
-    @intrinsic
-    def fold_row(typing_context: Any, out: Any, address: Any, count: Any, scale: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, address, count, scale = args
-            scale, total = scale if scaled else None, builder.mul(count, _WORD(of.parts))
-
-            def do(width: int) -> None:
-                value = fold_one_row(builder, of, width, address, total, scale)
-                builder.store(
-                    folded(builder, of, value, of.parts), place_of(builder, of, out, _WORD(0), of.parts), align=1
-                )
-
-            by_width(builder, widths_of(of, of.parts), total, do)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 3, types.float64), generate
-
-    return fold_row
 
 
 @cache

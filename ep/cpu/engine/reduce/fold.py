@@ -1,0 +1,204 @@
+"""What is carried along while values are folded, vector by vector."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from llvmlite import ir
+
+from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.target import moves_halves
+from ep.cpu.engine.reduce.values import EXTREMES
+from ep.cpu.engine.reduce.vectors import (
+    VECTOR_BYTES,
+    Lanes,
+    combined,
+    halves,
+    joined,
+    lanes_of,
+    read_values,
+    splat,
+)
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
+
+_WORD: Final = ir.IntType(64)
+_BITS32: Final = ir.IntType(32)
+_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+
+
+class Fold:
+    """Folds values one vector after the other: a tuple is carried along, from `first` by `more` to `values`.
+
+    The least and largest of floating-point numbers are found by comparisons that pass over NaN, one instruction each.
+    Beside them a vector is carried that is NaN where there was one: two vectors are asked at a time.
+    Sums of widened numbers multiply by 1: processors convert numbers where they add, and multiply elsewhere. Those with
+    half vectors convert two of these in less time than a whole one.
+
+    by_lanes: whether lanes have results of their own; else the two halves of a vector are asked at a time.
+    """
+
+    def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
+        self._builder, self._of, self._by_lanes = builder, of, by_lanes
+        self._marks = of.is_real and of.op in EXTREMES
+        self._widens = of.widens and of.op is ReduceOp.kSum
+        self._one = _hidden_one(builder) if self._widens else None
+        self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
+
+    def size_of(self, width: int) -> int:
+        """How many of `width` values each of the vectors has that are carried along."""
+        return min(self._most or width, width)
+
+    def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
+        """`width` values from value `index` on, in as many vectors as are carried along."""
+        size = self.size_of(width)
+        return tuple(
+            read_values(self._builder, self._of, address, self._builder.add(index, _WORD(skip)), size, scale)
+            for skip in range(0, width, size)
+        )
+
+    def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What is carried along from the vectors on that were read first."""
+        if not self._marks:
+            return read
+        count = read[0].type.count
+        return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
+
+    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """That, with what was read more, once or twice."""
+        builder = self._builder
+        if self._marks:
+            return self._marked(carried, *(vector for (vector,) in reads))
+        for read in reads:
+            carried = tuple(
+                combined(builder, self._of, value, vector)
+                if self._one is None
+                else _fused(builder, vector, splat(builder, self._one, vector.type.count), value)
+                for value, vector in zip(carried, read, strict=True)
+            )
+        return carried
+
+    def _marked(self, carried: tuple[Any, ...], *vectors: Any) -> tuple[Any, ...]:
+        builder, (value, marks) = self._builder, carried
+        sign = ">" if self._of.op is ReduceOp.kMax else "<"
+        for vector in vectors:
+            value = builder.select(builder.fcmp_ordered(sign, vector, value), vector, value)
+        first, last = vectors[0], vectors[-1]
+        if first.type.count > marks.type.count:
+            first, last = halves(builder, first)
+        nan = ir.Constant(marks.type, [math.nan] * marks.type.count)
+        return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
+
+    def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The vectors that all others have become."""
+        if not self._marks:
+            return carried
+        value, marks = carried
+        if marks.type.count < value.type.count:
+            marks = joined(self._builder, (marks, marks))
+        return (self._builder.select(self._builder.fcmp_unordered("uno", marks, marks), marks, value),)
+
+
+class Chain(Fold):
+    """Sums of a few 16-bit numbers in float32: `CHAIN` at most, of which each is off by 2^-24 of what it adds up.
+
+    Numbers are made smaller, by a power of two, so that no sum overflows; no 16-bit number is too small for that. Of two
+    numbers of bfloat16 that lie side by side, one is the upper half of 32 bits and the other one a shift away: `values`
+    puts them in order again.
+    """
+
+    def size_of(self, width: int) -> int:
+        """How many of `width` values each of the vectors has that become of a chain."""
+        return min(VECTOR_BYTES // self._of.size // (2 if moves_halves() else 1), width)
+
+    def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
+        """`width` numbers from number `index` on, in float32."""
+        builder, stored = self._builder, self._of.stored
+        bits = ir.IntType(16)
+        place = builder.gep(builder.inttoptr(address, bits.as_pointer()), [index])
+        if self._interleaves(width):
+            kind = ir.VectorType(_BITS32, width // 2)
+            pairs = builder.load(builder.bitcast(place, kind.as_pointer()), align=1)
+            even = builder.shl(pairs, ir.Constant(kind, [16] * kind.count))
+            odd = builder.and_(pairs, ir.Constant(kind, [0xFFFF0000] * kind.count))
+            return tuple(builder.bitcast(each, ir.VectorType(_FLOAT, kind.count)) for each in (even, odd))
+        size = min(width, VECTOR_BYTES // 4)
+        return tuple(
+            widened(
+                builder,
+                builder.load(
+                    builder.bitcast(builder.gep(place, [_WORD(skip)]), ir.VectorType(bits, size).as_pointer()), align=1
+                ),
+                stored,
+            )
+            for skip in range(0, width, size)
+        )
+
+    def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A chain of one link."""
+        return tuple(self._builder.fmul(vector, _splat_of(vector, 1 / _SMALLER)) for vector in read)
+
+    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
+        """One with a link more, or two."""
+        for read in reads:
+            carried = tuple(
+                _fused(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
+                for value, vector in zip(carried, read, strict=True)
+            )
+        return carried
+
+    def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The sums, in float64."""
+        builder, width = self._builder, sum(vector.type.count for vector in carried)
+        if self._interleaves(width):
+            half = width // 2
+            kind = ir.VectorType(_BITS32, half)
+            carried = tuple(
+                builder.shuffle_vector(
+                    *carried, ir.Constant(kind, [lane // 2 + lane % 2 * half for lane in range(first, first + half)])
+                )
+                for first in (0, half)
+            )
+        size = self.size_of(width)
+        found = []
+        for vector in carried:
+            for skip in range(0, vector.type.count, size):
+                wide = builder.fpext(lanes_of(builder, vector, skip, size), self._of.vector(size))
+                found.append(builder.fmul(wide, _splat_of(wide, _SMALLER)))
+        return tuple(found)
+
+    def _interleaves(self, width: int) -> bool:
+        return self._of.stored is DataType.kBFloat16 and width >= 2 * _LEAST_PAIRS
+
+
+CHAIN: Final = 8
+"""Numbers that are added in float32."""
+_SMALLER: Final = 2.0**8  # the least number of bfloat16 is still one of float32 when divided by this
+_LEAST_PAIRS: Final = 4
+
+
+def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
+    """What folds such values; chains are to be merged after `CHAIN` numbers."""
+    return (Chain if of.chained else Fold)(builder, of, by_lanes)
+
+
+def _splat_of(like: Any, number: float) -> Any:
+    return ir.Constant(like.type, [number] * like.type.count)
+
+
+def _hidden_one(builder: Any) -> Any:
+    """1.0, which LLVM does not know."""
+    hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
+    return builder.bitcast(hidden, _DOUBLE)
+
+
+def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """`a b + c` of vectors of numbers, rounded once."""
+    kind, name = a.type, f"llvm.fma.v{a.type.count}f{64 if a.type.element == _DOUBLE else 32}"
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
+    )
+    return builder.call(function, [a, b, c])
+
+
