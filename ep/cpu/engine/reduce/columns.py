@@ -93,12 +93,19 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
                 def few(row: Any, carried: Any) -> Any:
                     def part(first: Any, begin: Any) -> Any:
                         return fold_loop(
-                            builder, begin, num_rows, 1, first, lambda one, folded: kept.fold.more(folded, read(row_at(one)))
+                            builder,
+                            begin,
+                            num_rows,
+                            1,
+                            first,
+                            lambda one, folded: kept.fold.more(folded, read(row_at(one))),
                         )
 
                     if not kept.apart:
                         return part(carried, row)
-                    return kept.merged(carried, part(kept.fold.first(read(row_at(row))), builder.add(row, _WORD(1))), row)
+                    return kept.merged(
+                        carried, part(kept.fold.first(read(row_at(row))), builder.add(row, _WORD(1))), row
+                    )
 
                 before, carried = kept.load(index, width)
                 carried = fold_loop(builder, _WORD(0), whole_rows, together, carried, several)

@@ -103,9 +103,9 @@ class Fold:
 class Chain(Fold):
     """Sums of a few 16-bit numbers in float32: `CHAIN` at most, of which each is off by 2^-24 of what it adds up.
 
-    Numbers are made smaller, by a power of two, so that no sum overflows; no 16-bit number is too small for that. Of two
-    numbers of bfloat16 that lie side by side, one is the upper half of 32 bits and the other one a shift away: `values`
-    puts them in order again.
+    Numbers are made smaller, by a power of two, so that no sum overflows; no 16-bit number is too small for that. Of
+    two numbers of bfloat16 that lie side by side, one is the upper half of 32 bits and the other one a shift away:
+    `values` puts them in order again.
     """
 
     def size_of(self, width: int) -> int:
@@ -200,5 +200,3 @@ def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
         builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
     )
     return builder.call(function, [a, b, c])
-
-

@@ -117,5 +117,3 @@ def row_folder(of: Lanes, scaled: bool = False) -> Any:
         return types.void(*[types.int64] * 3, types.float64), generate
 
     return fold_row
-
-
