@@ -7,13 +7,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from ep import DeviceManagerRegistry, DeviceType, UnaryOp
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.functor import functor_maker
 from ep.common.primitive.strides import extent
 from ep.cpu.engine.map.plan import MapPlan
 from ep.cpu.engine.move.link import link
 from ep.include import DataType
 from ep.include.number_kind import Kind
+from ep.include.primitive import BroadcastElementwiseUnaryFactory
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.mapped import Mapped, stream
 
@@ -112,6 +113,43 @@ def test_strides_on_both_sides(rng, count):
         link(move)
     primitive._run(plan.words, (), *buffers)
     assert (buffers[-1] == expected).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("types", [(T.kInt8, T.kFloat), (T.kDouble, T.kFloat), (T.kComplex128, T.kComplex64)], ids=str)
+def test_blocks_of_a_transposed_operand(rng, types, threads):
+    """Blocks that are cut by the ends of axes, and by ranges of threads, to dst with gaps and without."""
+    src_type, dst_type = types
+    device, cast = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0), (UnaryOp.kCast, src_type, dst_type)
+    primitive = RequirePrimitive(BroadcastElementwiseUnaryFactory, DeviceType.kCPU, *cast, 4)
+    before = device.GetNumThreads()
+    device.SetNumThreads(threads)
+    try:
+        for dims, permutation in (
+            ((16, 17), (1, 0)),
+            ((131, 1030), (1, 0)),
+            ((5, 33, 129), (0, 2, 1)),
+            ((33, 5, 130), (2, 1, 0)),
+            ((3, 16, 20_001), (0, 2, 1)),
+            ((7, 20, 3, 64), (3, 2, 1, 0)),
+        ):
+            src = rng.integers(-99, 99, dims).astype(src_type.dtype)
+            expected = src.transpose(permutation).astype(dst_type.dtype)
+            dims = expected.shape
+            src_strides = [step // src.itemsize for step in src.transpose(permutation).strides]
+            for gap in (0, 5):
+                dst_strides = [1]
+                for size in dims[:0:-1]:
+                    dst_strides.insert(0, dst_strides[0] * size + gap)
+                dst = np.full(extent(dims, dst_strides) + 1, 77, dst_type.dtype)
+                primitive.Launch(stream(), dims, src, dims, dst[:-1], src_strides, dst_strides)
+                steps = [dst.itemsize * step for step in dst_strides]
+                written = np.lib.stride_tricks.as_strided(dst, dims, steps)
+                assert (written == expected).all(), (dims, gap)
+                written[...] = 77
+                assert (dst == 77).all()
+    finally:
+        device.SetNumThreads(before)
 
 
 def fused(m):

@@ -94,12 +94,16 @@ def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
     zero, lowest = (ir.Constant(value.type, float(number)) for number in (0, low))
     if end.bit_length() - 1 <= digits:  # the largest integer is a number of the floating type
         largest = ir.Constant(value.type, float(end - 1))
-        number = builder.select(builder.fcmp_unordered("uno", value, value), zero, value)
-        number = builder.select(builder.fcmp_ordered(">", number, lowest), number, lowest)
+        number = builder.select(builder.fcmp_ordered(">", value, lowest), value, lowest)  # NaN is the lowest, too
         number = builder.select(builder.fcmp_ordered("<", number, largest), number, largest)
         if bits < 32:
-            return builder.trunc(builder.fptosi(number, _BITS[4]), llvm_type)
-        return (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
+            result = builder.trunc(builder.fptosi(number, _BITS[4]), llvm_type)
+        else:
+            result = (builder.fptosi if signed else builder.fptoui)(number, llvm_type)
+        if not signed:
+            return result
+        # on the integer, where a processor with masks leaves it out at no cost
+        return builder.select(builder.fcmp_unordered("uno", value, value), ir.Constant(llvm_type, 0), result)
     beyond = builder.fcmp_ordered(">=", value, ir.Constant(value.type, float(end)))
     below = builder.fcmp_unordered("<", value, lowest)  # or NaN
     number = builder.select(builder.or_(beyond, below), zero, value)

@@ -12,6 +12,7 @@ from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.plan import MovePlan
+from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
 from ep.cpu.engine.plan import Plan
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -23,9 +24,14 @@ MAP_PLAN: Final = layout(
     gaps=1,  # whether dst has any: its elements are not adjacent in the order of the walk
     spill=1,  # where it has, the plan that moves a tile of results to dst
     tiled=1,  # whether the walk goes by tiles
+    blocked=1,  # whether these are blocks of its last two axes, which are transposed: of plans of one operand
+    crossed=1,  # where they are, whether dst has adjacent elements along the last axis but one, not along the last
     dims=kMaxNumDims,
 )
 """What the plans of any number of operands begin with."""
+
+TILE_BYTES: Final = 8192
+"""Of the tiles of all operands: no more, for a thread may have little stack."""
 
 # rows of an operand that is broadcast which would fill no vector: it is written out first
 _SHORT: Final = 16
@@ -36,10 +42,10 @@ _SHORT_BYTES: Final = 32
 def map_layout(num_sources: int) -> Any:
     """The layout of plans for so many operands that are read.
 
-    strides: of each, in elements. fills: for each, the plan that writes its elements out in the order of the walk, 0
-    where they are read in place.
+    strides: of each, in elements, and of dst after them where the walk goes by blocks.
+    fills: for each, the plan that writes its elements out in the order of the walk, 0 where they are read in place.
     """
-    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * num_sources, fills=num_sources)
+    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=num_sources)
 
 
 class MapPlan(Plan):
@@ -80,6 +86,24 @@ class MapPlan(Plan):
             self.moves += (spill,)
 
 
+class BlockPlan(Plan):
+    """A walk of one operand by blocks, each of which is transposed to a tile."""
+
+    def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_type: DataType) -> None:
+        """crossed: see MAP_PLAN; data_type: of the operand that is read."""
+        fields, size = map_layout(1), data_type.itemsize
+        super().__init__(fields, signature)
+        fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
+        self.set(
+            num_axes=len(walk.dims), count=math.prod(walk.dims), dims=walk.dims, gaps=1, tiled=1, fills=fill.address
+        )
+        self.set(blocked=1, crossed=crossed)
+        for side, strides in enumerate(walk[1:]):
+            first = fields.strides + kMaxNumDims * side
+            self.words[first : first + len(strides)] = strides
+        self.moves = (fill,)
+
+
 def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_types: Sequence[DataType]) -> MapPlan:
     """The plan of launches whose operands are row-major and broadcast to dst; data_types: as for `MapPlan`."""
     dims = broadcast_dims(*operand_dims)
@@ -91,9 +115,14 @@ def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_type
 
 def strided_plan(
     signature: Signature, walk: StridedWalk, data_types: Sequence[DataType], counts: Sequence[int]
-) -> MapPlan:
+) -> Plan:
     """The plan of launches of one operand over a simplified walk; counts: as in `Plan.set_checks`."""
-    plan = MapPlan(signature, walk.dims, [walk.src_strides], data_types, walk.dst_strides)
+    blocks = by_transposed_tiles(walk, data_types[0].itemsize)
+    plan: Plan
+    if blocks is None:
+        plan = MapPlan(signature, walk.dims, [walk.src_strides], data_types, walk.dst_strides)
+    else:
+        plan = BlockPlan(signature, *blocks, data_types[0])
     plan.set_checks(counts, in_place=walk.src_strides == walk.dst_strides)
     return plan
 

@@ -15,7 +15,8 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, LATER, NONE, SOURCE_WORDS
-from ep.cpu.engine.map.plan import MAP_PLAN, map_layout
+from ep.cpu.engine.map.blocks import walk_blocks
+from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
@@ -26,9 +27,8 @@ from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 1024  # elements of an operand that are written out together, at most
-_TILE_BYTES: Final = 8192  # of the tiles of all operands: no more, for a thread may have little stack
-_LINE: Final = 64
-_TILE_WORDS: Final = (_TILE_BYTES + _LINE) // 8
+_LINE: Final = LINE_BYTES
+_TILE_WORDS: Final = (TILE_BYTES + _LINE) // 8
 
 _SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every SOURCE_WORDS
 
@@ -72,7 +72,7 @@ def _row_kernel(context):
 @cache
 def walk(num_sources: int) -> int:
     """The address of the task (context, begin, end) that calls the state's row kernel on the elements of a walk."""
-    task = _walk_of_two() if num_sources == 2 else _walk(num_sources)
+    task = _walk_of_two() if num_sources == 2 else _walk_of_one() if num_sources == 1 else _walk(num_sources)
     return compile_task(f"map.walk.{num_sources}", task)
 
 
@@ -93,7 +93,7 @@ def _walk_tiles(num_sources: int) -> Any:
             if load_word(plan, fields.fills + source) != 0:
                 tiles += 1
                 size = max(size, load_word(context, _SIZE + SOURCE_WORDS * source))
-        room = _TILE_BYTES // tiles & -_LINE
+        room = TILE_BYTES // tiles & -_LINE
         return room, min(room // size, _TILE)
 
     @jit
@@ -150,6 +150,18 @@ def _walk(num_sources: int) -> Any:
             walk_tiles(context, begin, end)
         else:
             call_task(_row_kernel(context), context, begin, end)
+
+    return walk
+
+
+def _walk_of_one() -> Any:
+    walk_others = jit(_walk(1))
+
+    def walk(context, begin, end):
+        if load_word(load_word(context, CONTEXT.plan), MAP_PLAN.blocked) != 0:
+            walk_blocks(context, begin, end)
+        else:
+            walk_others(context, begin, end)
 
     return walk
 

@@ -7,19 +7,23 @@ from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words
+from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
 from ep.cpu.engine.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.cpu.engine.move.byte_rows import copy_row, row_filler
 from ep.cpu.engine.move.plan import PAD_PLAN
-from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE
+from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE, VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.engine.streaming import finish_streams, stream_row, streaming_filler
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 2048  # bytes of dst that are put together before they go past the caches, where rows are short
 _TILE_WORDS: Final = (_TILE + LINE) // 8
+_VECTOR_WORDS: Final = VECTOR // 8
+_SHORT: Final = 512  # bytes of a row and its padding, up to which both are written in whole vectors
 
 _SRC, _DST = 0, 1  # the sides, as the odometer has them
+
+_copy_vector = unit_functions(VECTOR)[0]
 
 
 @jit
@@ -38,6 +42,24 @@ def _row_that_ends_after(plan, place):
             row += min(max(index, 0), count)
             place -= index * load_word(strides, axis)
     return row + 1 if inside and place >= load_word(dims, inner_axis) * size else row
+
+
+@jit
+def _num_reached(first, step, reach, end):
+    """How many places there are, `step` apart from `first` on, from which `reach` bytes end before `end` does."""
+    return (end - reach - first) // step + 1 if first + reach <= end else 0
+
+
+@jit
+def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
+    """Write rows and the padding behind each, in whole vectors: what one writes too far, the next ones write again."""
+    for _ in range(num_rows):
+        for offset in range(0, length, VECTOR):
+            _copy_vector(dst + offset, 0, src + offset, 0)
+        for offset in range(length, dst_row, VECTOR):
+            _copy_vector(dst + offset, 0, padding, 0)
+        dst += dst_row
+        src += src_row
 
 
 def _pad(size: int) -> Any:
@@ -69,6 +91,13 @@ def _pad(size: int) -> Any:
         row = _row_that_ends_after(plan, first) if num_rows > 0 else 0
         if row < num_rows:
             src_offset, dst_offset = first_row(dims, strides, inner_axis, row, index)
+        src_end = load_word(context, CONTEXT.sources) + size * load_word(context, CONTEXT.sources + 1)
+        rows_axis, src_row, dst_row = max(inner_axis - 1, 0), 0, 0
+        if inner_axis > 0:
+            src_row, dst_row = load_word(strides, rows_axis), load_word(strides, kMaxNumDims + rows_axis)
+        whole, padding = (length + VECTOR - 1) & -VECTOR, stack_words(_VECTOR_WORDS)
+        reach = max(whole, length + ((dst_row - length + VECTOR - 1) & -VECTOR))
+        fill_row(padding, VECTOR, value)
         past_caches = load_word(context, CONTEXT.streaming) == ITSELF
         in_lines = past_caches and (length >= LEAST_STREAMED_ROW or num_rows == 0)
         by_tiles = past_caches and not in_lines
@@ -84,9 +113,24 @@ def _pad(size: int) -> Any:
                 row_begin = box + dst_offset
                 if row_begin >= stop_of_tile:
                     break
+                num_short, src_begin = 0, src + src_offset
+                if 0 < dst_row <= _SHORT and done <= row_begin:
+                    num_short = load_word(dims, rows_axis) - load_word(index, rows_axis)
+                    num_short = min(num_short, _num_reached(row_begin, dst_row, reach, stop_of_tile))
+                    num_short = min(num_short, _num_reached(src_begin, src_row, whole, src_end))
+                if num_short > 0:
+                    write_padding(in_lines, to + done, row_begin - done, value)
+                    _write_short_rows(to + row_begin, dst_row, src_begin, src_row, length, num_short, padding)
+                    done = row_begin + num_short * dst_row
+                    row += num_short
+                    store_word(index, rows_axis, load_word(index, rows_axis) + num_short - 1)
+                    src_offset += (num_short - 1) * src_row
+                    dst_offset += (num_short - 1) * dst_row
+                    src_offset, dst_offset = next_row(dims, strides, inner_axis, index, src_offset, dst_offset)
+                    continue
                 start, stop = max(row_begin, done), min(row_begin + length, stop_of_tile)
                 write_padding(in_lines, to + done, start - done, value)
-                write_row(in_lines, to + start, src + src_offset + start - row_begin, stop - start)
+                write_row(in_lines, to + start, src_begin + start - row_begin, stop - start)
                 done = stop
                 if row_begin + length > stop:
                     break

@@ -12,9 +12,9 @@ from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
-from ep.cpu.caches import scattered_from
+from ep.cpu.caches import far_from, scattered_from
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.move.row_writer import row_writer, streamed_in_lines, transposed
+from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import GRAIN_BYTES
 from ep.include.data_type import DataType
@@ -28,6 +28,7 @@ MOVE_PLAN: Final = layout(
     unit=1,  # bytes
     streamed=1,  # the same where dst has no gaps, so that what is written to a tile can be streamed; else 0
     in_lines=1,  # bits of dst that must be 0 for the writer to write past the caches itself, -1 where it cannot
+    far=1,  # whether src is larger than what is near enough: blocks of it are fetched before their turn
     writer=1,  # the address of the task that writes rows
     walk=1,  # and of the one that walks
     whole_rows=1,  # whether a range is moved to where rows begin: rows are not cut
@@ -69,19 +70,24 @@ class MovePlan(Plan):
         signature: Signature | None = None,
         in_any_order: bool = False,
         fields: Any = MOVE_PLAN,
+        writer: RowWriter | None = None,
     ) -> None:
         """in_any_order: whether launches are of the whole walk, so that it may go over its axes in another order.
 
         fields: the layout, that of the engine or one that begins with it.
+        writer: of rows, where it is another than the walk's own.
         """
         super().__init__(fields, signature)
         count = math.prod(walk.dims)
         blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
-        walk, self.writer = blocks or (walk, row_writer(walk, unit))
+        walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
         # what moves whole rows alone would write beyond the tiles that are streamed
         in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
         self.set(num_axes=len(walk.dims), count=count, unit=unit, streamed=unit * in_order, dims=walk.dims)
-        self.set(in_lines=streamed_in_lines(self.writer, walk, unit))
+        self.set(
+            in_lines=streamed_in_lines(self.writer, walk, unit),
+            far=unit * extent(walk.dims, walk.src_strides) > far_from(),
+        )
         self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1), whole_rows=blocks is not None)
         for side, strides in enumerate(walk[1:]):
             first = MOVE_PLAN.strides + kMaxNumDims * side

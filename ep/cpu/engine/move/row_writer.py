@@ -24,6 +24,8 @@ _WIDE: Final = 4096  # bytes of the rows of src that are enough to be shared amo
 _FEW: Final = 3  # units of a row, up to which they are moved one by one
 
 
+_LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to tiles
+
 _PLANES: Final = (2, 3, 4)  # into which rows of so many units are taken apart, or from which they are put together
 
 
@@ -71,9 +73,8 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
     A block has two axes, one along which src has adjacent units and one along which dst has; the longer one is that of
     the rows. streamed_from: how many bytes dst has at most where it is written through the caches.
     """
-    last, num_axes = len(walk.dims) - 1, len(walk.dims)
-    across = next((axis for axis in range(last) if walk.src_strides[axis] == 1 and walk.dst_strides[axis] > 1), None)
-    if across is None or walk.dst_strides[-1] != 1 or walk.src_strides[-1] <= 1:
+    across, last = _crossing(walk), len(walk.dims) - 1
+    if across is None:
         return None
     width, length = walk.dims[across], walk.dims[last]
     if length in _PLANES and walk.dst_strides[across] == length and unit <= LANE // 2:
@@ -83,12 +84,42 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
     elif width * unit < LANE or length * unit < LANE:
         return None
     else:
-        # whole rows of dst for each thread, where there are enough
-        rows = across if width > length or width * unit >= _WIDE else last
+        rows = _rows_of_blocks(walk, unit, across)
         writer = RowWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from))
-    outer = [axis for axis in range(num_axes) if axis not in (across, last)]
+    return _by_blocks(walk, across, rows), writer
+
+
+def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool] | None:
+    """The walk in the order in which its blocks are transposed to tiles, and whether dst has adjacent units along
+    the axis of rows; None where that gains nothing.
+    """
+    across = _crossing(walk)
+    if across is None or min(walk.dims[across], walk.dims[-1]) < _LEAST_SIDE:
+        return None
+    rows = _rows_of_blocks(walk, unit, across)
+    return _by_blocks(walk, across, rows), rows != across
+
+
+def _crossing(walk: StridedWalk) -> int | None:
+    """The axis along which src has adjacent units, where dst has them along the last; None where there is none."""
+    if walk.dst_strides[-1] != 1 or walk.src_strides[-1] <= 1:
+        return None
+    axes = range(len(walk.dims) - 1)
+    return next((axis for axis in axes if walk.src_strides[axis] == 1 and walk.dst_strides[axis] > 1), None)
+
+
+def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
+    """Which of the two axes of blocks is that of the rows that threads share: dst's, where there are enough."""
+    width, length = walk.dims[across], walk.dims[-1]
+    return across if width > length or width * unit >= _WIDE else len(walk.dims) - 1
+
+
+def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
+    """The walk with the two axes of blocks last, that of rows first."""
+    last = len(walk.dims) - 1
+    outer = [axis for axis in range(last) if axis != across]
     order = [*outer, rows, across + last - rows]
-    return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk)), writer
+    return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk))
 
 
 def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:

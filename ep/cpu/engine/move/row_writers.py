@@ -2,7 +2,8 @@
 
 Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
 of one; `num_rows` is 1 then. `past`: 1 where whole lines of dst are to go past the caches, which plans ask of writers
-that can (`in_lines`); the walk calls `finish_streams`.
+that can (`in_lines`); the walk calls `finish_streams`. `following`: where the next block begins in src, for who fetches
+it before its turn; 0 where src is near, or no block follows.
 """
 
 from __future__ import annotations
@@ -16,38 +17,41 @@ from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.move.byte_rows import copy_row, copy_short_row, prefetch_second, row_filler
 from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE, VECTOR, RowWriter
+from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
 from ep.cpu.engine.move.weaving import unweave, weave
 from ep.cpu.engine.streaming import stream_row, streaming_filler
 
-Writer = Callable[[int, int, int, int, int, int, int, int, int], None]
+Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
 
 _AHEAD: Final = 4096  # bytes of short rows of src that are fetched before their turn: processors look ahead in one row
 
 
 @cache
 def writer(wanted: RowWriter) -> int:
-    """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past)."""
+    """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following)."""
     kind, unit, count = wanted
     name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
-    return compile_task(name, _MAKERS[kind](unit, count), 9)
+    return compile_task(name, _MAKERS[kind](unit, count), 10)
 
 
 def _copy(unit: int, of_count: int) -> Writer:
     """Rows of adjacent units on both sides, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         size = count * dst_step
-        if past == 0:
-            for i in range(num_rows):
-                copy_row(dst + i * dst_row, src + i * src_row, size)
-            return
-        ahead = _AHEAD // size if size < LEAST_STREAMED_ROW else num_rows
+        ahead = min(_AHEAD // size, num_rows) if following != 0 and 0 < size < LEAST_STREAMED_ROW else 0
         for i in range(num_rows):
-            if i + ahead < num_rows:
+            if ahead != 0:
+                fetched = src + (i + ahead) * src_row
+                if i + ahead >= num_rows:
+                    fetched = following + (i + ahead - num_rows) * src_row
                 for offset in range(0, size, LINE):
-                    prefetch_second(src + (i + ahead) * src_row + offset)
-            stream_row(dst + i * dst_row, src + i * src_row, size)
+                    prefetch_second(fetched + offset)
+            if past == 0:
+                copy_row(dst + i * dst_row, src + i * src_row, size)
+            else:
+                stream_row(dst + i * dst_row, src + i * src_row, size)
 
     return write
 
@@ -55,7 +59,7 @@ def _copy(unit: int, of_count: int) -> Writer:
 def _repeat(unit: int, of_count: int) -> Writer:
     """One row of one to two vectors, again and again without a gap, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         if count * dst_step >= VECTOR:
             repeat_two_vectors(dst, src, count * dst_step, num_rows)
         else:
@@ -67,7 +71,7 @@ def _repeat(unit: int, of_count: int) -> Writer:
 def _repeat_tiny(unit: int, of_count: int) -> Writer:
     """One shorter row, again and again without a gap, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         repeat_tiny_row(dst, src, count * dst_step, num_rows)
 
     return write
@@ -77,7 +81,7 @@ def _few(unit: int, of_count: int) -> Writer:
     """Rows of few units, `of_count`."""
     copy_unit = unit_functions(unit)[0]
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         if count == of_count:
             for i in range(num_rows):
                 for k in range(of_count):
@@ -93,7 +97,7 @@ def _each(unit: int, of_count: int) -> Writer:
     """Rows of one unit, few times: `of_count`."""
     copy_unit, repeat_units = unit_functions(unit)[0], unit_repeater(unit, of_count)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         if count == of_count:
             done = repeat_units(dst, src, num_rows) if dst_row == unit * of_count and src_row == unit else 0
             for i in range(done, num_rows):
@@ -110,7 +114,7 @@ def _fill(unit: int, of_count: int) -> Writer:
     """Rows of one unit again and again."""
     fill_row, stream_fill = row_filler(unit), streaming_filler(unit)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):
             if past == 0:
                 fill_row(dst + i * dst_row, count * unit, src + i * src_row)
@@ -124,7 +128,7 @@ def _any(unit: int, of_count: int) -> Writer:
     """Rows with any steps."""
     copy_unit = unit_functions(unit)[0]
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):
             for k in range(count):
                 copy_unit(dst + i * dst_row + k * dst_step, 0, src + i * src_row + k * src_step, 0)
@@ -141,6 +145,7 @@ _MAKERS: Final = {
     "fill": _fill,
     "any": _any,
     "transpose": transpose,
+    "transpose_tile": transpose_tile,
     "weave": weave,
     "unweave": unweave,
 }

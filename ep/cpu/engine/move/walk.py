@@ -34,6 +34,7 @@ def _walk(context, begin, end):
         if end != load_word(plan, MOVE_PLAN.count):
             end -= end % inner
     index, past_caches = stack_words(kMaxNumDims), 1 if load_word(context, CONTEXT.streaming) == ITSELF else 0
+    writer, far = load_word(plan, MOVE_PLAN.writer), load_word(plan, MOVE_PLAN.far)
     row, column = begin // inner, begin % inner
     src_offset, dst_offset = first_row(dims, strides, num_outer, row // rows, index)
     row %= rows
@@ -45,14 +46,16 @@ def _walk(context, begin, end):
             num_rows, count = 1, min(inner - column, end - begin)
         elif end - begin < num_rows * inner:
             num_rows = (end - begin) // inner
-        writer = load_word(plan, MOVE_PLAN.writer)
-        call_task(writer, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past_caches)
         begin += num_rows * count
         column = 0
         row += num_rows
         if row == rows:
             row = 0
             src_offset, dst_offset = next_row(dims, strides, num_outer, index, src_offset, dst_offset)
+        following = 0
+        if far != 0 and begin < end:
+            following = load_word(context, CONTEXT.sources) + src_offset + row * src_row
+        call_task(writer, dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past_caches, following)
     if past_caches != 0:
         finish_streams()
 

@@ -31,7 +31,7 @@ def weave(unit: int, planes: int) -> Callable[..., None]:
             begin += per_line
         return begin
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         done, head = 0, _rows_to_line(dst, planes * unit, per_line) if past != 0 and count == planes else per_line
         if head < per_line and head + per_line <= num_rows:
             for i in range(head):
@@ -62,7 +62,7 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
             begin += per_line
         return begin
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past):
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         done, head = 0, _rows_to_line(dst, unit, per_line) if past != 0 and count == planes else per_line
         if head < per_line and head + per_line <= num_rows:
             for i in range(head):

@@ -1,0 +1,73 @@
+"""The walk of the map engine over an operand whose elements are adjacent along another axis than those of dst.
+
+Its blocks are transposed to a tile: whole lines are read, where element by element each would be fetched again for
+every element in it. The row kernel reads the rows of the tile, and writes parts of rows of dst.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_word, stack_words, store_word
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS
+from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
+from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.move.row_writer import LINE
+from ep.cpu.engine.odometer import first_row
+from ep.cpu.threads.parallel import call_task
+from ep.include.primitive.primitive import kMaxNumDims
+
+_FIELDS: Final = map_layout(1)
+_TILE_WORDS: Final = (TILE_BYTES + LINE) // 8
+
+
+@jit
+def walk_blocks(context, begin, end):
+    """Call the state's row kernel on elements of a walk whose plan is a `BlockPlan`; whole rows of it, as for moves."""
+    plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
+    dims, strides = plan + 8 * _FIELDS.dims, plan + 8 * _FIELDS.strides
+    src, dst, fill = (
+        load_word(context, CONTEXT.sources),
+        load_word(context, CONTEXT.dst),
+        load_word(plan, _FIELDS.fills),
+    )
+    size, dst_size = load_word(context, CONTEXT.sources + 2), load_word(context, CONTEXT.dst_size)
+    writer, far = load_word(fill, MOVE_PLAN.writer), load_word(fill, MOVE_PLAN.far)
+    row_kernel = load_word(state, MAP_STATE.row_kernel)
+    inner_axis, crossed = load_word(plan, MAP_PLAN.num_axes) - 1, load_word(plan, MAP_PLAN.crossed)
+    inner, rows = load_word(dims, inner_axis), load_word(dims, inner_axis - 1)
+    # src has adjacent elements along x, dst along y
+    x_axis, y_axis = inner_axis - 1 + crossed, inner_axis - crossed
+    src_step, dst_step = load_word(strides, y_axis) * size, load_word(strides, kMaxNumDims + x_axis) * dst_size
+    begin -= begin % inner  # who has the range before, or after, does the same
+    if end != load_word(plan, MAP_PLAN.count):
+        end -= end % inner
+    row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)
+    tile += -tile & (LINE - 1)
+    store_word(row_context, CONTEXT.state, state)
+    width = LINE // size  # of a block, whose rows are lines of src
+    length = TILE_BYTES // (width * size)
+    while begin < end:
+        row = begin // inner
+        src_offset, dst_offset = first_row(dims, strides, inner_axis - 1, row // rows, index)
+        first = row % rows
+        num_rows = min(rows - first, (end - begin) // inner)
+        x_begin, x_end, y_begin, y_end = first, first + num_rows, 0, inner
+        if crossed != 0:
+            x_begin, x_end, y_begin, y_end = 0, inner, first, first + num_rows
+        for y in range(y_begin, y_end, length):
+            num_columns = min(length, y_end - y)
+            for x in range(x_begin, x_end, width):
+                place, following = src + (src_offset + x) * size + y * src_step, 0
+                if far != 0 and x + width < x_end:
+                    following = place + LINE
+                num_x = min(width, x_end - x)
+                call_task(writer, tile, length * size, size, place, size, src_step, num_x, num_columns, 0, following)
+                target = dst + (dst_offset + y) * dst_size + x * dst_step
+                for i in range(num_x):
+                    store_word(row_context, CONTEXT.sources, tile + i * length * size)
+                    store_word(row_context, CONTEXT.dst, target + i * dst_step)
+                    call_task(row_kernel, row_context, 0, num_columns)
+        begin += num_rows * inner

@@ -1,0 +1,182 @@
+"""Blocks whose units are adjacent in src along one axis, and in dst along the other: transposed in registers.
+
+A vector is read of each of a few rows of src, whole lines where there are such, so that none is fetched twice: where
+rows are a power of two apart, their lines share a few places of the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import unit_functions
+from ep.cpu.engine.move.byte_rows import prefetch_second
+from ep.cpu.engine.move.row_writer import LANE, LINE
+
+_MOST_ROWS: Final = 16  # of src in registers
+
+
+def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
+    """The writer whose dst is in the first cache: it is written as it comes. Either axis may be that of the rows."""
+    transpose_block = block_transposer(unit)
+
+    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+        if dst_row == unit:
+            transpose_block(dst, dst_step, src, src_row, count, num_rows, following)
+        else:
+            transpose_block(dst, dst_row, src, src_step, num_rows, count, following)
+
+    return write
+
+
+@cache
+def block_transposer(unit: int) -> Any:
+    """A function transpose(dst, dst_row, src, src_row, width, length, following) of rows of src, `width` units each.
+
+    length: how many there are; each row of dst has room for a lane at least.
+    following: the place of src that the next block begins with, or 0: its lines are fetched meanwhile, since processors
+    do not foresee so many short runs.
+    """
+    copy_unit = unit_functions(unit)[0]
+    per_line, line_rows, per_lane = LINE // unit, _num_rows(unit, LINE), LANE // unit
+    of_lines, of_lanes, of_few = _vectors(unit, LINE, True), _vectors(unit, LANE, True), _vectors(unit, LANE, False)
+
+    @jit
+    def fetch(place, src_row, size, num_rows):
+        for i in range(num_rows):
+            for offset in range(0, size, LINE):
+                prefetch_second(place + i * src_row + offset)
+
+    @jit
+    def transpose_lines(dst, dst_row, src, src_row, width, length, following):
+        row = 0
+        while row < length:
+            if following != 0:
+                fetch(following + row * src_row, src_row, width * unit, min(line_rows, length - row))
+            row = min(row, length - line_rows)
+            column = 0
+            while column < width:
+                column = min(column, width - per_line)
+                to, of = dst + column * dst_row + row * unit, src + row * src_row + column * unit
+                of_lines(to, dst_row, of, src_row, 0)
+                column += per_line
+            row += line_rows
+
+    @jit
+    def transpose_lanes(dst, dst_row, src, src_row, width, length, following):
+        row, last = 0, min(per_lane, length) - 1
+        while row < length:
+            if following != 0:
+                fetch(following + row * src_row, src_row, width * unit, min(per_lane, length - row))
+            row = max(min(row, length - per_lane), 0)
+            column = 0
+            while column < width:
+                column = min(column, width - per_lane)
+                to, of = dst + column * dst_row + row * unit, src + row * src_row + column * unit
+                if length >= per_lane:
+                    of_lanes(to, dst_row, of, src_row, last)
+                else:
+                    of_few(to, dst_row, of, src_row, last)
+                column += per_lane
+            row += per_lane
+
+    @jit
+    def transpose_block(dst, dst_row, src, src_row, width, length, following):
+        if width >= per_line and length >= line_rows:
+            transpose_lines(dst, dst_row, src, src_row, width, length, following)
+        elif width >= per_lane:
+            transpose_lanes(dst, dst_row, src, src_row, width, length, following)
+        else:
+            for i in range(width):
+                for k in range(length):
+                    copy_unit(dst + i * dst_row, k, src + k * src_row, i)
+
+    return transpose_block
+
+
+def _num_rows(unit: int, size: int) -> int:
+    """How many rows of src are transposed together, as vectors of `size` bytes."""
+    return min(size // unit, _MOST_ROWS)
+
+
+@cache
+def _vectors(unit: int, size: int, whole: bool) -> Any:
+    """A function transpose(dst, dst_row, src, src_row, last): a vector of `size` bytes of each of a few rows of src.
+
+    It writes a run of as many units to as many rows of dst as a vector has units.
+    last: the last row of src that there is: it stands in for those after it.
+    whole: whether all rows are there, and `last` is not asked.
+    """
+    per_lane, num_rows = LANE // unit, _num_rows(unit, size)
+    byte, word = ir.IntType(8), ir.IntType(64)
+    vector, run = ir.VectorType(byte, size), num_rows * unit
+
+    def constant(sources: list[int]) -> Any:
+        return ir.Constant(ir.VectorType(ir.IntType(32), len(sources)), sources)
+
+    def interleaved(half: int, block: int, within: int) -> Any:
+        """Of every `within` bytes of two vectors, the blocks of one half, from each vector in turn."""
+        return constant(
+            [
+                number * size + first + half * within // 2 + place + part
+                for first in range(0, size, within)
+                for place in range(0, within // 2, block)
+                for number in range(2)
+                for part in range(block)
+            ]
+        )
+
+    @intrinsic
+    def transpose(typing_context: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, last: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            dst, dst_row, src, src_row, last = args
+
+            def row_of(number: int) -> Any:
+                place = word(number)
+                if not whole:
+                    place = builder.select(builder.icmp_signed("<", place, last), place, last)
+                address = builder.add(src, builder.mul(place, src_row))
+                return builder.load(builder.inttoptr(address, vector.as_pointer()), align=1)
+
+            def interleave(vectors: list[Any], others: list[Any], block: int, within: int) -> list[Any]:
+                masks = [interleaved(half, block, within) for half in range(2)]
+                pairs = zip(vectors, others, strict=True)
+                return [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
+
+            def transposed_lanes(rows: list[Any]) -> list[Any]:
+                """Of as many rows as a lane has units: a lane of a vector has the units of one column."""
+                half = per_lane // 2
+                for _ in range(per_lane.bit_length() - 1):
+                    rows = interleave(rows[:half], rows[half:], unit, LANE)
+                return rows
+
+            def joined(groups: list[list[Any]], block: int) -> list[Any]:
+                """The lanes of a column behind each other, those of the first group first."""
+                if len(groups) == 1:
+                    return groups[0]
+                pairs = zip(groups[::2], groups[1::2], strict=True)
+                return joined([interleave(*pair, block, size) for pair in pairs], 2 * block)
+
+            rows = [row_of(number) for number in range(num_rows)]
+            groups = [transposed_lanes(rows[first : first + per_lane]) for first in range(0, num_rows, per_lane)]
+            for k in range(per_lane):
+                runs = joined([[group[k]] for group in groups], LANE)
+                for place in range(0, size * len(runs), run):
+                    number, first = divmod(place, size)
+                    value = runs[number]
+                    if run < size:
+                        value = builder.shuffle_vector(value, value, constant([*range(first, first + run)]))
+                    column = word(place // run * per_lane + k)
+                    target = builder.add(dst, builder.mul(column, dst_row))
+                    builder.store(value, builder.inttoptr(target, ir.VectorType(byte, run).as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), generate
+
+    return transpose
