@@ -16,6 +16,8 @@ from tests.subprocesses import run
 
 N, T = BlasTransposeType
 SIDES = (1, 2, 16, 100, 384, 1000, 4096)
+AROUND_TILES = ((2, 48, 3), (3, 193, 385), (4, 97, 384), (5, 95, 2), (9, 47, 769), (65, 49, 7), (257, 241, 17))
+VECTORS = ((1, 4101, 13), (4101, 1, 13), (1, 5, 9), (7, 1, 16))
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
     stream = cpu.CreateStream()
     for transposes in TRANSPOSES:
         primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
-        for m, n, k in ((2, 48, 3), (3, 193, 385), (4, 97, 384), (5, 95, 2), (9, 47, 769), (65, 49, 7), (257, 241, 17)):
+        for m, n, k in AROUND_TILES + VECTORS:
             a = matrices(rng, data_type, *stored((m, k), transposes[0]))
             b = matrices(rng, data_type, *stored((k, n), transposes[1]))
             c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)

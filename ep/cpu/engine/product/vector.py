@@ -1,7 +1,8 @@
 """Products of a matrix and a vector: each element of the matrix is used once, so that all depends on how it is read.
 
-Where elements that are summed up lie side by side, several rows are gone along at once; where they lie below each
-other, sums of adjacent columns stay in registers. 16-bit types are widened as they are read.
+Where elements that are summed up lie side by side, several rows are gone along at once. Where they lie below each
+other, several rows are added to sums that stay in the first cache: the matrix is read in runs as long as these, which
+processors foresee, and not in columns, each of whose rows is on another page. 16-bit types are widened when read.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from ep.include.data_type import DataType
 
 _A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
 _ROWS: Final = 4  # that are gone along at once
+_ADDED_ROWS: Final = 8  # that are added to the sums at once
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
-_COLUMNS_BYTES: Final = 256  # of the sums that stay in registers
+_SUMS_BYTES: Final = 16384  # of the sums that rows are added to, at most
 
 
 @cache
@@ -33,9 +35,9 @@ def vector_multiplier(data_type: DataType) -> Any:
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     size, is_half, wide = data_type.itemsize, data_type in HALVES, arithmetic.itemsize
     load, store, store_wide = loader(data_type), storer(data_type), storer(arithmetic)
-    load_wide, block = loader(arithmetic), _COLUMNS_BYTES // wide
+    load_wide, most_sums = loader(arithmetic), _SUMS_BYTES // wide
     dots, dot = (_dots(data_type, arithmetic, rows) for rows in (_ROWS, 1))
-    sums, few_sums, one_sum = (_sums(data_type, arithmetic, count) for count in (block, block // 4, 1))
+    add_rows, add_row = (_row_adder(data_type, arithmetic, rows) for rows in (_ADDED_ROWS, 1))
 
     @jit
     def multiply(context, words, a, b, c, first_row, first_column, rows, columns):
@@ -61,15 +63,18 @@ def vector_multiplier(data_type: DataType) -> Any:
                 dot(matrix + (first + place) * k * size, k, vector, results + place * wide)
                 place += 1
         else:
-            while count - place >= block:
-                sums(matrix + (first + place) * size, k, ld, vector, results + place * wide)
-                place += block
-            while count - place >= block // 4:
-                few_sums(matrix + (first + place) * size, k, ld, vector, results + place * wide)
-                place += block // 4
-            while place < count:
-                one_sum(matrix + (first + place) * size, k, ld, vector, results + place * wide)
-                place += 1
+            for place in range(count):
+                store_wide(results, place, 0)
+            for place in range(0, count, most_sums):
+                row, length = 0, min(most_sums, count - place)
+                while row < k:
+                    source, sums = matrix + (row * ld + first + place) * size, results + place * wide
+                    if k - row >= _ADDED_ROWS:
+                        add_rows(source, length, ld, vector + row * wide, sums)
+                        row += _ADDED_ROWS
+                    else:
+                        add_row(source, length, ld, vector + row * wide, sums)
+                        row += 1
         alpha, beta = load(load_word(context, _ALPHA), 0), load(load_word(context, _BETA), 0)
         if beta == 0:
             for place in range(count):
@@ -138,33 +143,42 @@ def _dots(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
     return dots
 
 
-def _sums(data_type: DataType, arithmetic: DataType, columns: int) -> Any:
-    """A function (matrix, k, ld, vector, results): the product of the vector and each of so many adjacent columns."""
+def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
+    """A function (matrix, columns, ld, vector, sums): so many rows, each times its number of the vector, are added."""
+    width = _WIDTH_BYTES // arithmetic.itemsize
 
     @intrinsic
-    def sums(typing_context: Any, matrix: Any, k: Any, ld: Any, vector: Any, results: Any) -> Any:
+    def add_rows(typing_context: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            matrix, k, ld, vector, results = args
+            matrix, columns, ld, vector, sums = args
             bits, number = _types(data_type, arithmetic, 1)
-            stored, computed = _types(data_type, arithmetic, columns)
-            elements, numbers = (
-                builder.inttoptr(matrix, bits.as_pointer()),
-                builder.inttoptr(vector, number.as_pointer()),
+            elements, numbers, totals = (
+                builder.inttoptr(one, kind.as_pointer())
+                for one, kind in ((matrix, bits), (vector, number), (sums, number))
             )
+            sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
+            factors = [builder.load(builder.gep(numbers, [WORD(row)]), align=1) for row in range(rows)]
 
-            def step(index: Any, totals: list[Any]) -> list[Any]:
-                y = builder.load(builder.gep(numbers, [index]), align=1)
-                if columns > 1:
-                    y = spread(builder, y, columns)
-                source = builder.bitcast(builder.gep(elements, [builder.mul(index, ld)]), stored.as_pointer())
-                x = widened(builder, builder.load(source, align=1), data_type)
-                return [add_product(builder, x, y, totals[0])]
+            def body(count: int) -> Any:
+                stored, computed = _types(data_type, arithmetic, count)
+                many = [spread(builder, one, count) if count > 1 else one for one in factors]
 
-            zero = ir.Constant(computed, [0.0] * columns if columns > 1 else 0.0)
-            _, total = loop(builder, WORD(0), k, 1, [zero], step)
-            builder.store(total, builder.inttoptr(results, computed.as_pointer()), align=1)
+                def step(index: Any, nothing: list[Any]) -> list[Any]:
+                    place = builder.bitcast(builder.gep(totals, [index]), computed.as_pointer())
+                    total = builder.load(place, align=1)
+                    for source, factor in zip(sources, many, strict=True):
+                        pointer = builder.bitcast(builder.gep(source, [index]), stored.as_pointer())
+                        x = widened(builder, builder.load(pointer, align=1), data_type)
+                        total = add_product(builder, x, factor, total)
+                    builder.store(total, place, align=1)
+                    return nothing
+
+                return step
+
+            (left,) = loop(builder, WORD(0), columns, width, [], body(width))
+            loop(builder, left, columns, 1, [], body(1))
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate
 
-    return sums
+    return add_rows
