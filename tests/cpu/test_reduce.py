@@ -118,19 +118,22 @@ def test_softmaxes_have_the_same_bits_on_any_number_of_threads(rng, name, dtype,
 
 
 @pytest.mark.parametrize("ids", ["random", "equal", "sorted"])
-@pytest.mark.parametrize("batch", [1, 17])
-def test_segment_sums_have_the_same_bits_on_any_number_of_threads(rng, ids, batch):
-    num_ids, num_segments, inner = 4001, 307, 97
+@pytest.mark.parametrize(
+    ("batch", "num_ids", "inner", "dtype"),
+    [(1, 4001, 97, "float32"), (17, 4001, 97, "float32"), (1, 40_009, 3, "float32"), (3, 20_011, 1, "bfloat16")],
+)
+def test_segment_sums_have_the_same_bits_on_any_number_of_threads(rng, ids, batch, num_ids, inner, dtype):
+    num_segments, item = 307, np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     chosen = {
         "random": rng.integers(0, num_segments, (batch, num_ids)),
         "equal": np.full((batch, num_ids), 5),
         "sorted": np.sort(rng.integers(0, num_segments, (batch, num_ids))),
     }[ids]
-    data = rng.normal(size=(batch, num_ids, inner)).astype(np.float32)
-    primitive = RequirePrimitive(p.BatchUnsortedSegmentSumFactory, CPU, "float32", "int64")
+    data = rng.normal(size=(batch, num_ids, inner)).astype(item)
+    primitive = RequirePrimitive(p.BatchUnsortedSegmentSumFactory, CPU, dtype, "int64")
 
     def launch(fill):
-        out = memory(batch * num_segments * inner * 4, fill).view(np.float32)
+        out = memory(batch * num_segments * inner * item.itemsize, fill).view(item)
         primitive.Launch(DEVICE.CreateStream(), batch, 1, num_segments, inner, data, num_ids, chosen, out)
         return out.tobytes()
 

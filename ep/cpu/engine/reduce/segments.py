@@ -1,4 +1,5 @@
-"""Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once.
+"""Sums of rows by segments: ids are sorted first, then each row of out is the sum of a run, written once. Narrow rows
+are not sorted (`narrow_segments.py`).
 
 Rows of a segment are added in their order, whoever adds them: threads share segments, and the columns of a segment that
 has more than a quarter of the rows. Sorting is by counting: an id outside is counted nowhere.
@@ -22,35 +23,14 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.reduce.state import SEGMENT_STATE
+from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
+from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, fold_loop, lanes_in_order, read_values, widths_of
 from ep.cpu.engine.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
-
-_SEGMENTS: Final = layout(
-    "Segments",
-    data=1,
-    ids=1,
-    out=1,
-    state=1,
-    outer=1,
-    num_segments=1,
-    numbers=1,  # of a row
-    row_bytes=1,
-    num_ids=1,
-    offset=1,
-    starts=1,  # of the runs in `order`, one more than there are segments, and the longest run
-    order=1,  # the rows of all segments, one behind the other
-    most=1,  # rows of a segment; one that has more is left out, and summed by itself
-    alone=1,  # the segment that is summed by itself, or -1
-    tiles=1,  # that its row is cut into; of all batches: bytes of an id
-)
-"""What a batch is."""
-_SEGMENTS_WORDS: Final[int] = _SEGMENTS.num_words
 
 _TILE_BYTES: Final = 8 * VECTOR_BYTES
 _ENOUGH_BATCHES: Final = 16  # for all threads to have some
@@ -158,15 +138,15 @@ def _sum_task(data_type: DataType) -> int:
 
     def add_segments(context, begin, end):
         data, out, row_bytes = (
-            load_word(context, _SEGMENTS.data),
-            load_word(context, _SEGMENTS.out),
-            load_word(context, _SEGMENTS.row_bytes),
+            load_word(context, SEGMENTS.data),
+            load_word(context, SEGMENTS.out),
+            load_word(context, SEGMENTS.row_bytes),
         )
-        segments, numbers = load_word(context, _SEGMENTS.num_segments), load_word(context, _SEGMENTS.numbers)
-        starts, order = load_word(context, _SEGMENTS.starts), load_word(context, _SEGMENTS.order)
-        most, alone = load_word(context, _SEGMENTS.most), load_word(context, _SEGMENTS.alone)
-        tiles = load_word(context, _SEGMENTS.tiles)
-        outer_bytes = load_word(context, _SEGMENTS.num_ids) * row_bytes
+        segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
+        starts, order = load_word(context, SEGMENTS.starts), load_word(context, SEGMENTS.order)
+        most, alone = load_word(context, SEGMENTS.most), load_word(context, SEGMENTS.alone)
+        tiles = load_word(context, SEGMENTS.tiles)
+        outer_bytes = load_word(context, SEGMENTS.num_ids) * row_bytes
         while begin < end:
             if alone >= 0:
                 segment, outer, skip = alone, begin // tiles, begin % tiles * tile
@@ -191,33 +171,33 @@ def _sum_task(data_type: DataType) -> int:
 @jit
 def _batch(context, number, own):
     """Write what batch `number` is."""
-    for field in range(_SEGMENTS_WORDS):
+    for field in range(SEGMENTS_WORDS):
         store_word(own, field, load_word(context, field))
     outer, num_ids, row_bytes = (
-        load_word(context, _SEGMENTS.outer),
-        load_word(context, _SEGMENTS.num_ids),
-        load_word(context, _SEGMENTS.row_bytes),
+        load_word(context, SEGMENTS.outer),
+        load_word(context, SEGMENTS.num_ids),
+        load_word(context, SEGMENTS.row_bytes),
     )
-    segments = load_word(context, _SEGMENTS.num_segments)
-    ids_size = load_word(context, _SEGMENTS.tiles)
-    store_word(own, _SEGMENTS.data, load_word(context, _SEGMENTS.data) + number * outer * num_ids * row_bytes)
-    store_word(own, _SEGMENTS.out, load_word(context, _SEGMENTS.out) + number * outer * segments * row_bytes)
-    store_word(own, _SEGMENTS.ids, load_word(context, _SEGMENTS.ids) + number * num_ids * ids_size)
-    store_word(own, _SEGMENTS.most, num_ids)
-    store_word(own, _SEGMENTS.alone, -1)
+    segments = load_word(context, SEGMENTS.num_segments)
+    ids_size = load_word(context, SEGMENTS.ids_size)
+    store_word(own, SEGMENTS.data, load_word(context, SEGMENTS.data) + number * outer * num_ids * row_bytes)
+    store_word(own, SEGMENTS.out, load_word(context, SEGMENTS.out) + number * outer * segments * row_bytes)
+    store_word(own, SEGMENTS.ids, load_word(context, SEGMENTS.ids) + number * num_ids * ids_size)
+    store_word(own, SEGMENTS.most, num_ids)
+    store_word(own, SEGMENTS.alone, -1)
 
 
 @jit
 def _sort(own, memory):
-    segments, state = load_word(own, _SEGMENTS.num_segments), load_word(own, _SEGMENTS.state)
+    segments, state = load_word(own, SEGMENTS.num_segments), load_word(own, SEGMENTS.state)
     starts, order = memory, memory + 8 * (segments + 2)
-    store_word(own, _SEGMENTS.starts, starts)
-    store_word(own, _SEGMENTS.order, order)
+    store_word(own, SEGMENTS.starts, starts)
+    store_word(own, SEGMENTS.order, order)
     call_task(
         load_word(state, SEGMENT_STATE.sort),
-        load_word(own, _SEGMENTS.ids),
-        load_word(own, _SEGMENTS.num_ids),
-        load_word(own, _SEGMENTS.offset),
+        load_word(own, SEGMENTS.ids),
+        load_word(own, SEGMENTS.num_ids),
+        load_word(own, SEGMENTS.offset),
         segments,
         starts,
         order,
@@ -226,16 +206,16 @@ def _sort(own, memory):
 
 
 def _whole_batches(context, begin, end):
-    own = stack_words(_SEGMENTS_WORDS)
-    segments, state = load_word(context, _SEGMENTS.num_segments), load_word(context, _SEGMENTS.state)
-    memory = allocate(8 * (segments + 2 + load_word(context, _SEGMENTS.num_ids)))
+    own = stack_words(SEGMENTS_WORDS)
+    segments, state = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.state)
+    memory = allocate(8 * (segments + 2 + load_word(context, SEGMENTS.num_ids)))
     if memory == 0:
-        store_word(context, _SEGMENTS.starts, 1)  # whoever launches does all batches then
+        store_word(context, SEGMENTS.starts, 1)  # whoever launches does all batches then
         return
     for number in range(begin, end):
         _batch(context, number, own)
         _sort(own, memory)
-        call_task(load_word(state, SEGMENT_STATE.sum), own, 0, load_word(own, _SEGMENTS.outer) * segments)
+        call_task(load_word(state, SEGMENT_STATE.sum), own, 0, load_word(own, SEGMENTS.outer) * segments)
     release(memory)
 
 
@@ -247,14 +227,14 @@ def _batches_task() -> int:
 @jit
 def _long_segments(state, own, most, row_bytes):
     """Sum the segments of more than `most` rows, of which there are three at most."""
-    starts, tiles = load_word(own, _SEGMENTS.starts), (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
-    store_word(own, _SEGMENTS.tiles, tiles)
-    for segment in range(load_word(own, _SEGMENTS.num_segments)):
+    starts, tiles = load_word(own, SEGMENTS.starts), (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
+    store_word(own, SEGMENTS.tiles, tiles)
+    for segment in range(load_word(own, SEGMENTS.num_segments)):
         number = load_word(starts, segment + 1) - load_word(starts, segment)
         if number > most:
-            store_word(own, _SEGMENTS.alone, segment)
+            store_word(own, SEGMENTS.alone, segment)
             grain = max(GRAIN_BYTES // (number * _TILE_BYTES), 1)
-            run(state, load_word(state, SEGMENT_STATE.sum), own, load_word(own, _SEGMENTS.outer) * tiles, grain)
+            run(state, load_word(state, SEGMENT_STATE.sum), own, load_word(own, SEGMENTS.outer) * tiles, grain)
 
 
 @jit
@@ -264,8 +244,8 @@ def _launch(context, num_bytes, in_place, sizes):
         return 1
     state, all_of, own = (
         load_word(context, CONTEXT.state),
-        stack_words(_SEGMENTS_WORDS),
-        stack_words(_SEGMENTS_WORDS),
+        stack_words(SEGMENTS_WORDS),
+        stack_words(SEGMENTS_WORDS),
     )
     data, ids, out = (
         load_word(context, CONTEXT.sources),
@@ -275,11 +255,13 @@ def _launch(context, num_bytes, in_place, sizes):
     row_bytes, numbers = inner * load_word(context, CONTEXT.dst_size), inner * load_word(state, SEGMENT_STATE.parts)
     ids_size = load_word(context, CONTEXT.sources + SOURCE_WORDS + 2)
     shape = outer, segments, numbers, row_bytes, num_ids, offset
-    store_words(all_of, data, ids, out, state, *shape, 0, 0, 0, 0, ids_size)
+    store_words(all_of, data, ids, out, state, *shape, 0, 0, 0, 0, 0, ids_size)
     work = num_bytes + batch * num_ids * _ID_COST
+    if row_bytes <= NARROW:
+        return sum_narrow(all_of, batch, work)
     if batch >= _ENOUGH_BATCHES:
         run(state, load_word(state, SEGMENT_STATE.batches), all_of, batch, max(GRAIN_BYTES * batch // work, 1))
-        if load_word(all_of, _SEGMENTS.starts) == 0:
+        if load_word(all_of, SEGMENTS.starts) == 0:
             return 0
     memory = allocate(8 * (segments + 2 + num_ids))
     if memory == 0:
@@ -289,7 +271,7 @@ def _launch(context, num_bytes, in_place, sizes):
         longest, most = _sort(own, memory), num_ids // 4
         has_long = longest > most and num_bytes > GRAIN_BYTES  # it would be the work of one thread
         if has_long:
-            store_word(own, _SEGMENTS.most, most)
+            store_word(own, SEGMENTS.most, most)
         rows = outer * segments
         run(state, load_word(state, SEGMENT_STATE.sum), own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
         if has_long:
@@ -304,4 +286,6 @@ def segment_entry(
     """The entry (state, sizes, offset, operands) of UnsortedSegmentSum and BatchUnsortedSegmentSum."""
     numbers, parts = _numbers_of(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
+    state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))
+    state.set(narrow_task=narrow_task())
     return entry("segments", signature, SEGMENT_STATE, _launch)

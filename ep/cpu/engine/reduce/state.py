@@ -71,5 +71,34 @@ SEGMENT_STATE: Final = layout(
     sum=1,  # the task that adds rows of the data type
     batches=1,  # the task that does both for whole batches
     parts=1,  # numbers of an element
+    narrow_task=1,  # the task that adds narrow rows where they belong, and what it calls:
+    find=1,  # the task that finds ids of their type
+    add=1,  # the task that adds their rows
+    narrow=1,  # the task that rounds sums of 16-bit types, or 0
+    sum_bytes=1,  # of a number while it is added up
 )
 """The launch state of sums by segments."""
+
+SEGMENTS: Final = layout(
+    "Segments",
+    data=1,
+    ids=1,
+    out=1,
+    state=1,
+    outer=1,
+    num_segments=1,
+    numbers=1,  # of a row
+    row_bytes=1,
+    num_ids=1,
+    offset=1,
+    starts=1,  # of the runs in `order`, one more than there are segments, and the longest run
+    order=1,  # the rows of all segments, one behind the other
+    most=1,  # rows of a segment; one that has more is left out, and summed by itself
+    alone=1,  # the segment that is summed by itself, or -1
+    tiles=1,  # that its row is cut into
+    ids_size=1,  # bytes of an id
+    sums=1,  # of narrow rows, in the type that they are added in: out, where that is its own
+    parts=1,  # that the segments of narrow rows are cut into
+)
+"""A batch, or of narrow rows all batches."""
+SEGMENTS_WORDS: Final[int] = SEGMENTS.num_words

@@ -1,0 +1,245 @@
+"""Sums of narrow rows by segments: each row is added where its id says, one after the other.
+
+What an id costs is then one access to memory that may be anywhere, where sorting needs three. Threads share segments:
+each reads all ids, and adds the rows of its own. So all rows of a segment are added in their order, by one thread.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.conversion import HALVES, narrowed
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word
+from ep.cpu.engine.move.gather_rows import row_finder
+from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS
+from ep.cpu.engine.reduce.vectors import (
+    VECTOR_BYTES,
+    Lanes,
+    by_width,
+    combined,
+    fold_loop,
+    lanes_in_order,
+    place_of,
+    read_values,
+)
+from ep.cpu.engine.state import GRAIN_BYTES, SETTINGS, STATE
+from ep.cpu.threads.parallel import call_task, run
+from ep.include.data_type import DataType
+
+NARROW: Final = VECTOR_BYTES
+"""Bytes of a row, up to which it is narrow."""
+
+_BLOCK: Final = 256  # ids of which those that are needed are found first, without a branch
+_FOUND_WORDS: Final = 1 + 2 * _BLOCK
+_WORD: Final = ir.IntType(64)
+
+
+@cache
+def _adder(data_type: DataType) -> Any:
+    """A function add(sums, segments, data, rows, number, count): rows[i] of data to segments[i] of sums, i < number.
+
+    Each is `count` numbers, and those of 16-bit floating types are added in float32.
+    """
+    of = lanes_in_order(data_type)
+
+    @intrinsic
+    def add_rows(typing_context: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            sums, segments, data, rows, number, count = args
+            lists = [builder.inttoptr(each, _WORD.as_pointer()) for each in (segments, rows)]
+
+            def add_all(width: int) -> None:
+                def one_row(place: Any, _: Any) -> None:
+                    segment, row = (builder.load(builder.gep(each, [place]), align=8) for each in lists)
+                    to, source = builder.mul(segment, count), builder.mul(row, count)
+
+                    def columns(size: int) -> Any:
+                        def add(index: Any, _: Any) -> None:
+                            _add(builder, of, sums, builder.add(to, index), data, builder.add(source, index), size)
+
+                        return add
+
+                    if width == 1:  # the only column
+                        columns(1)(_WORD(0), None)
+                        return
+                    whole = builder.and_(count, _WORD(-width))
+                    fold_loop(builder, _WORD(0), whole, width, None, columns(width))
+                    fold_loop(builder, whole, count, 1, None, columns(1))
+
+                fold_loop(builder, _WORD(0), number, 1, None, one_row)
+
+            widths = (16, 8, 4, 2, 1)
+            by_width(builder, tuple(width for width in widths if width * of.size <= VECTOR_BYTES), count, add_all)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 6), generate
+
+    return add_rows
+
+
+def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, count: int) -> None:
+    """Add `count` numbers of data to those of sums."""
+    place = place_of(builder, of, sums, to, count)
+    before, read = builder.load(place, align=1), read_values(builder, of, data, source, count, None)
+    builder.store(combined(builder, of, before, read), place, align=1)
+
+
+@cache
+def _narrower(data_type: DataType) -> Any:
+    """A function narrow(out, sums, first, last): numbers [first, last) of out from sums in float32."""
+    of, bits = lanes_in_order(data_type), ir.IntType(8 * data_type.itemsize)
+
+    @intrinsic
+    def narrow(typing_context: Any, out: Any, sums: Any, first: Any, last: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            out, sums, first, last = args
+
+            def numbers(width: int) -> Any:
+                def convert(index: Any, _: Any) -> None:
+                    value = builder.load(place_of(builder, of, sums, index, width), align=1)
+                    place = builder.gep(builder.inttoptr(out, bits.as_pointer()), [index])
+                    target = builder.bitcast(place, ir.VectorType(bits, width).as_pointer())
+                    builder.store(narrowed(builder, value, data_type), target, align=1)
+
+                return convert
+
+            width = VECTOR_BYTES // of.size
+            whole = builder.add(first, builder.and_(builder.sub(last, first), _WORD(-width)))
+            fold_loop(builder, first, whole, width, None, numbers(width))
+            fold_loop(builder, whole, last, 1, None, numbers(1))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return narrow
+
+
+@cache
+def finder(ids_type: DataType) -> int:
+    """The address of the task (ids, begin, end, zero, first, last, found): what ids [begin, end) have of segments.
+
+    zero: the id of segment 0. It writes to `found` how many of the ids are those of segments [first, last); then the
+    numbers of these, counted from `first`; then, `_BLOCK` words behind, those of their rows.
+    """
+    find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
+
+    def needed(ids, begin, end, zero, first, last, found):
+        low = max(zero + first, 0) if unsigned else zero + first  # no id without a sign is below 0
+        skipped = low - zero - first
+        valid, number = max(last - first - skipped, 0), 0
+        for i in range(begin, end):
+            segment, there = find(ids, i, low, valid, skipped)
+            store_word(found, 1 + number, segment)
+            store_word(found, 1 + _BLOCK + number, i)
+            number += 1 if there else 0
+        store_word(found, 0, number)
+
+    return compile_task(f"segments.needed.{ids_type.name}", needed, num_words=7)
+
+
+@cache
+def adder(data_type: DataType) -> int:
+    """The address of the task (sums, data, found, count): rows of `count` numbers that a `finder` has found."""
+    add_rows = _adder(data_type)
+
+    def add(sums, data, found, count):
+        add_rows(sums, found + 8, data, found + 8 * (1 + _BLOCK), load_word(found, 0), count)
+
+    return compile_task(f"segments.add.{data_type.name}", add, num_words=4, light=True)
+
+
+@cache
+def narrower(data_type: DataType) -> int:
+    """The address of the task (out, sums, first, last), which rounds sums of a 16-bit type; 0 for other types."""
+    if data_type not in HALVES:
+        return 0
+    narrow = _narrower(data_type)
+
+    def numbers(out, sums, first, last):
+        narrow(out, sums, first, last)
+
+    return compile_task(f"segments.narrow.{data_type.name}", numbers, num_words=4, light=True)
+
+
+def sum_bytes(data_type: DataType) -> int:
+    """Of a number while it is added up."""
+    return lanes_in_order(data_type).size
+
+
+def _walk(context, begin, end):
+    state, ids, data = (
+        load_word(context, SEGMENTS.state),
+        load_word(context, SEGMENTS.ids),
+        load_word(context, SEGMENTS.data),
+    )
+    out, sums, parts = (
+        load_word(context, SEGMENTS.out),
+        load_word(context, SEGMENTS.sums),
+        load_word(context, SEGMENTS.parts),
+    )
+    outer, segments, num_ids = (
+        load_word(context, SEGMENTS.outer),
+        load_word(context, SEGMENTS.num_segments),
+        load_word(context, SEGMENTS.num_ids),
+    )
+    numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
+    narrow, size = load_word(state, SEGMENT_STATE.narrow), load_word(state, SEGMENT_STATE.sum_bytes)
+    zero, ids_size, found = (
+        load_word(context, SEGMENTS.offset),
+        load_word(context, SEGMENTS.ids_size),
+        stack_words(_FOUND_WORDS),
+    )
+    for unit in range(begin, end):
+        place, part = unit // parts, unit % parts
+        first, last = part * segments // parts, (part + 1) * segments // parts
+        own = sums + (place * segments + first) * numbers * size
+        set_bytes(own, (last - first) * numbers * size, 0)
+        for block in range(0, num_ids, _BLOCK):
+            call_task(
+                load_word(state, SEGMENT_STATE.find),
+                ids + place // outer * num_ids * ids_size,
+                block,
+                min(block + _BLOCK, num_ids),
+                zero,
+                first,
+                last,
+                found,
+            )
+            call_task(load_word(state, SEGMENT_STATE.add), own, data + place * num_ids * row_bytes, found, numbers)
+        if narrow != 0:
+            begins = (place * segments + first) * numbers
+            call_task(narrow, out, sums, begins, begins + (last - first) * numbers)
+
+
+@cache
+def narrow_task() -> int:
+    """The address of the task (context by SEGMENTS, begin, end): parts of the segments of each batch and outer."""
+    return compile_task("segments.parts", _walk)
+
+
+@jit
+def sum_narrow(context, batch, work):
+    """Sum rows that are narrow; work: bytes that could be moved in the time. Return 1 where there is no memory."""
+    state, units = load_word(context, SEGMENTS.state), batch * load_word(context, SEGMENTS.outer)
+    segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
+    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    parts = max(min((threads + units - 1) // units, work // GRAIN_BYTES, segments), 1)
+    sums, kept = load_word(context, SEGMENTS.out), 0
+    if load_word(state, SEGMENT_STATE.narrow) != 0:
+        kept = allocate(units * segments * numbers * load_word(state, SEGMENT_STATE.sum_bytes))
+        if kept == 0:
+            return 1
+        sums = kept
+    store_word(context, SEGMENTS.sums, sums)
+    store_word(context, SEGMENTS.parts, parts)
+    task = load_word(state, SEGMENT_STATE.narrow_task)
+    run(state, task, context, units * parts, max(GRAIN_BYTES * units * parts // work, 1))
+    release(kept)
+    return 0
