@@ -1,6 +1,7 @@
 """Writes what was measured into the documents: `python -m tools.performance_table`.
 
-It reads benchmarks/results/cpu.json and those in benchmarks/results/memory, which `python -m benchmarks --json` wrote.
+It reads benchmarks/results/cpu.json, those of single subjects beside it, and those in benchmarks/results/memory, which
+`python -m benchmarks --json` wrote.
 With `--check` it only looks.
 """
 
@@ -30,6 +31,8 @@ _MEMORY_CASES: Final = (
 _MEMORY_FROM: Final = 2**24
 _MEMORY_FOLDER: Final = "benchmarks/results/memory"
 """What waits for memory alone, and what maps or moves: a file for each processor."""
+_SUBJECTS: Final = {"sums": "benchmarks/results/sums.json"}
+"""Parts about one subject, each from a file of its own."""
 
 
 def parts() -> list[tuple[str, str, str]]:
@@ -43,6 +46,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
         (_FILE, "by processor", "\n\n".join(map(_of_processor, sorted((ROOT / _MEMORY_FOLDER).glob("*.json"))))),
+        *((_FILE, name, _of_subject(ROOT / path)) for name, path in _SUBJECTS.items()),
         (_FILE, "start-up", _startup(document)),
         (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
@@ -127,6 +131,24 @@ def _of_processor(path: Path) -> str:
     )
 
 
+def _of_subject(path: Path) -> str:
+    """The processor, and for each data type, case and size the ratio to the best peer and our GB/s."""
+    if not path.exists():
+        return "Not measured."
+    document = json.loads(path.read_text())
+    results = [result for result in report.combined(document["runs"]) if result["ratio"]]
+    tables = []
+    for dtype in dict.fromkeys(result["dtype"] for result in results):
+        found: dict[str, dict[int, str]] = {}
+        for result in results:
+            if result["dtype"] == dtype:
+                speed = result["bytes"] / result["seconds"]["ep"] / 1e9
+                cell = f"{result['ratio']:.2f} {speed:.0f}"
+                found.setdefault(result["case"], {})[result["size"]] = cell
+        tables.append(_by_size(f"case, {dtype}", found))
+    return "\n\n".join((f"*{_machine(document, max(result['runs'] for result in results))}*", *tables))
+
+
 def _startup(document: dict[str, Any]) -> str:
     """What a new process pays, and one element."""
     found = document["startup"]
@@ -153,7 +175,7 @@ def _ratios(results: list[Result], dtype: str) -> str:
 
 def _by_size(title: str, found: dict[str, dict[int, str]]) -> str:
     sizes = sorted({size for cells in found.values() for size in cells})
-    lines = [_header(title, [f"2^{size.bit_length() - 1}" for size in sizes])]
+    lines = [_header(title, [f"2^{size.bit_length() - 1}" if size & size - 1 == 0 else f"{size:,}" for size in sizes])]
     lines += [f"| {name} | {' | '.join(cells.get(size, '') for size in sizes)} |" for name, cells in found.items()]
     return "\n".join(lines)
 

@@ -14,6 +14,7 @@ from ep.include.primitive import ReduceOp
 
 _COLS: Final = 128, 1024, 50257
 _CHANNELS: Final = 64
+_WORDS: Final = 4096
 
 
 def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
@@ -50,12 +51,13 @@ def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def segment_sum_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Gradients of an embedding, by ids as words are, in order, and all of one segment, and of single elements."""
+    """Gradients of an embedding, by ids as words are, at random, in order, and all of one segment; single elements."""
     about: dict[str, Any] = {"dtype": dtype, "group": "segment sum"}
     inner = min(768, math.isqrt(size))
     segments = size // inner
-    ids = max(segments // 12, 1)
+    ids = min(max(segments // 12, 1), _WORDS)
     yield segment_sum("sum of words' gradients", ids, segments, inner, **about)
+    yield segment_sum("sum of random segments", ids, segments, inner, **about, order="uniform", core=False)
     yield segment_sum("sum of sorted segments", ids, segments, inner, **about, order="sorted")
     yield segment_sum("sum into one segment", ids, segments, inner, **about, order="equal")
     yield segment_sum("sum of single elements", size, max(size // 16, 1), 1, **about, core=False)
