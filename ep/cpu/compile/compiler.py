@@ -9,7 +9,6 @@ to call; so what loads a kernel needs LLVM's linker, and nothing that compiles.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import itertools
 import secrets
@@ -27,6 +26,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from ep.common import notice
+from ep.common.garbage import garbage_waits
 from ep.cpu.compile.jit import OPTIONS, OUTER
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
 from ep.cpu.compile.python_function import python_function
@@ -55,19 +55,14 @@ def _compiling() -> Iterator[None]:
 
     Numba tells closures of one name apart by a counter that starts anew in every process. Kernels that two processes
     compiled could have a symbol in common, and one of them would run the other's code once both are loaded.
-
-    Garbage waits meanwhile: what Numba allocates would have it collected over and over, a fifth of the time.
     """
-    with global_compiler_lock:
-        counter, collects = FunctionIdentity._unique_ids, gc.isenabled()
+    with global_compiler_lock, garbage_waits():
+        counter = FunctionIdentity._unique_ids
         try:
             FunctionIdentity._unique_ids = itertools.count(secrets.randbits(62))
-            gc.disable()
             yield
         finally:
             FunctionIdentity._unique_ids = counter
-            if collects:
-                gc.enable()
 
 
 def compile_task(

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
+from ep.common.garbage import garbage_waits
 from ep.cuda.simulator import is_simulated
 from ep.include.process import Rank, new_lock
 
@@ -210,7 +211,7 @@ def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int,
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)
-    with global_compiler_lock, _current_device(cc):
+    with global_compiler_lock, garbage_waits(), _current_device(cc):
         code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
     return str(code)
 
