@@ -64,6 +64,7 @@ class Bench:
             "dtype": _dtype(case).name,
             "elements": math.prod(case.out_dims),
             "bytes": case.bytes_moved,
+            "operations": case.operations,
             "seconds": {name: timing.median for name, timing in times.items()},
             "quartiles": {name: [timing.lower, timing.upper] for name, timing in times.items()},
             "best_peer": best,

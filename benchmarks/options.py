@@ -14,6 +14,9 @@ SETS: Final = (
 )
 MEMORY: Final = "memory"
 """The group of what waits for memory alone, from the caches to beyond them: cases of other sets, when asked for."""
+PRODUCTS: Final = "products"
+"""The group of products of the shapes of models, which have sizes of their own, when asked for."""
+GROUPS: Final = {MEMORY: "what waits for memory alone", PRODUCTS: "products of models, whatever the sizes"}
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _QUICK_DTYPES: Final = ("float32",)
@@ -30,7 +33,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
         description="Time the primitives on the CPU against the libraries a user might pick instead.",
     )
     comma = "comma-separated"
-    parser.add_argument("--only", type=names((*SETS, MEMORY)), default=SETS, metavar="SETS", help=_help_on_sets(comma))
+    parser.add_argument("--only", type=names((*SETS, *GROUPS)), default=SETS, metavar="SETS", help=_help_on_sets(comma))
     parser.add_argument("--cases", default="", metavar="REGEX", help="only cases whose name contains a match")
     parser.add_argument("--sizes", type=sizes, metavar="SIZES", help=f"{comma} numbers of elements, such as 1000,2^20")
     parser.add_argument("--dtypes", type=names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
@@ -53,7 +56,8 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def _help_on_sets(comma: str) -> str:
-    return f"{comma}: {', '.join(SETS)} (default: all of these), {MEMORY} (what waits for memory alone)"
+    groups = ", ".join(f"{name} ({what})" for name, what in GROUPS.items())
+    return f"{comma}: {', '.join(SETS)} (default: all of these), {groups}"
 
 
 def set_threads(threads: int) -> None:

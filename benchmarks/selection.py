@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.options import MEMORY
+from benchmarks.options import MEMORY, PRODUCTS
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
+from ep.bench.cases_product import model_cases
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)
@@ -43,12 +45,21 @@ class Selection:
         """Each case with the names of its set and its size."""
         wanted = re.compile(self.pattern)
         for name in self.sets:
-            sizes = MEMORY_SIZES if name == MEMORY else QUICK_SIZES if self.quick else SIZES
             for dtype in self.dtypes:
-                for size in self.sizes or sizes:
-                    for case in _memory_cases(size, dtype) if name == MEMORY else SETS[name](size, dtype):
-                        if wanted.search(case.name) and (name == MEMORY or self._has(case, size)):
-                            yield name, size, case
+                for size, case in self._cases(name, dtype):
+                    if wanted.search(case.name):
+                        yield name, size, case
+
+    def _cases(self, name: str, dtype: np.dtype[Any]) -> Iterator[tuple[int, Case]]:
+        if name == PRODUCTS:
+            yield from ((math.prod(case.out_dims), case) for case in model_cases(dtype))
+            return
+        sizes = MEMORY_SIZES if name == MEMORY else QUICK_SIZES if self.quick else SIZES
+        for size in self.sizes or sizes:
+            if name == MEMORY:
+                yield from ((size, case) for case in _memory_cases(size, dtype))
+            else:
+                yield from ((size, case) for case in SETS[name](size, dtype) if self._has(case, size))
 
     def _has(self, case: Case, size: int) -> bool:
         return case.core or (not self.quick and (self.sizes is not None or size in _SIZES_OF_ALL))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,8 +32,7 @@ _MEMORY_CASES: Final = (
 _MEMORY_FROM: Final = 2**24
 _MEMORY_FOLDER: Final = "benchmarks/results/memory"
 """What waits for memory alone, and what maps or moves: a file for each processor."""
-_SUBJECTS: Final = {"sums": "benchmarks/results/sums.json"}
-"""Parts about one subject, each from a file of its own."""
+_RESULTS_FOLDER: Final = "benchmarks/results"
 
 
 def parts() -> list[tuple[str, str, str]]:
@@ -46,7 +46,8 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "data types", _data_types(results)),
         (_FILE, "memory", _memory(results)),
         (_FILE, "by processor", "\n\n".join(map(_of_processor, sorted((ROOT / _MEMORY_FOLDER).glob("*.json"))))),
-        *((_FILE, name, _of_subject(ROOT / path)) for name, path in _SUBJECTS.items()),
+        (_FILE, "sums", _of_subject("sums", _speeds)),
+        (_FILE, "products", _of_subject("products", _rates)),
         (_FILE, "start-up", _startup(document)),
         (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
@@ -131,12 +132,18 @@ def _of_processor(path: Path) -> str:
     )
 
 
-def _of_subject(path: Path) -> str:
-    """The processor, and for each data type, case and size the ratio to the best peer and our GB/s."""
+def _of_subject(name: str, tables: Callable[[list[Result]], list[str]]) -> str:
+    """The processor, and the tables of what a file of the subject's own holds."""
+    path = ROOT / _RESULTS_FOLDER / f"{name}.json"
     if not path.exists():
         return "Not measured."
     document = json.loads(path.read_text())
     results = [result for result in report.combined(document["runs"]) if result["ratio"]]
+    return "\n\n".join((f"*{_machine(document, max(result['runs'] for result in results))}*", *tables(results)))
+
+
+def _speeds(results: list[Result]) -> list[str]:
+    """For each data type, case and size the ratio to the best peer and our GB/s."""
     tables = []
     for dtype in dict.fromkeys(result["dtype"] for result in results):
         found: dict[str, dict[int, str]] = {}
@@ -146,7 +153,28 @@ def _of_subject(path: Path) -> str:
                 cell = f"{result['ratio']:.2f} {speed:.0f}"
                 found.setdefault(result["case"], {})[result["size"]] = cell
         tables.append(_by_size(f"case, {dtype}", found))
-    return "\n\n".join((f"*{_machine(document, max(result['runs'] for result in results))}*", *tables))
+    return tables
+
+
+def _rates(results: list[Result]) -> list[str]:
+    """The rate of each product, and the ratio to the best peer: a row for each shape, a column for each data type."""
+    by_dtype = {
+        dtype: {result["case"]: result for result in results if result["dtype"] == dtype}
+        for dtype in dict.fromkeys(result["dtype"] for result in results)
+    }
+    lines = [_header("product", list(by_dtype))]
+    for case in dict.fromkeys(result["case"] for result in results):
+        cells = []
+        for cases in by_dtype.values():
+            if result := cases.get(case):
+                rate = result["operations"] / result["seconds"]["ep"] / 1e9
+                cells.append(f"{rate:.0f} ({result['ratio']:.2f} {result['best_peer']})")
+            else:
+                cells.append("")
+        lines.append(f"| {case} | {' | '.join(cells)} |")
+    means = (statistics.geometric_mean(one["ratio"] for one in cases.values()) for cases in by_dtype.values())
+    lines.append(f"| geometric mean | {' | '.join(f'({mean:.2f})' for mean in means)} |")
+    return ["\n".join(lines)]
 
 
 def _startup(document: dict[str, Any]) -> str:

@@ -119,7 +119,7 @@ def _function(case: Case) -> Any:
             return lambda src: jnp.broadcast_to(src, case.out_dims)
         case CastWork(transposed):
             return lambda src: (src.T if transposed else src).astype(case.out_type)
-        case MatmulWork(transpose_b):
+        case MatmulWork(transpose_b=transpose_b):
             return lambda a, b: jnp.matmul(a, jnp.matrix_transpose(b) if transpose_b else b)
         case WhereWork():
             return jnp.where

@@ -117,7 +117,7 @@ class Adapter:
                 return partial(out.copy_, inputs[0][numpy_ways.box(begin, out.shape)])
             case JoinWork(axis):
                 return partial(torch.cat, inputs, axis, out=out)
-            case MatmulWork(transpose_b):
+            case MatmulWork(transpose_b=transpose_b):
                 a, b = inputs
                 return partial(torch.matmul, a, b.mT if transpose_b else b, out=out)
             case SoftmaxWork(log, backward):

@@ -25,9 +25,10 @@ def matmul(
     dtype: DTypeLike = np.float32,
     batch_size: int = 0,
     transpose_b: bool = False,
+    has_weights: bool = False,
     **about: Any,
 ) -> Case:
-    """A product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size."""
+    """A product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size; has_weights: b is constant."""
     item, batch = np.dtype(dtype), (batch_size,) * bool(batch_size)
     sizes = (*batch, m, n, k)
 
@@ -37,7 +38,9 @@ def matmul(
 
     return _case(
         *(name, BatchMatmul if batch else Matmul, (item, _N, _T if transpose_b else _N)),
-        *(((*batch, m, k), (*batch, n, k) if transpose_b else (*batch, k, n), (*batch, m, n)), transpose_b, bind),
+        ((*batch, m, k), (*batch, n, k) if transpose_b else (*batch, k, n), (*batch, m, n)),
+        MatmulWork(transpose_b, has_weights),
+        bind,
         **about,
     )
 
@@ -52,7 +55,9 @@ def broadcast_matmul(
         a, b = inputs
         return partial(primitive.Launch, stream, 1, a_dims, a, b_dims, b, 0, c_dims, out)
 
-    return _case(name, BroadcastMatmul, (np.dtype(dtype), _N, _N, 3), (a_dims, b_dims, c_dims), False, bind, **about)
+    return _case(
+        name, BroadcastMatmul, (np.dtype(dtype), _N, _N, 3), (a_dims, b_dims, c_dims), MatmulWork(), bind, **about
+    )
 
 
 def _case(
@@ -60,7 +65,7 @@ def _case(
     primitive: type[Any],
     key: tuple[Any, ...],
     dims: tuple[tuple[int, ...], ...],
-    transpose_b: bool,
+    work: MatmulWork,
     bind: Any,
     **about: Any,
 ) -> Case:
@@ -72,13 +77,13 @@ def _case(
 
     def numpy(inputs: Arrays, out: Array) -> Call:
         a, b = inputs
-        return partial(numpy_ways.matmul, a, b.swapaxes(-1, -2) if transpose_b else b, out)
+        return partial(numpy_ways.matmul, a, b.swapaxes(-1, -2) if work.transpose_b else b, out)
 
     moved = item.itemsize * sum(int(np.prod(each)) for each in dims)
     # each of k partial sums of normal numbers, which grow as the root of k does, is rounded
     depth = max(a_dims[-1], 16)
     error = {2: 2.0**-6, 4: 2.0**-22 * depth, 8: 2.0**-51 * depth}[item.itemsize]
     return Case(
-        name, primitive, key, MatmulWork(transpose_b), make, c_dims, item, bind, numpy, moved,
-        relative_error=error, absolute_error=error, **about,
+        name, primitive, key, work, make, c_dims, item, bind, numpy, moved,
+        operations=2 * a_dims[-1] * int(np.prod(c_dims)), relative_error=error, absolute_error=error, **about,
     )  # fmt: skip

@@ -64,9 +64,14 @@ class CastWork:
 
 @dataclass(frozen=True)
 class MatmulWork:
-    """The product of two matrices, or of batches of them; transpose_b: the second one's last two axes are exchanged."""
+    """The product of two matrices, or of batches of them.
+
+    transpose_b: the second one's last two axes are exchanged.
+    has_weights: the second one is known when a model is loaded.
+    """
 
     transpose_b: bool = False
+    has_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,6 +190,7 @@ class Case:
     numpy: computes the same into an array, with the fastest plain NumPy that allocates nothing.
     numpy_has_it: False where NumPy lacks the function and `numpy` goes number by number, for comparison only.
     bytes_moved: what has to be read and written at least.
+    operations: multiplications and additions of a product; else 0.
     relative_error: how far a right result may be from NumPy's; 0 for equal.
     absolute_error: how far in addition.
     group: what it is summed up with.
@@ -201,6 +207,7 @@ class Case:
     bind: Callable[[Any, Stream, Sequence[Any], Any], Call]
     numpy: Callable[[Arrays, Array], Call]
     bytes_moved: int
+    operations: int = 0
     numpy_has_it: bool = True
     relative_error: float = 0.0
     absolute_error: float = 0.0

@@ -13,6 +13,10 @@ from ep.bench.case import Case
 
 _WIDTH: Final = 384  # of a small model
 _HEAD: Final = 32
+_ROWS: Final = (1, 16, 128, 512)
+_LAYERS: Final = ((384, 384), (384, 1536), (1536, 384))  # k and n
+_HEADS: Final = ((128, 128, 32, True), (128, 32, 128, False), (197, 197, 64, True), (197, 64, 197, False))
+_SQUARES: Final = (512, 2048)
 
 
 def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
@@ -35,6 +39,20 @@ def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     yield broadcast_matmul(
         "sentences by weights", min(side, 4), max(side // 4, 1), side, min(size, _WIDTH), **about, core=False
     )
+
+
+def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
+    """Products of models, and squares, whatever sizes are asked for; of floating types alone."""
+    if dtype.kind in "biu":
+        return
+    about: dict[str, Any] = {"dtype": dtype, "group": "products"}
+    for rows in _ROWS:
+        for k, n in _LAYERS:
+            yield matmul(f"{rows} rows, {k:,} to {n:,}", rows, n, k, **about, has_weights=True)
+    for m, n, k, transpose_b in _HEADS:
+        yield matmul(f"192 of {m} x {n} x {k}", m, n, k, **about, batch_size=192, transpose_b=transpose_b)
+    for side in _SQUARES:
+        yield matmul(f"square of {side:,}", side, side, side, **about)
 
 
 def _sides(size: int, first: int) -> tuple[int, int]:

@@ -88,6 +88,16 @@ def test_the_group_of_what_waits_for_memory():
     assert len(found) == len(DTYPES) * len(MEMORY_SIZES) * len(names)
 
 
+def test_the_group_of_products_has_sizes_of_its_own():
+    found = list(Selection(["products"], DTYPES, (7,), False, ""))
+    assert "products" not in options.parse([]).only
+    assert {name for name, *_ in found} == {"products"}
+    assert {case.out_type for *_, case in found} == {dtype for dtype in DTYPES if dtype.kind not in "iu"}
+    (case,) = (case for *_, case in found if case.name == "16 rows, 384 to 1,536" and case.out_type == np.float64)
+    assert (case.out_dims, case.operations) == ((16, 1536), 2 * 16 * 384 * 1536)
+    assert [inputs.shape for inputs in case.make(np.random.default_rng(1))] == [(16, 384), (384, 1536)]
+
+
 def test_options():
     given = options.parse(["--quick", "--only", "gather,startup", "--sizes", "1,2^20", "--threads", "3"])
     assert (given.only, given.sizes, given.threads) == (("gather", "startup"), (1, 2**20), 3)
