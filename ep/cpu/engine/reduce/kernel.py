@@ -24,6 +24,7 @@ from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import ReduceOp
 
 _NEAR_BYTES: Final = 2**14  # a part of the first cache
+_BATCH: Final = 4  # vectors of rows whose results are written at a time
 _SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
 
 _OF_BOOLS: Final = {
@@ -58,7 +59,8 @@ def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
     fold_rows, finish = rows_folder(of, scaled), _finisher(op, data_type, of)
     element_bytes, row_block, together = data_type.itemsize, ROW_BLOCK[of.compensated], rows_at_a_time(of)
     parts, most_rows = of.parts, rows_at_once(of)
-    words_of_rows, words_of_vectors = VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
+    batch, value_bytes = _BATCH * together, of.size * of.parts
+    words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
     def fold_adjacent(work, total, error, count, scale):
@@ -103,9 +105,11 @@ def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
                     store_word(work, WORK.wrong, last - row)
                     return
             return
-        for row in range(first, last, together):
-            rows = min(together, last - row)
-            fold_rows(values, vectors, address + row * stride, stride, rows, length, 1.0)
+        for row in range(first, last, batch):
+            rows = min(batch, last - row)
+            for part in range(0, rows, together):
+                out, begin = values + part * value_bytes, address + (row + part) * stride
+                fold_rows(out, vectors, begin, stride, min(together, rows - part), length, 1.0)
             if not finish(dst, row, values, 0, rows, number, 1.0):
                 store_word(work, WORK.wrong, last - row)
                 return

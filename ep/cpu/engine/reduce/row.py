@@ -75,6 +75,12 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
     return _with_rest(builder, of, width, joined(builder, value), address, total, scale)
 
 
+def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
+    """The same where there are `width` values."""
+    fold = fold_of(builder, of, by_lanes=False)
+    return joined(builder, fold.values(fold.first(fold.read(address, _WORD(0), width, scale))))
+
+
 def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, total: Any, scale: Any) -> Any:
     """A vector of all values that fill vectors, with the last ones."""
     if width == of.parts:

@@ -1,4 +1,7 @@
-"""What folds rows, several at a time: their vectors are folded together, down to one vector with a value of each."""
+"""What folds rows, several at a time: their vectors are folded together, down to one vector with a value of each.
+
+Rows that are a vector long are read where they lie; of others each becomes a vector first.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ep.cpu.engine.reduce.row import fold_one_row
+from ep.cpu.engine.reduce.row import fold_one_row, fold_one_vector
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
@@ -56,24 +59,44 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
             def do(width: int) -> None:
                 lanes = min(width, VECTOR_BYTES // of.size)
 
+                group = lanes // of.parts
+
+                def row_at(row: Any) -> Any:
+                    return builder.add(address, builder.mul(row, stride))
+
                 def vector(row: Any, _: Any) -> None:
-                    place = builder.add(address, builder.mul(row, stride))
-                    value = folded(builder, of, fold_one_row(builder, of, width, place, total, scale), lanes)
+                    value = folded(builder, of, fold_one_row(builder, of, width, row_at(row), total, scale), lanes)
                     builder.store(value, place_of(builder, of, vectors, builder.mul(row, _WORD(lanes)), lanes), align=1)
 
-                def values(row: Any, _: Any) -> None:
-                    first = builder.mul(row, _WORD(lanes))
-                    together = [
-                        builder.load(
-                            place_of(builder, of, vectors, builder.add(first, _WORD(each * lanes)), lanes), align=1
-                        )
-                        for each in range(lanes // of.parts)
-                    ]
-                    place = place_of(builder, of, out, builder.mul(row, _WORD(of.parts)), lanes)
-                    builder.store(_folded_together(builder, of, together), place, align=1)
+                def kept(row: Any) -> Any:
+                    place = place_of(builder, of, vectors, builder.mul(row, _WORD(lanes)), lanes)
+                    return builder.load(place, align=1)
 
-                fold_loop(builder, _WORD(0), num_rows, 1, None, vector)
-                fold_loop(builder, _WORD(0), num_rows, lanes // of.parts, None, values)
+                def whole(row: Any) -> Any:
+                    return fold_one_vector(builder, of, width, row_at(row), scale)
+
+                def values(vector_of: Any) -> Any:
+                    def write(row: Any, _: Any) -> None:
+                        together = [vector_of(builder.add(row, _WORD(each))) for each in range(group)]
+                        place = place_of(builder, of, out, builder.mul(row, _WORD(of.parts)), lanes)
+                        builder.store(_folded_together(builder, of, together), place, align=1)
+
+                    return write
+
+                def one_by_one() -> None:
+                    fold_loop(builder, _WORD(0), num_rows, 1, None, vector)
+                    fold_loop(builder, _WORD(0), num_rows, group, None, values(kept))
+
+                if width > lanes:
+                    one_by_one()
+                    return
+                is_whole = builder.icmp_unsigned("==", total, _WORD(width))
+                full = builder.icmp_unsigned("==", builder.and_(num_rows, _WORD(group - 1)), _WORD(0))
+                with builder.if_else(builder.and_(is_whole, full)) as (then, otherwise):
+                    with then:
+                        fold_loop(builder, _WORD(0), num_rows, group, None, values(whole))
+                    with otherwise:
+                        one_by_one()
 
             by_width(builder, widths_of(of, of.parts), total, do)
             return context.get_dummy_value()
