@@ -1,5 +1,6 @@
 """Fixtures of the whole suite, and which tests a run for one device has."""
 
+import gc
 import signal
 
 from ep.testing.fixtures import device, pytest_generate_tests, rng
@@ -11,6 +12,12 @@ def pytest_configure():
     """Let Ctrl-C interrupt: a shell may start background jobs with SIGINT ignored, and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """Thousands of tests are no garbage: do not look through them at every collection of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

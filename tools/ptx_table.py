@@ -15,8 +15,9 @@ from itertools import product
 from typing import Final
 
 from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAST_ELEMENTWISE_UNARY, ONE_HOT, WHERE
+from ep.common.stored_types import stored_types, unit_of
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import COMPUTE_BOUND, storage_type, unit_of
+from ep.cuda.arithmetic import COMPUTE_BOUND
 from ep.cuda.engine.functor import functor_of
 from ep.cuda.engine.map import kernel
 from ep.cuda.kernels import add, compiler, gather, indices, move, one_hot, pad, transpose, where
@@ -114,7 +115,7 @@ def _choices() -> Iterator[compiler.Kernel]:
 
 def _sums() -> Iterator[compiler.Kernel]:
     """Add: of few operands, of many, and of more, which are summed up in memory."""
-    for data_type in sorted({storage_type(BinaryOp.kAdd, each) for each in _types(ADD)}, key=str):
+    for data_type in sorted({stored_types(BinaryOp.kAdd, each, each)[0] for each in _types(ADD)}, key=str):
         elements = pack_elements(data_type)
         for number in range(2, FEW + 1):
             yield kernel(add.functor(data_type, number), Variant(elements, (Access.SAME,) * number))

@@ -18,27 +18,6 @@ _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarE
 """The ops whose intermediate results leave the range of float32 where the result does not."""
 
 
-def storage_type(op: UnaryOp | BinaryOp, data_type: DataType) -> DataType:
-    """The data type whose kernels serve `op` on `data_type`.
-
-    kChar is stored and computed as kInt8; a 16-bit number that is only moved is not converted.
-    """
-    if op is UnaryOp.kIdentity and data_type in (DataType.kFloat16, DataType.kBFloat16):
-        return DataType.kUInt16
-    return DataType.kInt8 if data_type is DataType.kChar else data_type
-
-
-def unit_of(data_type: DataType) -> DataType:
-    """The data type as which kernels move elements of `data_type` that they do not look at: one for each size."""
-    return _UNITS[data_type.itemsize]
-
-
-_UNITS: Final = {
-    each.itemsize: each
-    for each in (DataType.kUInt8, DataType.kUInt16, DataType.kUInt32, DataType.kUInt64, DataType.kComplex128)
-}
-
-
 def storage_arithmetic(data_type: DataType) -> type[np.generic]:
     """The NumPy scalar type that elements of `data_type` are loaded as."""
     return np.float32 if data_type in _NARROW else data_type.dtype.type

@@ -145,7 +145,21 @@ large = calibration.least_size(2) // 2 + 1000
 """
 
 
-def test_only_a_large_launch_measures(tmp_path):
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A folder for kernels, which are compiled once for all tests of this file."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def folder(compiled):
+    """The same without a calibration."""
+    for kept in compiled.rglob("calibration.*"):
+        kept.unlink()
+    return str(compiled)
+
+
+def test_only_a_large_launch_measures(folder):
     """It is kept, each number of threads has its own, and `Prepare` only compiles."""
     code = """
 relu.Prepare()
@@ -161,10 +175,10 @@ assert device.calibration() == found
 cache, name = file_name()
 assert calibration.unpacked(cache.read(name)).calibration == found
 """
-    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+    run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
-def test_a_few_processes_measure(tmp_path):
+def test_a_few_processes_measure(folder):
     """Each keeps the least of what it and the ones before have found: no bad moment decides, or stays."""
     code = """
 cache, name = file_name()
@@ -185,22 +199,22 @@ else:
 assert device.calibration() == after.calibration
 """
     for _ in range(3):
-        run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+        run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
 @pytest.mark.parametrize("made_up", MADE_UP[:3])
-def test_what_was_kept_decides(made_up, tmp_path):
+def test_what_was_kept_decides(made_up, folder):
     code = f"""
 cache, name = file_name()
 cache.write(name, calibration.packed(Kept(everywhere({made_up.lines[0]}))))
 launch(large)
 assert device.calibration() == everywhere({made_up.lines[0]})
 """
-    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+    run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
 @pytest.mark.parametrize("damage", ["cache.write(name, b'{}')", "(cache.folder() / name).write_bytes(b'ep-kernel-1')"])
-def test_what_is_damaged_is_measured_again(damage, tmp_path):
+def test_what_is_damaged_is_measured_again(damage, folder):
     code = f"""
 cache, name = file_name()
 cache.write(name, calibration.packed(Kept(everywhere(3))))
@@ -209,7 +223,7 @@ launch(large)
 assert device.calibration() is not None
 assert device.calibration() == calibration.unpacked(cache.read(name)).calibration
 """
-    run(LAUNCH + code, EP_CACHE_DIR=str(tmp_path))
+    run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
 def test_where_it_is_better_from_is_decided_by_all_sizes():

@@ -31,14 +31,26 @@ TO_STDOUT = "import logging, sys\nlogging.basicConfig(stream=sys.stdout, format=
 """What the package logs is printed with the rest."""
 
 
-def test_the_second_process_compiles_nothing(tmp_path):
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 4 0"
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache with the kernels of LAUNCH."""
+    folder = tmp_path_factory.mktemp("filled")
+    assert run(LAUNCH, EP_CACHE_DIR=str(folder)).strip() == "[0.0, 0.0, 2.0] 4 0"
+    return folder
 
 
-def test_what_loads_kernels_does_not_import_what_compiles_them(tmp_path):
+@pytest.fixture
+def copy(filled, tmp_path):
+    """A copy of that cache."""
+    return shutil.copytree(filled, tmp_path / "cache")
+
+
+def test_the_second_process_compiles_nothing(filled):
+    assert run(LAUNCH, EP_CACHE_DIR=str(filled)).strip() == "[0.0, 0.0, 2.0] 0 4"
+
+
+def test_what_loads_kernels_does_not_import_what_compiles_them(copy):
     """Numba does so at its first compilation; another kernel can then be compiled nevertheless."""
-    run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
     code = f"""{LAUNCH}
 assert "numba.np.arraymath" not in sys.modules
 square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
@@ -46,7 +58,7 @@ square.Launch(stream, out, out, 3)
 assert "numba.np.arraymath" in sys.modules
 print(out.tolist(), statistics.compiled, statistics.loaded)
 """
-    lines = run(code, EP_CACHE_DIR=str(tmp_path)).splitlines()
+    lines = run(code, EP_CACHE_DIR=str(copy)).splitlines()
     assert lines == ["[0.0, 0.0, 2.0] 0 4", "[0.0, 0.0, 4.0] 1 4"]
 
 
@@ -70,10 +82,10 @@ def sources(tmp_path):
     return tmp_path / "sources"
 
 
-def test_an_edited_functor_is_compiled_again(tmp_path, sources):
+def test_an_edited_functor_is_compiled_again(copy, sources):
     """relu is changed in a file that no kernel lies in. The other three kernels of a launch are not compiled again."""
-    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
-    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 4 0"
+    cache = {"EP_CACHE_DIR": str(copy)}
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
     functors = sources / "ep" / "common" / "functor" / "unary"
     (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
     text = changed.read_text()
@@ -129,16 +141,15 @@ open(piecewise.__file__, "a").write("# a word")
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
-def test_a_damaged_file_is_compiled_again(tmp_path):
-    run(LAUNCH, EP_CACHE_DIR=str(tmp_path))
-    (damaged,) = tmp_path.glob("*/elementwise_unary.kRelu.*")
+def test_a_damaged_file_is_compiled_again(copy):
+    (damaged,) = copy.glob("*/elementwise_unary.kRelu.*")
     for contents in (b"", b"not a kernel", damaged.read_bytes()[:1000]):
         damaged.write_bytes(contents)
-        assert run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(tmp_path)).splitlines() == [
+        assert run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(copy)).splitlines() == [
             f"{damaged} is damaged: the kernel is compiled again",
             "[0.0, 0.0, 2.0] 1 3",
         ]
-    assert run(LAUNCH, EP_CACHE_DIR=str(tmp_path)).strip() == "[0.0, 0.0, 2.0] 0 4"
+    assert run(LAUNCH, EP_CACHE_DIR=str(copy)).strip() == "[0.0, 0.0, 2.0] 0 4"
 
 
 def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):

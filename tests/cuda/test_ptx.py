@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from ep import BinaryOp, UnaryOp
+from ep.common.stored_types import unit_of
 from ep.cuda.access import Access
-from ep.cuda.arithmetic import unit_of
 from ep.cuda.tile import Tile
 from ep.include import DataType
 from tests.subprocesses import run_on_numba_cuda
@@ -21,7 +21,7 @@ import json
 import subprocess
 from ep import BinaryOp, UnaryOp
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import unit_of
+from ep.common.stored_types import unit_of
 from ep.cuda.engine import reduce
 from ep.cuda.engine import rows as row_engine
 from ep.cuda.engine.functor import functor_of
@@ -97,7 +97,8 @@ kernels["segment keys"] = segment_sum.key_kernel(DataType.kInt64, DataType.kInt3
 kernels["segment begins"] = segment_sum.begin_kernel(DataType.kInt32)
 for name in ("count", "scan", "scatter", "block"):
     kernels[f"sort {{name}}"] = getattr(sort, f"{{name}}_kernel")(DataType.kInt32)
-print(json.dumps({{name: compiler.ptx(kernel, {cc}) for name, kernel in kernels.items()}}))
+texts = [{{name: compiler.ptx(kernel, cc) for name, kernel in kernels.items()}} for cc in {capabilities}]
+print(json.dumps(texts))
 """
 
 T, U, B, A = DataType, UnaryOp, BinaryOp, Access
@@ -259,9 +260,12 @@ ROW_REGISTERS = 128
 """For kernels that keep rows in registers, or have 512 threads in a block: then there are enough in all."""
 
 
-@pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
-def texts(request, tmp_path_factory):
-    """The PTX of the kernels, by name, and the compute capability. Workers of pytest-xdist compile it once for all."""
+CAPABILITIES = [(9, 0), (8, 0)]
+
+
+@pytest.fixture(scope="module")
+def compiled(request, tmp_path_factory):
+    """For each of CAPABILITIES the PTX of the kernels, by name. Workers of pytest-xdist compile it once for all."""
     code = COMPILE.format(
         unary=[(op.name, src.name, dst.name) for op, src, dst, *_ in UNARY],
         binary=[
@@ -281,17 +285,23 @@ def texts(request, tmp_path_factory):
         sums_of=[row[:2] for row in ADDED],
         many=[row[:3] for row in MANY],
         one_hot=[row[:3] for row in ONE_HOT],
-        cc=request.param,
+        capabilities=CAPABILITIES,
     )
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         folder = folder.parent  # of the run, which the workers share
-    kept = folder / f"{request.node.name}-{request.param}.json"
+    kept = folder / "ptx.json"
     with open(kept.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
             kept.write_text(json.dumps(run_on_numba_cuda(code)))
-    return json.loads(kept.read_text()), request.param
+    return json.loads(kept.read_text())
+
+
+@pytest.fixture(scope="module", params=range(len(CAPABILITIES)), ids=[f"sm_{a}{b}" for a, b in CAPABILITIES])
+def texts(request, compiled):
+    """The PTX of the kernels, by name, and the compute capability."""
+    return compiled[request.param], CAPABILITIES[request.param]
 
 
 @pytest.mark.parametrize("name", WIDTHS)

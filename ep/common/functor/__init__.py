@@ -2,6 +2,6 @@
 
 from ep.common.functor import binary, unary
 from ep.common.functor.math_library import ELEMENTARY, MathLibrary
-from ep.common.functor.table import functor_maker
+from ep.common.functor.table import first_op, functor_maker
 
-__all__ = ["ELEMENTARY", "MathLibrary", "binary", "functor_maker", "unary"]
+__all__ = ["ELEMENTARY", "MathLibrary", "binary", "first_op", "functor_maker", "unary"]

@@ -1,6 +1,7 @@
 """The table of functor makers: which maker gives the meaning of an op on which kind of numbers."""
 
 from collections.abc import Callable
+from functools import cache
 
 from ep.common.functor.math_library import Maker
 from ep.include.number_kind import Kind, number_kind
@@ -37,3 +38,10 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
 def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:
     """Return the maker that was declared for `op` on numbers of `kind`; KeyError where there is none."""
     return _TABLE[op, kind]
+
+
+@cache
+def first_op(op: UnaryOp | BinaryOp, kind: Kind) -> UnaryOp | BinaryOp:
+    """Return the first op that was declared with the functor of `op` on numbers of `kind`."""
+    maker = _TABLE[op, kind]
+    return next(other for (other, of), its in _TABLE.items() if of is kind and its is maker)

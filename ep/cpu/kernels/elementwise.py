@@ -55,6 +55,6 @@ def _op(request: Request) -> Any:
 
 def _row_kernel(request: Request, streaming: bool = False) -> int:
     op, (src_type, dst_type) = _op(request), request.dtypes or ()
-    if op is UnaryOp.kCast:
+    if op in (UnaryOp.kCast, UnaryOp.kIdentity):  # by size, where nothing is converted
         return cast_kernel(src_type, dst_type, streaming)
     return op_kernel(op, src_type, dst_type, attribute_values(request), streaming)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.functor import functor_maker
+from ep.common.functor import first_op, functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
+from ep.common.stored_types import stored_types
 from ep.cpu.compile.jit import interleaved, jit
 from ep.cpu.compile.memory import arithmetic_type, load_float64, loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
@@ -30,11 +31,6 @@ from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 
 
-def storage_type(data_type: DataType) -> DataType:
-    """The data type whose kernels serve `data_type`: kChar is stored and computed as kInt8."""
-    return DataType.kInt8 if data_type is DataType.kChar else data_type
-
-
 def op_kernel(
     op: UnaryOp | BinaryOp,
     src_type: DataType,
@@ -47,7 +43,8 @@ def op_kernel(
     attributes: the kernel takes them from the launch state; these only say what arithmetic they need.
     """
     wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
-    return _op_kernel(op, storage_type(src_type), storage_type(dst_type), wide, streaming)
+    first = first_op(op, number_kind(src_type))
+    return _op_kernel(first, *stored_types(op, src_type, dst_type), wide, streaming)
 
 
 @cache

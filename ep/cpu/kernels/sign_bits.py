@@ -16,10 +16,6 @@ _SIGN: Final = 0x8000
 _NEGATIVE_INFINITY: Final = 0xFF80
 
 
-def _same(x: int) -> int:
-    return x
-
-
 def _without_sign(x: int) -> int:
     return x & (_SIGN - 1)
 
@@ -33,7 +29,6 @@ def _zero_if_negative(x: int) -> int:
 
 
 _FUNCTIONS: Final = {
-    UnaryOp.kIdentity: _same,
     UnaryOp.kAbs: _without_sign,
     UnaryOp.kNegative: _other_sign,
     UnaryOp.kRelu: _zero_if_negative,

@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 
+from ep.common.stored_types import UNITS
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
-from ep.cpu.kernels.cast import BITS
 from ep.cpu.kernels.functors import attribute_reader
 
 
@@ -19,9 +19,13 @@ def where_kernel(cond_size: int, size: int, streaming: bool = False) -> int:
 
     streaming: see `row_kernel`.
     """
-    load = loader(BITS[size])
+    load = loader(UNITS[size])
     functions = RowFunctions(
-        (loader(BITS[cond_size]), load, load), _choose, storer(BITS[size]), attribute_reader(0, np.float64), light=True
+        (loader(UNITS[cond_size]), load, load),
+        _choose,
+        storer(UNITS[size]),
+        attribute_reader(0, np.float64),
+        light=True,
     )
     return row_kernel(f"where.{cond_size}.{size}", functions, streaming)
 

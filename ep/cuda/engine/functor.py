@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.common.functor import functor_maker
+from ep.common.functor import first_op, functor_maker
 from ep.common.functor.math_library import Maker
-from ep.cuda.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic, storage_type
+from ep.common.stored_types import stored_types
+from ep.cuda.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.kernels.math_library import cuda_math_library
 from ep.cuda.kernels.memory import value_reader
 from ep.cuda.kernels.numba_cuda import device_function
@@ -40,7 +41,7 @@ class Functor(NamedTuple):
 
 def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Functor:
     """The functor of an op on operands of `src_type`."""
-    src_type, dst_type = storage_type(op, src_type), storage_type(op, dst_type)
+    op, (src_type, dst_type) = first_op(op, number_kind(src_type)), stored_types(op, src_type, dst_type)
     return Functor(
         op.name,
         functor_maker(op, number_kind(src_type)),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
+from ep.common.stored_types import stored_types
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import storage_type
 from ep.cuda.buffers import reader
 from ep.cuda.driver import driver
 from ep.cuda.launch_config import pack_elements
@@ -50,7 +50,7 @@ class AddImpl(CudaPrimitive, Add):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._type = storage_type(BinaryOp.kAdd, self._types[0])
+        self._type, _ = stored_types(BinaryOp.kAdd, self._types[0], self._types[0])
         narrow = self._type in FLOATS and self._type.itemsize == 2
         self._sum_type = DataType.kFloat if narrow else self._type
 

@@ -12,7 +12,7 @@ from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.scalar import convert_value, number_key
-from ep.cuda.arithmetic import unit_of
+from ep.common.stored_types import unit_of
 from ep.cuda.launch_config import PACK_BYTES, pack_elements
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.map_primitive import Number, number_words

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ep.common.attributes import attribute_values
-from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type, storage_type
+from ep.common.stored_types import stored_types
+from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.unary_op import UnaryOp
 
 if TYPE_CHECKING:
     from ep.cuda.engine.functor import Functor
@@ -22,18 +22,17 @@ class OpPrimitive(MapPrimitive):
 
     def __init__(self, request: Request, op: Any = None) -> None:
         """op: that of the request where left out."""
-        op = op or request.op
-        types: Any = self.signature.data_types(request.dtypes or ())
-        # what is cast to its own type keeps the bits of a NaN
-        self.op = UnaryOp.kIdentity if op is UnaryOp.kCast and len(set(types)) == 1 else op
-        super().__init__(request, [storage_type(self.op, each) for each in types], takes_packs=op not in COMPUTE_BOUND)
-        if attributes_of(self.op):
+        key: Any = (op or request.op, *(request.dtypes or ()))
+        stored: Any = self.signature.data_types(stored_types(*key))
+        super().__init__(request, stored, takes_packs=key[0] not in COMPUTE_BOUND)
+        self._key = key
+        if attributes_of(key[0]):
             self.attribute_words = _attribute_words(request)
 
     def _functor(self) -> Functor:
         from ep.cuda.engine.functor import functor_of
 
-        return functor_of(self.op, *(self.request.dtypes or ()))
+        return functor_of(*self._key)
 
 
 def _attribute_words(request: Request) -> tuple[int, int]:

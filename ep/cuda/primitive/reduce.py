@@ -10,7 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.reduce_shape import Axis, ReduceShape, as_reduce_shape, check_reduces_something
-from ep.cuda.arithmetic import unit_of
+from ep.common.stored_types import unit_of
 from ep.cuda.launch_config import PACK_BYTES
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.reduce_plan import STATE_BYTES, ColumnVariant, FinishVariant, ReducePlan, RowVariant, reduce_plan

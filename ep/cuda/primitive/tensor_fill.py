@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
+from ep.common.stored_types import unit_of
 from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import unit_of
 from ep.cuda.map_plan import filled_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.cuda.stream import check_stream

@@ -10,7 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.segment_sizes import SegmentSizes, as_segment_sizes
-from ep.cuda.arithmetic import unit_of
+from ep.common.stored_types import unit_of
 from ep.cuda.driver import driver
 from ep.cuda.launch_config import Grid, pack_elements
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
-from ep.cuda.arithmetic import unit_of
+from ep.common.stored_types import unit_of
 from ep.cuda.map_plan import MapShape, map_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.cuda.stream import check_stream

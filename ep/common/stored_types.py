@@ -1,0 +1,68 @@
+"""The data types that kernels load and store: fewer than those of keys, of which many make the same bits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.include.data_type import DataType
+from ep.include.number_kind import Kind, number_kind
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.unary_op import UnaryOp
+
+_UNSIGNED: Final = {
+    DataType.kChar: DataType.kUInt8,
+    DataType.kInt8: DataType.kUInt8,
+    DataType.kInt16: DataType.kUInt16,
+    DataType.kInt32: DataType.kUInt32,
+    DataType.kInt64: DataType.kUInt64,
+}
+_WITHOUT_SIGN: Final = frozenset(
+    (
+        *(UnaryOp.kLogicalNot, UnaryOp.kBitwiseNot, UnaryOp.kIsNan, UnaryOp.kIsInf, UnaryOp.kIsFinite),
+        *(BinaryOp.kAdd, BinaryOp.kSub, BinaryOp.kMul, BinaryOp.kEqual, BinaryOp.kNotEqual),
+        *(BinaryOp.kLogicalAnd, BinaryOp.kLogicalOr, BinaryOp.kLogicalXor),
+        *(BinaryOp.kBitwiseAnd, BinaryOp.kBitwiseOr, BinaryOp.kBitwiseXor),
+    )
+)
+"""The ops that make the same bits of two integers whether these have a sign or not: sums are modulo 2^n."""
+
+UNITS: Final = {
+    each.itemsize: each
+    for each in (DataType.kUInt8, DataType.kUInt16, DataType.kUInt32, DataType.kUInt64, DataType.kComplex128)
+}
+"""By size, the data types as which elements are moved that nobody looks at."""
+
+
+def unit_of(data_type: DataType) -> DataType:
+    """The data type as which elements of `data_type` are moved."""
+    return UNITS[data_type.itemsize]
+
+
+def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
+    """The pair of types whose kernel serves `op` from `src_type` to `dst_type`: it makes the same bits."""
+    if op in (UnaryOp.kIdentity, UnaryOp.kCast):
+        return _same_conversion(src_type, dst_type)
+    if op in _WITHOUT_SIGN:
+        return _UNSIGNED.get(src_type, src_type), _UNSIGNED.get(dst_type, dst_type)
+    return _stored_as(src_type), _stored_as(dst_type)
+
+
+def _stored_as(data_type: DataType) -> DataType:
+    """kChar is stored and computed as kInt8."""
+    return DataType.kInt8 if data_type is DataType.kChar else data_type
+
+
+def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
+    """The pair of types that stands for all those which are converted by the same instructions."""
+    src_kind, dst_kind = number_kind(src_type), number_kind(dst_type)
+    if src_type is dst_type and src_kind is not Kind.BOOL:  # a bool is made 0 or 1
+        return unit_of(src_type), unit_of(src_type)
+    to_integer = dst_kind is Kind.INTEGER
+    if src_kind is Kind.INTEGER:
+        # its sign matters only where there is more to write than its bits
+        no_wider = to_integer and dst_type.itemsize <= src_type.itemsize
+        src_type = unit_of(src_type) if no_wider or dst_kind is Kind.BOOL else _stored_as(src_type)
+    if to_integer:
+        from_bits = src_kind in (Kind.INTEGER, Kind.BOOL)
+        dst_type = unit_of(dst_type) if from_bits else _stored_as(dst_type)
+    return src_type, dst_type
