@@ -3,6 +3,8 @@
 import gc
 import signal
 
+import pytest
+
 from ep.testing.fixtures import device, pytest_generate_tests, rng
 
 __all__ = ["device", "pytest_generate_tests", "rng"]
@@ -20,6 +22,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+FIRST = ("tests/cpu/test_code.py", "tests/mesh/", "tests/cuda/test_ptx.py", "tests/cpu/test_avx2.py", "tests/testing/")
+"""The tests that take long, lest a processor waits for another one at the end. The first leave kernels to others."""
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Tests of the CUDA device are part of runs for it, and such a run has no tests that need no device."""
     asked, wanted, others = config.getoption("ep_device"), [], []
@@ -30,5 +37,5 @@ def pytest_collection_modifyitems(config, items):
         else:
             needed = "device" in fixtures or ("cuda" in fixtures and "cuda" in asked)
         (wanted if needed else others).append(item)
-    items[:] = wanted
+    items[:] = sorted(wanted, key=lambda item: not item.nodeid.startswith(FIRST))
     config.hook.pytest_deselected(items=others)

@@ -119,6 +119,7 @@ SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,
     BinaryOp.kLgammaBackwardWithDyX,
     BinaryOp.kDigammaBackwardWithDyX,
+    BinaryOp.kZeta,
 )
 """The ops whose reference is computed number by number: smaller samples."""
 
