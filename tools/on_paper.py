@@ -17,7 +17,7 @@ from ep.cuda.engine import reduce, rows
 from ep.cuda.kernels import compiler, move, pad, segment_sum, softmax, transpose
 from ep.cuda.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements
 from ep.cuda.reduce_plan import Axes, ColumnVariant, RowVariant
-from ep.cuda.row_plan import Keep
+from ep.cuda.row_plan import Keep, PartVariant, Stage
 from ep.cuda.row_plan import RowVariant as SoftmaxVariant
 from ep.cuda.tile import every_tile
 from ep.include.data_type import DataType
@@ -47,7 +47,8 @@ def kernels() -> Iterator[compiler.Kernel]:
 
 
 def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
-    """The softmaxes of rows in registers, of the longest rows that are kept there, and of rows that are read again."""
+    """The softmaxes of rows in registers, of the longest rows that are kept there, of rows that are read again, and of
+    rows in parts."""
     elements = pack_elements(data_type)
     most = 256 if data_type is DataType.kDouble else 1024
     for function in (softmax.softmax, softmax.log_softmax, softmax.softmax_backward, softmax.log_softmax_backward):
@@ -57,6 +58,9 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
                 function, data_type, SoftmaxVariant(Keep.REGISTERS, True, threads, cols // elements // threads)
             )
         yield rows.kernel(function, data_type, SoftmaxVariant(Keep.NOWHERE, True, BLOCK_THREADS))
+        first = Stage.MAXIMA_AND_SUMS if function in (softmax.softmax, softmax.log_softmax) else Stage.SUMS
+        for stage in (first, Stage.RESULTS):
+            yield rows.kernel(function, data_type, PartVariant(stage, True, BLOCK_THREADS))
 
 
 def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:

@@ -18,13 +18,14 @@ _WORDS: Final = 4096
 
 
 def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Rows of attention, of a layer, and of a vocabulary; of floating types alone."""
+    """Rows of attention, of a layer, and of a vocabulary, and one row alone; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "softmax"}
     for cols in _COLS:
         width = min(cols, size)
         yield softmax(f"softmax, {cols} columns", size // width, width, **about)
+    yield softmax("softmax, one row", 1, size, **about, core=False)
     rows, cols = max(size // _COLS[1], 1), min(_COLS[1], size)
     yield softmax("softmax, odd columns", size // min(31, size), min(31, size), **about, core=False)
     yield softmax("log-softmax", rows, cols, **about, log=True)

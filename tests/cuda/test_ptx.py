@@ -29,7 +29,7 @@ from ep.cuda.engine.map import kernel
 from ep.cuda.kernels import add, compiler, gather, move, one_hot, pad, segment_sum, softmax, sort, transpose, where
 from ep.cuda.launch_config import pack_elements
 from ep.cuda.reduce_plan import Axes, ColumnVariant, FinishVariant, RowVariant
-from ep.cuda.row_plan import Keep
+from ep.cuda.row_plan import Keep, PartVariant, Stage
 from ep.cuda.row_plan import RowVariant as SoftmaxVariant
 from ep.cuda.tile import Tile
 from ep.include import DataType
@@ -89,6 +89,10 @@ for function, name, *variant in {softmaxes}:
     keep, aligned, threads, packs = variant
     kernels[f"{{function}} {{name}} {{keep}} {{aligned}} {{packs}}"] = row_engine.kernel(
         getattr(softmax, function), DataType[name], SoftmaxVariant(Keep[keep], bool(aligned), threads, packs)
+    )
+for function, name, stage in {stages}:
+    kernels[f"{{function}} {{name}} {{stage}}"] = row_engine.kernel(
+        getattr(softmax, function), DataType[name], PartVariant(Stage[stage], True, 512)
     )
 for name, elements in {segments}:
     kernels[f"segments {{name}} {{elements}}"] = segment_sum.sum_kernel(DataType[name], DataType.kInt32, elements, 32)
@@ -195,6 +199,16 @@ SOFTMAXES = [
     ("log_softmax", "kFloat", "NOWHERE", 1, 512, 0),
     ("log_softmax_backward", "kFloat", "NOWHERE", 1, 512, 0),
 ]
+STAGES = [
+    # the function and type, the kernel for parts of rows, and the bytes of its widest store
+    ("softmax", "kFloat", "MAXIMA_AND_SUMS", 8),
+    ("log_softmax", "kBFloat16", "MAXIMA_AND_SUMS", 8),
+    ("softmax", "kDouble", "MAXIMA", 8),
+    ("log_softmax", "kDouble", "SUMS", 8),
+    ("softmax_backward", "kFloat", "SUMS", 8),
+    ("softmax", "kFloat", "RESULTS", 16),
+    ("log_softmax_backward", "kFloat", "RESULTS", 16),
+]
 SEGMENTS = [("kFloat", 4), ("kBFloat16", 8), ("kComplex128", 1)]
 SORTS = ("segment keys", "segment begins", "sort count", "sort scan", "sort scatter", "sort block")
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
@@ -241,6 +255,7 @@ WIDTHS = {
         f"{function} {name} {keep} {aligned} {packs}": [16 if aligned else T[name].itemsize] * 2
         for function, name, keep, aligned, _, packs in SOFTMAXES
     },
+    **{f"{function} {name} {stage}": [16, width] for function, name, stage, width in STAGES},
     **{f"segments {name} {elements}": [16, 16] for name, elements in SEGMENTS},
     **{f"long segments {name} {elements}": [max(4, T[name].itemsize), T[name].itemsize] for name, elements in SEGMENTS},
     "segment keys": [8, 4],
@@ -279,6 +294,7 @@ def compiled(request, tmp_path_factory):
         reduced_rows=REDUCED_ROWS,
         reduced_columns=REDUCED_COLUMNS,
         softmaxes=SOFTMAXES,
+        stages=[row[:3] for row in STAGES],
         segments=SEGMENTS,
         strided=[row[:4] for row in STRIDED],
         choices=[row[:-2] for row in CHOICES],

@@ -12,6 +12,7 @@ from typing import Any
 
 from ep.cuda.engine.accumulator import Accumulator, accumulator
 from ep.cuda.engine.merge import merger
+from ep.cuda.engine.state_memory import state_loader, state_storer
 from ep.cuda.kernels.compiler import Kernel
 from ep.cuda.kernels.memory import loader, storer
 from ep.cuda.kernels.numba_cuda import (
@@ -124,7 +125,11 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
     """The kernel (states, dst, results, parts, count): dst[n] is the value of the states of the parts of result n."""
     work, (row_threads,) = accumulator(op, src_type), variant
     empty, merge, value = work.states.empty, work.states.merge, work.states.value
-    load, merge_threads, store = _state_loader(work), _merger(work, row_threads), storer(dst_type, 1)
+    load, merge_threads, store = (
+        state_loader(work.storage, work.states.num_parts),
+        _merger(work, row_threads),
+        storer(dst_type, 1),
+    )
     rows_per_block = BLOCK_THREADS // row_threads
 
     def finish_reduction(states, dst, results, parts, count):
@@ -184,7 +189,7 @@ def _add_each(add: Any, count: int) -> Any:
 
 def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
     """(dst, n, part, parts, results, state, count): write the value of result n, or the state of its part."""
-    value, store, put = work.states.value, storer(dst_type, 1), _state_storer(work)
+    value, store, put = work.states.value, storer(dst_type, 1), state_storer(work.storage, work.states.num_parts)
     if not partial:
         return device_function(lambda dst, n, part, parts, results, state, count: store(dst, n, (value(state, count),)))
     return device_function(
@@ -207,41 +212,6 @@ def _each_finisher(finish: Any, elements: int) -> Any:
         rest(dst, n + half, part, parts, results, states[half:], count)
 
     return device_function(both)
-
-
-def _state_storer(work: Accumulator) -> Any:
-    """(address, place, plane, state): the parts of states lie in arrays of `plane` numbers each."""
-    store = storer(work.storage, 1)
-
-    def of(number: int) -> Any:
-        def last(address, place, plane, state):
-            store(address, number * plane + place, (state[number],))
-
-        if number == 0:
-            return device_function(last)
-        rest = of(number - 1)
-
-        def put(address, place, plane, state):
-            rest(address, place, plane, state)
-            store(address, number * plane + place, (state[number],))
-
-        return device_function(put)
-
-    return of(work.states.num_parts - 1)
-
-
-def _state_loader(work: Accumulator) -> Any:
-    """(address, place, plane) -> a state."""
-    load = loader(work.storage, 1)
-
-    def of(number: int) -> Any:
-        last = device_function(lambda address, place, plane: load(address, number * plane + place))
-        if number == 0:
-            return last
-        rest = of(number - 1)
-        return device_function(lambda address, place, plane: rest(address, place, plane) + last(address, place, plane))
-
-    return of(work.states.num_parts - 1)
 
 
 def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:

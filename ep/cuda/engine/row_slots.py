@@ -17,7 +17,7 @@ from ep.cuda.kernels.numba_cuda import device_function
 from ep.include.data_type import DataType
 
 
-class Parts(NamedTuple):
+class Functions(NamedTuple):
     """The functions of a kernel. A *slot* is what a thread takes of a row at once: a pack of each operand.
 
     read(begins, i, cols): slot i; past the last column there are numbers that do not count.
@@ -155,9 +155,9 @@ def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
     return device_function(lambda slot, top: (pack(slot[0], top),))
 
 
-def each_slot(parts: Parts, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
-    """The functions of the parts for the slots that a thread has of a row, `row_threads` apart from slot i on."""
-    read, highest, keep, add, write, *_ = parts
+def each_slot(functions: Functions, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
+    """The functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
+    read, highest, keep, add, write, *_ = functions
     one = (
         device_function(lambda begins, i, cols: (read(begins, i, cols),)),
         device_function(lambda top, slots: highest(top, slots[0])),
@@ -169,7 +169,7 @@ def each_slot(parts: Parts, elements: int, row_threads: int, count: int) -> tupl
         return one
     half = count // 2
     step = half * row_threads
-    rest_read, rest_highest, rest_keep, rest_add, rest_write = each_slot(parts, elements, row_threads, half)
+    rest_read, rest_highest, rest_keep, rest_add, rest_write = each_slot(functions, elements, row_threads, half)
 
     def write_both(dst, i, cols, slots, top, number):
         rest_write(dst, i, cols, slots[:half], top, number)

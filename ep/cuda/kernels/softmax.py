@@ -12,7 +12,7 @@ import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.cuda.arithmetic import storage_arithmetic
-from ep.cuda.engine.rows import RowFunction
+from ep.cuda.engine.row_passes import RowFunction
 from ep.cuda.kernels.math_library import cuda_math_library
 from ep.cuda.kernels.numba_cuda import device_function
 from ep.include.data_type import DataType

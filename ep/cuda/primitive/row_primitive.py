@@ -7,7 +7,7 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.cuda.launch_config import WARP_THREADS
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.row_plan import Keep, RowVariant, row_plan
+from ep.cuda.row_plan import Keep, PartVariant, RowVariant, row_plan
 from ep.cuda.stream import check_stream
 from ep.include.primitive.primitive import Request
 
@@ -22,7 +22,7 @@ class RowPrimitive(CudaPrimitive):
         super().__init__(request)
         (self._type,) = request.dtypes or ()
 
-    def _kernel(self, variant: RowVariant) -> Any:
+    def _kernel(self, variant: RowVariant | PartVariant) -> Any:
         from ep.cuda.engine.rows import kernel
         from ep.cuda.kernels import softmax
 
@@ -35,6 +35,15 @@ class RowPrimitive(CudaPrimitive):
     def _launch(self, stream: Any, rows: Any, cols: Any, *buffers: Any) -> None:
         stream, rows, cols = check_stream(stream), as_size(rows, "rows"), as_size(cols, "cols")
         addresses = self._read(stream, buffers, (rows * cols,) * len(buffers))
-        if rows and cols:
-            plan = row_plan(self._type, rows, cols, addresses, stream.shared_bytes)
-            self._queue_grid(stream, plan.variant, plan.grid, *addresses, rows, cols)
+        if not (rows and cols):
+            return
+        variants, grid, part_packs, part_bytes = row_plan(self._type, rows, cols, addresses, stream.shared_bytes)
+        if not part_bytes:
+            self._queue_grid(stream, variants[0], grid, *addresses, rows, cols)
+            return
+        memory = stream.AllocAsync(part_bytes)
+        try:
+            for variant in variants:
+                self._queue_grid(stream, variant, grid, *addresses, rows, cols, memory.address, part_packs)
+        finally:
+            stream.FreeAsync(memory)
