@@ -18,6 +18,7 @@ _FIRST_CALLS: Final = 9
 _FIRST_SECONDS: Final = 0.1
 _LONG: Final = 0.05  # waking up threads does not show in a call of so many seconds
 _SETTLING: Final = 0.01  # seconds of calls before a turn: the caches hold again what the call before left there
+_TURN: Final = 0.005  # seconds of samples in a turn that was settled: one of 0.5 ms would be mostly settling
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ def interleaved(
     settle: Callable[[], None] | None = None,
     yardstick: str = "",
 ) -> dict[str, Timing]:
-    """Time several calls, each once per round, for `seconds` in all and for at least five rounds.
+    """Time several calls, each one turn per round, for `seconds` in all and for at least five rounds.
 
     Every call has finished its work when it returns. The first round is not counted. A call that takes ten times as
     long as the fastest is left out after three rounds.
 
     settle: called before each turn; it waits for threads of the call before that still spin and would take processors
-        from the next one. The turn then begins with calls that are not counted and wake up the threads that it needs.
+        from the next one. The turn then begins with calls that are not counted and wake up the threads that it needs,
+        and has several samples: where a launch is about as large as the last cache, single ones differ by a factor.
     yardstick: a call which does other work than the rest, so that none is slow beside it.
     """
     first = {name: _first(call) for name, call in calls.items()}
@@ -66,11 +68,13 @@ def interleaved(
                 fastest = min((taken for name, taken in least.items() if name != yardstick), default=0.0)
                 active = [name for name in calls if least[name] <= _SLOW * fastest or name == yardstick]
             for name in active:
+                in_turn = 1
                 if settle is not None:
                     settle()
                     if first[name] < _LONG:
                         _sample(calls[name], max(repeats[name], int(_SETTLING / first[name])))
-                samples[name].append(_sample(calls[name], repeats[name]))
+                    in_turn = max(1, int(_TURN / (repeats[name] * first[name])))
+                samples[name] += [_sample(calls[name], repeats[name]) for _ in range(in_turn)]
     finally:
         if collecting:
             gc.enable()

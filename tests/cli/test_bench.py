@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import pytest
 
+from ep.bench import timing
 from ep.bench.cases import bench_cases, copy
 from ep.bench.timing import interleaved
 from ep.bench.trial import set_up
@@ -52,6 +53,14 @@ def test_timing():
     assert set(times) == {"a", "b"}
     assert 0 < times["a"].lower <= times["a"].median <= times["a"].upper < times["b"].median
     assert len(calls) > 100
+
+
+def test_a_turn_that_was_settled_has_several_samples(monkeypatch):
+    events = []
+    monkeypatch.setattr(timing, "_first", lambda call: 0.001)
+    monkeypatch.setattr(timing, "_sample", lambda call, repeats: events.append(repeats) or 0.001)
+    interleaved({"a": None}, seconds=0.0, settle=lambda: events.append("settled"))
+    assert events == ["settled", 10, *[1] * 5] * 5
 
 
 @pytest.fixture
