@@ -26,6 +26,8 @@ from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # rows of b that are fetched before they are needed
 _LINE: Final = 64  # bytes
+_ALL_CACHES: Final = 3  # as LLVM counts
+_SECOND_CACHE: Final = 2
 _BYTES: Final = ir.IntType(8).as_pointer()
 
 
@@ -33,9 +35,10 @@ _BYTES: Final = ir.IntType(8).as_pointer()
 def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) -> Any:
     """A function of a tile [rows, vectors * lanes]: its first num_rows rows and num_columns columns become alpha a b.
 
-    It takes (k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds). a: elements a_row apart
-    from row to row, and a_step along k. b: `[k, vectors * lanes]`, b_step elements from row to row, as c_step in c.
-    Where adds is 1 the product is added to c, else it is 0.
+    It takes (k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow).
+    a: elements a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, b_step elements from row to
+    row, as c_step in c. Where adds is 1 the product is added to c, else it is 0. later: rows of what later tiles
+    read, later_step bytes apart; one of them is fetched to the second cache in 2 ** slow steps along k.
     """
     real, numba_type, size = REALS[data_type], getattr(types, data_type.dtype.name), data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -55,10 +58,16 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         num_columns: Any,
         alpha: Any,
         adds: Any,
+        later: Any,
+        later_step: Any,
+        slow: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds = args
+            k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow = (
+                args
+            )
             a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
+            later = builder.inttoptr(later, _BYTES)
             last, a_rows = builder.sub(num_rows, WORD(1)), []
             for number in range(rows):
                 row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
@@ -68,9 +77,11 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             def step(index: Any, sums: list[Any]) -> list[Any]:
                 row = builder.gep(b, [builder.mul(index, b_step)])
                 ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
-                for offset in range(0, vectors * lanes * size, _LINE):
-                    to_read, all_caches, data = HALF_WORD(0), HALF_WORD(3), HALF_WORD(1)
-                    builder.call(prefetch, [builder.gep(ahead, [WORD(offset)]), to_read, all_caches, data])
+                much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
+                for place, caches in ((ahead, _ALL_CACHES), (much_later, _SECOND_CACHE)):
+                    for offset in range(0, vectors * lanes * size, _LINE):
+                        to_read, data = HALF_WORD(0), HALF_WORD(1)
+                        builder.call(prefetch, [builder.gep(place, [WORD(offset)]), to_read, HALF_WORD(caches), data])
                 elements = [
                     builder.load(at(builder, row, number * lanes, vector), align=size) for number in range(vectors)
                 ]
@@ -106,7 +117,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 10, numba_type, types.int64), generate
+        return types.void(*[types.int64] * 10, numba_type, *[types.int64] * 4), generate
 
     return multiply
 

@@ -2,7 +2,8 @@
 
 A block goes over k in pieces, and over its rows in pieces whose part of a stays in the second cache. Each strip of
 columns is multiplied by that, tile by tile. Operands are packed where they are read many times, where b is transposed
-or ends within a vector, and where numbers are to be widened; else they are read where they lie.
+or ends within a vector, and where numbers are to be widened; else they are read where they lie. While a strip is
+multiplied, the next one is fetched.
 """
 
 from __future__ import annotations
@@ -96,10 +97,12 @@ def block_multiplier(data_type: DataType) -> Any:
         is_low = rows <= tile_rows // 2
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
         packs_b = is_half or transpose_b != 0 or rows > _FEW
+        keeps_b = packs_b and rows > height
         memory, packed_a, packed_b, to, to_step = 0, 0, 0, c, n
         if packs_a or packs_b or n % lanes != 0:
             a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0
-            b_bytes = wide * tile_columns * depth
+            strips = (columns + tile_columns - 1) // tile_columns if keeps_b else 1
+            b_bytes = wide * tile_columns * depth * strips
             memory = allocate(a_bytes + b_bytes + _LINE + (wide * rows * columns if is_half else 0))
             packed_a = (memory + _LINE - 1) // _LINE * _LINE
             packed_b = packed_a + a_bytes
@@ -126,16 +129,64 @@ def block_multiplier(data_type: DataType) -> Any:
                     while column < columns:
                         left, to_c = columns - column, to + (row * to_step + column) * wide
                         from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size, b_step
-                        if is_low and not packs_b and left >= 2 * tile_columns:
-                            low(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step, count, left, alpha, adds)
-                            column += 2 * tile_columns
+                        low_strip = is_low and not packs_b and left >= 2 * tile_columns
+                        following = column + (2 * tile_columns if low_strip else tile_columns)
+                        packed_strip = packed_b
+                        if keeps_b:
+                            packed_strip += wide * length * column
+                        later, later_step = from_b, 0
+                        if row > 0:
+                            later, later_step = packed_strip + wide * length * tile_columns, wide * tile_columns
+                        elif transpose_b == 0:  # after the last strip comes the next piece of k, or the next block
+                            later_step = n * size
+                            if following < columns:
+                                later = b + (b_offset + following + first * n) * size
+                            elif first + depth < k:
+                                later = b + (b_offset + (first + depth) * n) * size
+                            elif first_column + columns < n:
+                                later = b + (b_offset + columns) * size
+                        if low_strip:
+                            low(
+                                length,
+                                from_a,
+                                row_a,
+                                step_a,
+                                from_b,
+                                step_b,
+                                to_c,
+                                to_step,
+                                count,
+                                left,
+                                alpha,
+                                adds,
+                                later,
+                                later_step,
+                                0,
+                            )
+                            column = following
                             continue
                         left = min(left, tile_columns)
                         if packs_b or first_column + column + (left + lanes - 1) // lanes * lanes > n:
-                            pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_b)
-                            from_b, step_b = packed_b, tile_columns
-                        strip(length, from_a, row_a, step_a, from_b, step_b, to_c, to_step, count, left, alpha, adds)
-                        column += tile_columns
+                            if row == 0:
+                                pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
+                            from_b, step_b = packed_strip, tile_columns
+                        strip(
+                            length,
+                            from_a,
+                            row_a,
+                            step_a,
+                            from_b,
+                            step_b,
+                            to_c,
+                            to_step,
+                            count,
+                            left,
+                            alpha,
+                            adds,
+                            later,
+                            later_step,
+                        )
+                        column = following
                 adds = 1
         if is_half:
             narrow(c, n, to, rows, columns)
@@ -153,13 +204,13 @@ def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
     one, two, three = (_tiles(arithmetic, vectors, lanes) for vectors in (1, 2, 3))
 
     @separate
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
         if num_columns > 2 * lanes:
-            three(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+            three(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
         elif num_columns > lanes:
-            two(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+            two(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
         else:
-            one(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds)
+            one(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step)
 
     return multiply
 
@@ -171,16 +222,52 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
     tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
 
     @separate
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
         apart, step = (a_row, a_step) if a_step else (k, rows)
-        row = 0
+        row, slow = 0, 0
+        while num_rows >> slow > rows:  # the tiles fetch the next strip together
+            slow += 1
         while num_rows - row > few:
             from_a, to_c = a + row * apart * size, c + row * c_step * size
-            tile(k, from_a, a_row, step, b, b_step, to_c, c_step, num_rows - row, num_columns, alpha, adds)
+            fetched = later + row // rows * (k >> slow) * later_step
+            tile(
+                k,
+                from_a,
+                a_row,
+                step,
+                b,
+                b_step,
+                to_c,
+                c_step,
+                num_rows - row,
+                num_columns,
+                alpha,
+                adds,
+                fetched,
+                later_step,
+                slow,
+            )
             row += rows
         if row < num_rows:
             from_a, to_c = a + row * apart * size, c + row * c_step * size
-            low_tile(k, from_a, a_row, step, b, b_step, to_c, c_step, num_rows - row, num_columns, alpha, adds)
+            fetched = later + row // rows * (k >> slow) * later_step
+            low_tile(
+                k,
+                from_a,
+                a_row,
+                step,
+                b,
+                b_step,
+                to_c,
+                c_step,
+                num_rows - row,
+                num_columns,
+                alpha,
+                adds,
+                fetched,
+                later_step,
+                slow,
+            )
 
     return multiply
 
@@ -190,7 +277,9 @@ def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
     size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes)
 
     @jit
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds):
+    def multiply(
+        k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow
+    ):
         for first in range(0, k, _SUMMED):
             from_a, from_b = a + first * a_step * size, b + first * b_step * size
             length = min(_SUMMED, k - first)
@@ -207,6 +296,9 @@ def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
                 num_columns,
                 alpha,
                 adds | (first > 0),
+                later + (first >> slow) * later_step,
+                later_step,
+                slow,
             )
 
     return multiply
