@@ -12,6 +12,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.cpu.compile.conversion import narrowed, widened
+from ep.cpu.compile.memory import store_past_caches
 from ep.include.data_type import DataType
 
 VECTOR_BYTES: Final = 64
@@ -97,11 +98,19 @@ class Packed:
         read = widened(self.builder, self.builder.call(function, [place, _INT(1), mask, zeros]), stored)
         return read if other == 0.0 else self.builder.select(mask, read, self.constant(other))
 
-    def store(self, value: Any, address: Any, index: Any, mask: Any = None, stored: Any = None) -> None:
-        """Write numbers of the type of arithmetic, in lanes with a mask."""
+    def store(
+        self, value: Any, address: Any, index: Any, mask: Any = None, stored: Any = None, past_caches: bool = False
+    ) -> None:
+        """Write numbers of the type of arithmetic, in lanes with a mask.
+
+        past_caches: where there is none; the place is aligned as the vector is long.
+        """
         stored = stored or self.data_type
         bits = narrowed(self.builder, value, stored)
         vector, place = self._place(bits.type.element, address, index)
+        if mask is None and past_caches:
+            store_past_caches(self.builder, bits, place, self.count * stored.itemsize)
+            return
         if mask is None:
             self.builder.store(bits, place, align=1)
             return
@@ -138,21 +147,29 @@ class Packed:
             value = self.builder.fpext(value, ir.VectorType(_DOUBLE, value.type.count))
         return self.folded(value, self.builder.fadd)
 
-    def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1) -> list[Any]:
-        """Carry values along the vectors of a row of `count` numbers; the last one may be masked."""
-        builder, begin = self.builder, WORD(0)
+    def whole(
+        self, begin: Any, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1
+    ) -> tuple[Any, list[Any]]:
+        """Carry values along whole vectors, from number `begin` of `count` on; and where the last one ends."""
+        builder, values = self.builder, list(carried)
         for width in sorted({unrolled * self.count, self.count}, reverse=True):
-            end = builder.and_(count, WORD(-width))
-            carried = self._loop(begin, end, width, carried, body)
+            end = builder.add(begin, builder.and_(builder.sub(count, begin), WORD(-width)))
+            values = self._loop(begin, end, width, values, body)
             begin = end
+        return begin, values
+
+    def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1, begin: Any = None) -> list[Any]:
+        """Carry values along the vectors of a row, from number `begin` of `count` on; the last one may be masked."""
+        builder = self.builder
+        begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
         before, rest, done = builder.block, *(builder.append_basic_block(name) for name in ("rest", "done"))
         builder.cbranch(builder.icmp_signed("<", begin, count), rest, done)
         builder.position_at_end(rest)
-        with_rest = body([begin], [self.lanes_below(builder.sub(count, begin))], list(carried))
+        with_rest = body([begin], [self.lanes_below(builder.sub(count, begin))], list(values))
         last = builder.block
         builder.branch(done)
         builder.position_at_end(done)
-        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(carried, with_rest, strict=True)]
+        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(values, with_rest, strict=True)]
 
     def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
         """Whole vectors from `begin` to `end`; there may be none."""

@@ -21,7 +21,7 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
+from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_past_caches, store_word, store_words
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler
@@ -45,12 +45,6 @@ _UNROLLED: Final = 4 * _LINE
 _BURST: Final = 2048  # bytes that are fetched, then written
 _TILE: Final = 2048  # bytes that are written to the first cache, then streamed
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
-
-
-def store_past_caches(builder: Any, line: Any, target: Any) -> None:
-    """Write a line, or several, in LLVM's code."""
-    store = builder.store(line, target, align=_LINE)
-    store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
 
 
 @intrinsic

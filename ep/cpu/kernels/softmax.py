@@ -14,15 +14,16 @@ import numpy as np
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import arithmetic_type, load_float64, storer
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import arithmetic_type, loader, storer
 from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, products_of, row_mapper
-from ep.cpu.engine.reduce.row_passes import PART_WORDS, Passes, row_entry, row_kernel
+from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_entry, row_kernel
 from ep.cpu.engine.state import LaunchState
 from ep.cpu.vector_math import packed_exponential
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.logarithm import log1p
+from ep.cpu.vector_math.logarithm import log1p_parts
+from ep.cpu.vector_math.sums import sum_of, sum_of_ordered
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
@@ -32,30 +33,39 @@ from ep.include.primitive.softmax_backward import SoftmaxBackward
 
 _BLOCK: Final = 2**14  # elements that are added up before the sum is taken into float64
 _INFINITY, _NAN = float("inf"), float("nan")
-_store = storer(DataType.kDouble)
+_load, _store = loader(DataType.kDouble), storer(DataType.kDouble)
+_LARGEST = 0
+_TOTAL, _ERROR, _NUMBER = 2 * PARTS, 3 * PARTS, 4 * PARTS
+"""Numbers of a part: of the first pass, and of the second; what is missing of the total is beside it."""
+_OF_ALL: Final = 0, PARTS
+"""The total, and what is missing of it, of a first pass that adds up."""
 
 
 @jit
 def _added(total, error, more):
-    """A sum with what is missing of it, and another number: Knuth's two-sum."""
-    result = total + more
-    part = result - total
-    return result, error + ((total - (result - part)) + (more - part))
+    """A sum with what is missing of it, and another number."""
+    result, lost = sum_of(total, more)
+    return result, error + lost
 
 
 @jit
-def _merged(parts, segments):
-    """The sums of all segments, from the first on, as two numbers."""
-    total, error = load_float64(parts, 0), load_float64(parts, 1)
+def _join_sums(parts, segments, total_at, error_at):
+    """Add up the sums of all segments, from the first on, as two numbers."""
+    total, error = _load(parts, total_at), _load(parts, error_at)
     for segment in range(1, segments):
-        total, error = _added(total, error, load_float64(parts, PART_WORDS * segment))
-        error += load_float64(parts, PART_WORDS * segment + 1)
-    return total, error
+        total, error = _added(total, error, _load(parts, total_at + segment))
+        error += _load(parts, error_at + segment)
+    _store(parts, total_at, total)
+    _store(parts, error_at, error)
 
 
-@jit
-def _whole(total, error):
-    return select(error == error, total + error, total)  # what is missing of infinity is NaN
+@separate
+def _join_largest(parts, segments):
+    result = _load(parts, _LARGEST)
+    for segment in range(1, segments):
+        value = _load(parts, _LARGEST + segment)
+        result = value if value > result or value != value else result
+    _store(parts, _LARGEST, result)
 
 
 class _Exponentials:
@@ -64,65 +74,68 @@ class _Exponentials:
     def __init__(self, data_type: DataType) -> None:
         self.data_type, self.T = data_type, arithmetic_type(data_type)
         self.single = self.T is np.float32
+        self.kept_type = arithmetic(data_type)
+        self.load, self.store = loader(self.kept_type), storer(self.kept_type)
 
     def first(self) -> Any:
         largest = largest_of(self.data_type)
 
         @inlined
-        def first(src0, src1, count, part):
-            _store(part, 0, np.float64(largest(src0, count)))
+        def first(src0, src1, count, parts, part):
+            _store(parts, _LARGEST + part, np.float64(largest(src0, count)))
 
         return first
 
     def numbers(self) -> Any:
         """The largest element, and what the exponentials take."""
-        T, row_numbers = self.T, packed_exponential.row_numbers(self.T)
+        T, row_numbers, store = self.T, packed_exponential.row_numbers(self.T), self.store
 
         @inlined
-        def numbers(parts, segments):
-            result = load_float64(parts, 0)
-            for segment in range(1, segments):
-                value = load_float64(parts, PART_WORDS * segment)
-                result = value if value > result or value != value else result
-            largest = T(result)
+        def numbers(parts, numbers, row):
+            largest = T(_load(parts, _LARGEST + row))
             c, shift, lowest = row_numbers(largest)
-            return largest, c, shift, lowest
+            store(numbers, row, largest)
+            store(numbers, ROWS + row, c)
+            store(numbers, 2 * ROWS + row, shift)
+            store(numbers, 3 * ROWS + row, lowest)
 
         return numbers
 
     def second(self, keeps: bool, without_largest: bool) -> Any:
-        size, kept_size = self.data_type.itemsize, arithmetic(self.data_type).itemsize
-        sum_of = power_summer(self.data_type, False, without_largest)
-        keep_sum_of = power_summer(self.data_type, True, without_largest) if keeps else sum_of
+        size, kept_size, load = self.data_type.itemsize, self.kept_type.itemsize, self.load
+        sum_of_powers = power_summer(self.data_type, False, without_largest)
+        keep_sum_of = power_summer(self.data_type, True, without_largest) if keeps else sum_of_powers
         always = keeps and self.data_type not in HALVES
 
         @inlined
-        def second(src0, src1, kept, count, numbers, part):
+        def second(src0, src1, kept, count, padded, numbers, row, parts, part):
             total, error, number = 0.0, 0.0, 0.0
+            largest, c, shift, lowest = (
+                load(numbers, row),
+                load(numbers, ROWS + row),
+                load(numbers, 2 * ROWS + row),
+                load(numbers, 3 * ROWS + row),
+            )
             for begin in range(0, count, _BLOCK):
                 src, width = src0 + begin * size, min(_BLOCK, count - begin)
                 if keeps and (always or kept != 0):
-                    more, rest, equal = keep_sum_of(src, kept + begin * kept_size, width, *numbers)
+                    place = kept + begin * kept_size
+                    more, rest, equal = keep_sum_of(src, place, width, padded, largest, c, shift, lowest)
                 else:
-                    more, rest, equal = sum_of(src, 0, width, *numbers)
+                    more, rest, equal = sum_of_powers(src, 0, width, False, largest, c, shift, lowest)
                 total, error = _added(total, error, more)
                 error += rest
                 number += equal
-            _store(part, 0, total)
-            _store(part, 1, error)
-            _store(part, 2, number)
+            _store(parts, _TOTAL + part, total)
+            _store(parts, _ERROR + part, error)
+            _store(parts, _NUMBER + part, number)
 
         return second
 
 
-def _difference(v: Any, x: Any, numbers: list[Any]) -> Any:
-    """(x - largest) - log_sum."""
-    return v.builder.fsub(v.builder.fsub(x[0], numbers[0]), numbers[1])
-
-
 def _share(v: Any, e: Any, numbers: list[Any]) -> Any:
     """e times a factor, which is a sum of two numbers."""
-    factor, rest = numbers[:2]
+    factor, rest = numbers
     return v.fma(e[0], factor, v.builder.fmul(e[0], rest))
 
 
@@ -131,103 +144,132 @@ def _narrow_share(v: Any, e: Any, numbers: list[Any]) -> Any:
 
 
 def _narrow_share_of_power(v: Any, x: Any, numbers: list[Any]) -> Any:
-    return v.builder.fmul(packed_exponential.power(v, x[0], tuple(numbers[2:]), narrow=True), numbers[0])
+    factor, *row = numbers
+    return v.builder.fmul(packed_exponential.power(v, x[0], tuple(row), narrow=True), factor)
 
 
 def _softmax(data_type: DataType) -> Passes:
     make = _Exponentials(data_type)
-    T, narrow, kept_type = make.T, data_type in HALVES, arithmetic(data_type)
-    shares = row_mapper(_narrow_share if narrow else _share, (kept_type,), data_type, 5)
-    of_powers = row_mapper(_narrow_share_of_power, (data_type,), data_type, 5) if narrow else shares
+    T, narrow, kept_type, load, store = make.T, data_type in HALVES, make.kept_type, make.load, make.store
+    shares = row_mapper(_narrow_share if narrow else _share, (kept_type,), data_type, 2)
+    of_powers = row_mapper(_narrow_share_of_power, (data_type,), data_type, 4) if narrow else None
+
+    @separate
+    def join_second(parts, segments):
+        _join_sums(parts, segments, _TOTAL, _ERROR)
 
     @inlined
-    def results(parts, segments, numbers):
-        largest, c, shift, lowest = numbers
-        total, error = _merged(parts, segments)
-        whole = total + error
-        error -= whole - total
-        factor = select(fabs(largest) < T(_INFINITY), 1.0 / whole, _NAN)
+    def results(parts, numbers, results, row):
+        """1 over the sum, as two numbers."""
+        whole, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))
+        factor = select(fabs(load(numbers, row)) < T(_INFINITY), 1.0 / whole, _NAN)
         rest = factor * (fma(-factor, whole, 1.0) - factor * error)
         first = T(factor)
-        return first, T((factor - np.float64(first)) + rest), c, shift, lowest
+        store(results, row, first)
+        store(results, ROWS + row, T((factor - np.float64(first)) + rest))
 
     @inlined
-    def apply(src0, src1, kept, dst, count, results):
+    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
+        factor = load(results, row)
         if narrow and kept == 0:
-            of_powers(src0, src0, dst, count, results)
+            c, shift, lowest = (load(numbers, ROWS + row), load(numbers, 2 * ROWS + row), load(numbers, 3 * ROWS + row))
+            of_powers(src0, src0, dst, count, streams, (factor, c, shift, lowest))
         else:
-            shares(kept, kept, dst, count, results)
+            shares(kept, kept, dst, count, streams, (factor, load(results, ROWS + row)))
 
     return Passes(
-        make.first(), make.numbers(), make.second(True, False), results, apply, kept_type.itemsize, not narrow,
-        12 if make.single else 40,
+        make.first(), _join_largest, make.numbers(), make.second(True, False), join_second, results, apply,
+        kept_type.itemsize, not narrow, 12 if make.single else 40,
     )  # fmt: skip
+
+
+def _difference(v: Any, x: Any, numbers: list[Any]) -> Any:
+    """x less a sum of two numbers."""
+    return v.builder.fsub(v.builder.fsub(x[0], numbers[0]), numbers[1])
 
 
 def _log_softmax(data_type: DataType) -> Passes:
     make = _Exponentials(data_type)
-    T, row_factor, differences = (
-        make.T,
-        packed_exponential.row_factor(make.T),
-        row_mapper(_difference, (data_type,), data_type, 2),
-    )
+    T, load, store = make.T, make.load, make.store
+    row_factor, differences = packed_exponential.row_factor(T), row_mapper(_difference, (data_type,), data_type, 2)
 
-    @inlined
-    def results(parts, segments, numbers):
-        """The largest element, and ln of the sum: 1 for each of these, and the others, which would be lost in it."""
-        largest, c, shift, _ = numbers
-        total, error = _merged(parts, segments)
-        number = -1.0
+    @separate
+    def join_second(parts, segments):
+        _join_sums(parts, segments, _TOTAL, _ERROR)
+        number = 0.0
         for segment in range(segments):
-            number += load_float64(parts, PART_WORDS * segment + 2)
-        others = fma(total + error, row_factor(largest, c, shift), number)
-        return largest, T(select(fabs(largest) < T(_INFINITY), log1p(others), _NAN))
+            number += _load(parts, _NUMBER + segment)
+        _store(parts, _NUMBER, number)
 
     @inlined
-    def apply(src0, src1, kept, dst, count, results):
-        differences(src0, src0, dst, count, results)
+    def results(parts, numbers, results, row):
+        """The largest element and ln of the sum, as two numbers.
+
+        The sum is 1 for each of the largest elements, and the others, which would be lost in it.
+        """
+        largest, c, shift = load(numbers, row), load(numbers, ROWS + row), load(numbers, 2 * ROWS + row)
+        total, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))
+        factor, factor_rest = row_factor(largest, c, shift)
+        product = fma(total, factor, 0.0)
+        rest = fma(total, factor, -product) + fma(total, factor_rest, error * factor)
+        others, lost = sum_of(_load(parts, _NUMBER + row) - 1.0, product)
+        log, log_rest = log1p_parts(others, lost + rest)
+        log = select(fabs(largest) < T(_INFINITY), log, _NAN)
+        whole, lost = sum_of(np.float64(largest), log)
+        first = T(whole)
+        store(results, row, first)
+        store(results, ROWS + row, T((whole - np.float64(first)) + (lost + log_rest)))
+
+    @inlined
+    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
+        differences(src0, src0, dst, count, streams, (load(results, row), load(results, ROWS + row)))
 
     return Passes(
-        make.first(), make.numbers(), make.second(False, True), results, apply, 0, False, 12 if make.single else 40
-    )
-
-
-def _sum(data_type: DataType, factors: int) -> tuple[Any, Any]:
-    """The pass that sums products of so many elements, and what gives the sum of a row, in the type of arithmetic."""
-    sum_of, T = products_of(data_type, factors), arithmetic_type(data_type)
-
-    @inlined
-    def first(src0, src1, count, part):
-        total, error = sum_of(src0, src1, count)
-        _store(part, 0, total)
-        _store(part, 1, error)
-
-    @inlined
-    def numbers(parts, segments):
-        total, error = _merged(parts, segments)
-        return (T(_whole(total, error)),)
-
-    return first, numbers
+        make.first(), _join_largest, make.numbers(), make.second(False, True), join_second, results, apply,
+        0, False, 12 if make.single else 40,
+    )  # fmt: skip
 
 
 def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
-    map_row = row_mapper(functor, (data_type, data_type), data_type, 1)
+    """Passes that sum products of so many elements, and map elements by the sum of their row."""
+    sum_of_products, map_row = products_of(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
+    T, kept_type = arithmetic_type(data_type), arithmetic(data_type)
+    load, store = loader(kept_type), storer(kept_type)
+    total_at, error_at = _OF_ALL
 
     @inlined
-    def results(parts, segments, numbers):
-        return numbers
+    def first(src0, src1, count, parts, part):
+        total, error = sum_of_products(src0, src1, count)
+        _store(parts, total_at + part, total)
+        _store(parts, error_at + part, error)
+
+    @separate
+    def join_first(parts, segments):
+        _join_sums(parts, segments, total_at, error_at)
 
     @inlined
-    def apply(src0, src1, kept, dst, count, results):
-        map_row(src0, src1, dst, count, results)
+    def results(parts, numbers, results, row):
+        """The sum, as two numbers; what is missing of infinity is nothing."""
+        total, error = sum_of(_load(parts, total_at + row), _load(parts, error_at + row))
+        whole = select(error == error, total, _load(parts, total_at + row))
+        first = T(whole)
+        store(results, row, first)
+        rest = (whole - np.float64(first)) + error
+        store(results, ROWS + row, T(select(fabs(rest) < _INFINITY, rest, 0.0)))
 
-    return Passes(*_sum(data_type, factors), None, results, apply, 0, False, cost)
+    @inlined
+    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
+        map_row(src0, src1, dst, count, streams, (load(results, row), load(results, ROWS + row)))
+
+    return Passes(first, join_first, None, None, join_first, results, apply, 0, False, cost)
 
 
 def _softmax_backward(data_type: DataType) -> Passes:
     def result(v: Any, x: Any, numbers: list[Any]) -> Any:
         """(dy - total) y."""
-        return v.builder.fmul(v.builder.fsub(x[1], numbers[0]), x[0])
+        total, rest = numbers
+        difference = v.builder.fsub(x[1], total)
+        return v.builder.fmul(v.builder.fsub(difference, rest) if v.double else difference, x[0])
 
     return _gradient(data_type, 2, result, 5)
 

@@ -18,9 +18,6 @@ class RowsPrimitive(CpuPrimitive):
         (data_type,) = self.request.dtypes or ()
         return softmax_entry(self.request.interface, self.signature, self._state, data_type)
 
-    def _compile_variants(self) -> None:
-        """There are none: results are read again while they are in the caches, and so go through these."""
-
     def _launch_rows(self, stream: Any, rows: Any, cols: Any, buffers: tuple[Any, ...]) -> None:
         """Check a launch in Python, then do it."""
         self._launch_checked(stream, (as_size(rows, "rows"), as_size(cols, "cols")), (), buffers)

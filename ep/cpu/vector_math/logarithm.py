@@ -13,6 +13,7 @@ from ep.cpu.vector_math.coefficients import LOG
 from ep.cpu.vector_math.constants import LN2_SHORT, LOG2_E, LOG10_2_SHORT, LOG10_E
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial_pairs
+from ep.cpu.vector_math.sums import sum_of
 
 _ONE = 1023 << 52  # the bits of 1.0
 _SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
@@ -93,8 +94,8 @@ def log10(x):
 
 
 @inlined
-def log_sum(u, low, k_offset):
-    """Return ln(2^k_offset (u + low)) for a normal u > 0 with |low| below its last bit."""
+def log_sum_parts(u, low, k_offset):
+    """Return ln(2^k_offset (u + low)) as a number and a small one, for a normal u > 0 with |low| below its last bit."""
     bits, mantissa = split(u)
     k = exponent(bits, 1023.0)
     # f = mantissa - 1 + 2^-k low; 2^(1-k) is a normal number, or 0
@@ -107,7 +108,14 @@ def log_sum(u, low, k_offset):
     high = exact + f
     low = (exact - high) + f
     # d ln(1 + f) = rest / (1 + f); rest counts only where k != 0, and there 1 - f is near enough
-    return high + (low + (fma(k, LN2_SHORT[1], fma(rest, -f, rest)) + log_rest(f)))
+    return high, low + (fma(k, LN2_SHORT[1], fma(rest, -f, rest)) + log_rest(f))
+
+
+@inlined
+def log_sum(u, low, k_offset):
+    """Return ln(2^k_offset (u + low)) for a normal u > 0 with |low| below its last bit."""
+    high, rest = log_sum_parts(u, low, k_offset)
+    return high + rest
 
 
 @inlined
@@ -117,3 +125,11 @@ def log1p(x):
     part = u - 1.0
     y = log_sum(u, (1.0 - (u - part)) + (x - part), 0.0)
     return select(fabs(x) < 2.0**-54, x, with_limits(u, y))
+
+
+@inlined
+def log1p_parts(x, low):
+    """ln(1 + x + low) as a number and a small one, for finite x >= 0 with |low| below its last bit."""
+    u, lost = sum_of(1.0, x)
+    # low is far below the last bit of u, or u is 1 and what is lost of it is x
+    return log_sum_parts(u, lost + low, 0.0)

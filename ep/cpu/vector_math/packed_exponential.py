@@ -20,6 +20,7 @@ from ep.cpu.vector_math.instructions import scaled_vector
 from ep.cpu.vector_math.lookup import has_register_tables, looked_up
 from ep.cpu.vector_math.single import coefficients as single_coefficients
 from ep.cpu.vector_math.single import exponential as single
+from ep.cpu.vector_math.sums import sum_of_ordered
 from ep.cpu.vector_math.tabled import coefficients as tabled_coefficients
 from ep.cpu.vector_math.tabled.powers import POWERS, SIXTEENTHS
 
@@ -68,15 +69,23 @@ def row_numbers(T: type[np.floating]) -> Any:
 
 
 def row_factor(T: type[np.floating]) -> Any:
-    """A function factor(largest, c, shift) -> what makes e^(x - largest) of the results of `power`, in float64."""
+    """A function factor(largest, c, shift) -> what makes e^(x - largest) of the results of `power`.
+
+    It is high + low, in float64.
+    """
     of, _ = _constants(T is np.float64)
-    of_shift, headroom, (ln2, ln2_rest), scale = float(of.shift), HEADROOM, constants.LN2, 2.0**-HEADROOM
-    exp = exponential.exp
+    of_shift, headroom, (ln2, ln2_rest), scale = float(of.shift), HEADROOM, constants.LN2_SHORT, 2.0**-HEADROOM
+    fraction = exponential.exp_fraction
 
     @jit
     def factor(largest, c, shift):
         k = (of_shift - np.float64(shift)) + headroom
-        return exp(fma(k, ln2_rest, fma(k, ln2, np.float64(c) - np.float64(largest)))) * scale
+        r = fma(k, ln2, np.float64(c) - np.float64(largest))  # exact, and not above ln(2) / 2
+        rest = k * ln2_rest
+        t = r + rest
+        one, lost = sum_of_ordered(1.0, r)
+        high, low = sum_of_ordered(one, fma(t * t, fraction(t), lost + rest))
+        return high * scale, low * scale
 
     return factor
 

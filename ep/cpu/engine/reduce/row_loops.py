@@ -12,7 +12,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.packed import Packed
+from ep.cpu.compile.packed import WORD, Packed
 from ep.cpu.vector_math import packed_exponential
 from ep.include.data_type import DataType
 
@@ -99,10 +99,10 @@ class _Sum:
 
 @cache
 def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any:
-    """A function sum(src, out, count, largest, c, shift, lowest) of the powers of elements, by a row's numbers.
+    """A function sum(src, out, count, padded, largest, c, shift, lowest) of powers of elements, by a row's numbers.
 
     It returns their sum, what is to be added to it, and how many elements are `largest`.
-    keeps: whether they are written to out, in the type of arithmetic.
+    keeps: whether they are written to out, in the type of arithmetic; if `padded`, by whole vectors.
     without_largest: whether elements that are `largest` are not in the sum; else they are not counted.
     """
     real = _REAL[data_type is DataType.kDouble]
@@ -110,22 +110,32 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
 
     @intrinsic
     def power_sum(
-        typing_context: Any, src: Any, out: Any, count: Any, largest: Any, c: Any, shift: Any, lowest: Any
+        typing_context: Any, src: Any, out: Any, count: Any, padded: Any, largest: Any, c: Any, shift: Any, lowest: Any
     ) -> Any:
         result = types.UniTuple(types.float64, 3)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, out, count, *numbers = args
+            src, out, count, padded, *numbers = args
             v = Packed(builder, data_type)
             largest, *row = map(v.splat, numbers)
             total = _Sum(v, exact=not narrow)
+
+            def keep(e: Any, index: Any, mask: Any) -> None:
+                if mask is None:
+                    v.store(e, out, index, None, arithmetic(data_type))
+                    return
+                with builder.if_else(padded) as (then, otherwise):  # processors forward no part of a vector
+                    with then:
+                        v.store(e, out, index, None, arithmetic(data_type))
+                    with otherwise:
+                        v.store(e, out, index, mask, arithmetic(data_type))
 
             def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
                 for i, mask in zip(index, masks, strict=True):
                     x = v.load(src, i, mask, -np.inf)
                     e = packed_exponential.power(v, x, row, narrow)
                     if keeps:
-                        v.store(e, out, i, mask, arithmetic(data_type))
+                        keep(e, i, mask)
                     *sums, equal = carried
                     if without_largest:
                         is_largest = builder.fcmp_ordered("==", x, largest)
@@ -138,7 +148,7 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
             equal = builder.sitofp(v.folded(equal, builder.add), ir.DoubleType())
             return context.make_tuple(builder, result, [*total.result(sums), equal])
 
-        return result(*[types.int64] * 3, *[real] * 4), generate
+        return result(*[types.int64] * 3, types.boolean, *[real] * 4), generate
 
     return power_sum
 
@@ -189,25 +199,57 @@ Functor = Callable[..., Any]
 
 @cache
 def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataType, numbers: int) -> Any:
-    """A function map(src0, src1, dst, count, numbers): writes what `functor` makes of elements."""
+    """A function map(src0, src1, dst, count, streams, numbers): writes what `functor` makes of elements.
+
+    The last vector of a row is read before any is written, and may overlap the one before: dst may be a source. If
+    `streams`, vectors that are parts of whole lines go past the caches.
+    """
     real = _REAL[dst_type is DataType.kDouble]
 
     @intrinsic
-    def map_row(typing_context: Any, src0: Any, src1: Any, dst: Any, count: Any, row: Any) -> Any:
+    def map_row(typing_context: Any, src0: Any, src1: Any, dst: Any, count: Any, streams: Any, row: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            *addresses, dst, count, row = args
+            *addresses, dst, count, streams, row = args
             v = Packed(builder, dst_type)
             splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]
 
-            def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-                for i, mask in zip(index, masks, strict=True):
-                    read = [v.load(a, i, mask, stored=each) for a, each in zip(addresses, sources, strict=False)]
-                    v.store(functor(v, read, splats), dst, i, mask)
+            def read(index: Any, mask: Any = None) -> list[Any]:
+                return [v.load(a, index, mask, stored=each) for a, each in zip(addresses, sources, strict=False)]
+
+            def write(read: list[Any], index: Any, mask: Any = None, past_caches: bool = False) -> None:
+                v.store(functor(v, read, splats), dst, index, mask, past_caches=past_caches)
+
+            def through(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                for i in index:
+                    write(read(i), i)
                 return []
 
-            v.row(count, [], vectors, _TWO)
+            def past(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
+                for i, mask in zip(index, masks, strict=True):
+                    write(read(i, mask), i, mask, past_caches=mask is None)
+                return []
+
+            with builder.if_else(streams) as (then, otherwise):
+                with then:
+                    before = builder.udiv(
+                        builder.and_(builder.neg(dst), WORD(v.count * dst_type.itemsize - 1)), WORD(dst_type.itemsize)
+                    )
+                    before = builder.select(builder.icmp_signed("<", before, count), before, count)
+                    with builder.if_then(builder.icmp_signed(">", before, WORD(0))):
+                        past([WORD(0)], [v.lanes_below(before)], [])
+                    v.row(count, [], past, begin=before)
+                with otherwise, builder.if_else(builder.icmp_signed(">=", count, WORD(v.count))) as (long, short):
+                    with long:
+                        place = builder.sub(count, WORD(v.count))
+                        last = read(place)
+                        end, _ = v.whole(WORD(0), count, [], through, _TWO)
+                        with builder.if_then(builder.icmp_signed("<", end, count)):
+                            write(last, place)
+                    with short:
+                        mask = v.lanes_below(count)
+                        write(read(WORD(0), mask), WORD(0), mask)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 4, types.UniTuple(real, numbers)), generate
+        return types.void(*[types.int64] * 4, types.boolean, types.UniTuple(real, numbers)), generate
 
     return map_row

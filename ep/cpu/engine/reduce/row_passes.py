@@ -1,7 +1,7 @@
 """Rows that are read several times: one or two passes reduce a row to a few numbers, the last one maps it.
 
 A row is cut into segments by its length alone: threads share the segments of few long rows, and the result has the same
-bits whoever works on which.
+bits whoever works on which. What follows from the sums of a row is computed for several rows at once, in vectors.
 """
 
 from __future__ import annotations
@@ -16,45 +16,59 @@ from ep.cpu.compile.memory import allocate, load_word, release, stack_words, sto
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.layout import layout
-from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
+from ep.cpu.engine.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.engine.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.threads.parallel import call_task, run
 
-PART_WORDS: Final = 6
-"""What the passes that reduce write of each segment: two words of the first, four of the second."""
-SECOND_PART: Final = 2
+PARTS: Final = 64
+"""Segments of a row at most. The passes that reduce write numbers of each segment; those of one kind lie together."""
+ROWS: Final = 32
+"""Rows that a pass goes over at most. Numbers of rows lie like this, too."""
+_LANES: Final = 8  # rows whose numbers are computed at once, whether there are so many or not
 
-_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, parts=1)
-"""The context of the kernel. parts: of segments."""
+_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
+"""The context of the kernel. memory: what the steps on one row leave for those that follow; streams: whether dst is
+written past the caches."""
 _PASSES_WORDS: Final[int] = _PASSES.num_words
-_ROWS, _FIRST, _SECOND, _APPLY = range(4)
+_FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, _ROWS = range(6)
+"""The steps, and all of them on rows."""
+
+_PART_NUMBERS: Final = 5
+_NUMBERS_FROM: Final = 8 * PARTS * _PART_NUMBERS  # bytes
+_RESULTS_FROM: Final = _NUMBERS_FROM + 8 * ROWS * 4
+_MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
 
 _SEGMENT: Final = 2**14  # elements, at least
-_MOST_SEGMENTS: Final = 64
-_ALL_PARTS: Final = PART_WORDS * _MOST_SEGMENTS
-_PART_BYTES: Final = 8 * PART_WORDS
-_MOST_ROWS: Final = 32  # that a pass goes over
 _FEW_ROWS: Final = 16  # less than threads can share
-_KEPT_WORDS: Final = 1024  # in the first cache, and on the stack
-_KEPT_BYTES: Final = 8 * _KEPT_WORDS
+_KEPT_BYTES: Final = 2**13  # in the first cache, and on the stack
+_KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
 _MOST_KEPT_BYTES: Final = 2**19  # in the second cache
 
 
 class Passes(NamedTuple):
-    """Compiled functions, on addresses of the begin of a segment of a row, and a number of elements.
+    """Compiled functions. Sources, kept and dst are addresses of the begin of a segment, `count` is its elements.
 
-    first: (src0, src1, count, address of a part) reduces.
-    numbers: (parts, number of segments) gives what the row's first parts come to.
-    second: None, or (src0, src1, kept, count, numbers, address of a part) reduces, and writes to `kept` unless it is 0.
-    results: (parts, number of segments, numbers) gives what the last pass takes.
-    apply: (src0, src1, kept, dst, count, results).
+    A number of a part is at `index of the number * PARTS + part` of parts, a float64. Those of a row, and its results,
+    are at `index * ROWS + row`. Of a row of one segment, the number of the row is that of the part.
+
+    first: (src0, src1, count, parts, part) reduces: at most two numbers.
+    join_first: (parts, segments) leaves what the row's first numbers come to in part 0.
+    numbers: (parts, numbers, row) computes what the second pass takes: at most four numbers.
+    second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part) reduces: numbers 2 to 4 of a part.
+        It writes to `kept` unless that is 0; where `padded`, by whole vectors.
+    join_second: like join_first, which it is where there is no second pass.
+    results: (parts, numbers, results, row) computes what the last pass takes: at most two numbers.
+    apply: (src0, src1, kept, dst, count, numbers, results, row, streams).
     kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
     in_dst: whether dst may keep it. Else what is beyond the second cache is not kept, but computed again.
     cost: what an element costs, in bytes that could be moved meanwhile.
     """
 
     first: Any
+    join_first: Any
     numbers: Any
     second: Any
+    join_second: Any
     results: Any
     apply: Any
     kept_size: int
@@ -65,75 +79,103 @@ class Passes(NamedTuple):
 @jit
 def _segment_length(cols):
     segments = (cols + _SEGMENT - 1) // _SEGMENT
-    return (segments + _MOST_SEGMENTS - 1) // _MOST_SEGMENTS * _SEGMENT
+    return (segments + PARTS - 1) // PARTS * _SEGMENT
 
 
 def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     """The address of the task (context, begin, end), on elements of `itemsize` bytes."""
-    first, numbers_of, second, results_of, apply, kept_size, in_dst, _ = passes
-    two, keeps, second_part, element = second is not None, kept_size != 0, 8 * SECOND_PART, max(kept_size, itemsize)
+    first, join_first, numbers_of, second, join_second, results_of, apply, kept_size, in_dst, _ = passes
+    two, keeps, element = second is not None, kept_size != 0, max(kept_size, itemsize)
 
-    # Each pass goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
-    # Of rows of several segments, it is one segment; what follows from the passes before is little, and computed again.
+    # Each step goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
+    # Of rows of several segments, it is one segment.
     @separate
-    def first_pass(a, b, rows, row_bytes, count, parts):
+    def first_pass(a, b, rows, row_bytes, count, parts, part):
         for row in range(rows):
-            first(a + row * row_bytes, b + row * row_bytes, count, parts + row * _PART_BYTES)
-
-    @separate
-    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, parts, segments, part):
-        for row in range(rows):
-            offset = row * _PART_BYTES
-            numbers = numbers_of(parts + offset, segments)
-            if two:
-                place = part + offset + second_part
-                second(a + row * row_bytes, b + row * row_bytes, kept + row * kept_bytes, count, numbers, place)
+            first(a + row * row_bytes, b + row * row_bytes, count, parts, part + row)
 
     @separate
-    def last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, parts, segments):
+    def numbers_pass(parts, numbers, rows):
+        if two:
+            for row in range((rows + _LANES - 1) & -_LANES):
+                numbers_of(parts, numbers, row)
+
+    @separate
+    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part):
+        if two:
+            for row in range(rows):
+                skip, place = row * row_bytes, kept + row * kept_bytes
+                second(a + skip, b + skip, place, count, padded, numbers, row, parts, part + row)
+
+    @separate
+    def results_pass(parts, numbers, results, rows):
+        for row in range((rows + _LANES - 1) & -_LANES):
+            results_of(parts, numbers, results, row)
+
+    @separate
+    def last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, numbers, results, streams):
         for row in range(rows):
-            place, skip = parts + row * _PART_BYTES, row * row_bytes
-            results = results_of(place + second_part, segments, numbers_of(place, segments))
-            apply(a + skip, b + skip, kept + row * kept_bytes, c + skip, count, results)
+            skip, place = row * row_bytes, kept + row * kept_bytes
+            apply(a + skip, b + skip, place, c + skip, count, numbers, results, row, streams)
 
     def kernel(context, begin, end):
         what, cols = load_word(context, _PASSES.what), load_word(context, _PASSES.cols)
         src0, src1 = load_word(context, _PASSES.src0), load_word(context, _PASSES.src1)
-        dst, parts, buffer = (
+        dst, memory, streams = (
             load_word(context, _PASSES.dst),
-            load_word(context, _PASSES.parts),
-            stack_words(_KEPT_WORDS),
+            load_word(context, _PASSES.memory),
+            load_word(context, _PASSES.streams) != 0,
         )
-        length, row_bytes, kept_bytes = _segment_length(cols), cols * itemsize, cols * kept_size
+        length, row_bytes = _segment_length(cols), cols * itemsize
         segments = (cols + length - 1) // length
-        in_buffer, in_heap = kept_bytes <= _KEPT_BYTES, 0
-        row, last_row, some_rows, index, last_index, pass_, last_pass_ = 0, 1, 1, begin, end, what, what
+        # what is kept of a row is whole vectors
+        kept, kept_bytes, in_heap = stack_words(_KEPT_WORDS), (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0
+        row, last_row, some_rows, index, last_index, step, last_step = 0, 1, 1, begin, end, what, what
         if what == _ROWS:
-            parts = stack_words(_ALL_PARTS)
-            row, last_row, index, last_index, pass_, last_pass_ = begin, end, 0, segments, _FIRST, _APPLY
-            if keeps and not in_dst and _KEPT_BYTES < kept_bytes <= _MOST_KEPT_BYTES:
-                in_heap = allocate(kept_bytes)
-                if in_heap != 0:
-                    in_buffer, buffer = True, in_heap
+            memory = stack_words(_MEMORY_WORDS)
+            row, last_row, index, last_index, step, last_step = begin, end, 0, segments, _FIRST, _APPLY
+            if keeps and (streams or not in_dst) and _KEPT_BYTES < kept_bytes <= _MOST_KEPT_BYTES:
+                in_heap = allocate(kept_bytes + LINE_BYTES)
+                kept = in_heap if in_heap != 0 else kept
             if segments == 1:
-                some_rows = max(min(_KEPT_BYTES // (cols * element), _MOST_ROWS), 1)
+                some_rows = max(min(_KEPT_BYTES // ((cols * element + LINE_BYTES - 1) & -LINE_BYTES), ROWS), 1)
+        kept += -kept & (LINE_BYTES - 1)
+        padded = what == _ROWS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
+        streams = streams and (padded or not (keeps and in_dst))  # what dst keeps is to stay in the caches
+        numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
         while row < last_row:
             rows = min(some_rows, last_row - row)
-            for each in range(pass_, last_pass_ + 1):
-                for segment in range(index, last_index):
-                    skip, count = row * row_bytes + segment * length * itemsize, min(length, cols - segment * length)
-                    a, b, c = src0 + skip, src1 + skip, dst + skip
-                    kept = buffer + segment * length * kept_size if in_buffer else c if in_dst else 0
-                    part = parts + _PART_BYTES * segment
-                    if each == _FIRST:
-                        first_pass(a, b, rows, row_bytes, count, part)
-                    elif each == _APPLY:
-                        last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, parts, segments)
-                    elif two:
-                        second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, parts, segments, part)
+            for each in range(step, last_step + 1):
+                if each == _NUMBERS:
+                    if segments > 1:
+                        join_first(memory, segments)
+                    if two:
+                        numbers_pass(memory, numbers, rows)
+                elif each == _RESULTS:
+                    if two and segments > 1:
+                        join_second(memory, segments)
+                    results_pass(memory, numbers, results, rows)
+                else:
+                    for segment in range(index, last_index):
+                        skip, count = (
+                            row * row_bytes + segment * length * itemsize,
+                            min(length, cols - segment * length),
+                        )
+                        a, b, c = src0 + skip, src1 + skip, dst + skip
+                        place = kept + segment * length * kept_size if padded else c if in_dst else 0
+                        if each == _FIRST:
+                            first_pass(a, b, rows, row_bytes, count, memory, segment)
+                        elif each == _APPLY:
+                            last_pass(a, b, place, kept_bytes, c, rows, row_bytes, count, numbers, results, streams)
+                        elif two:
+                            second_pass(
+                                a, b, place, kept_bytes, rows, row_bytes, count, padded, numbers, memory, segment
+                            )
             row += rows
         if in_heap != 0:
             release(in_heap)
+        if streams:
+            finish_streams()
 
     return compile_task(name, kernel)
 
@@ -149,26 +191,35 @@ def row_entry(signature: Signature, state: LaunchState, kernel: int, passes: Pas
 def _launch(context, num_bytes, in_place, sizes):
     rows, cols = sizes
     state, own = load_word(context, CONTEXT.state), stack_words(_PASSES_WORDS)
-    task, grain, src0 = (
+    task, grain, settings, src0 = (
         load_word(state, STATE.task),
         load_word(state, STATE.grain),
+        load_word(state, STATE.settings),
         load_word(context, CONTEXT.sources),
     )
     src1 = src0 if load_word(context, CONTEXT.num_sources) == 1 else load_word(context, CONTEXT.sources + SOURCE_WORDS)
     dst, itemsize = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
-    store_words(own, _ROWS, src0, src1, dst, cols, 0)
-    length = _segment_length(cols)
+    length, row_bytes, streams = _segment_length(cols), cols * itemsize, 0
+    most = load_word(settings, SETTINGS.lines_from + kind_of_work(num_bytes, rows * row_bytes))
+    if num_bytes > most and not in_place and dst & (itemsize - 1) == 0 and has_streaming_rows(dst, row_bytes):
+        if load_word(settings, SETTINGS.stream) == 0:
+            return 1
+        streams = 1
+    store_words(own, _ROWS, src0, src1, dst, cols, 0, streams)
     if rows * cols <= grain:
         call_task(task, own, 0, rows)
         return 0
     if rows >= _FEW_ROWS or cols <= length:
         run(state, task, own, rows, max(grain // cols, 1))
         return 0
-    parts, segments = stack_words(_ALL_PARTS), (cols + length - 1) // length
+    memory, segments = stack_words(_MEMORY_WORDS), (cols + length - 1) // length
     for row in range(rows):
-        skip = row * cols * itemsize
-        store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, parts)
-        for what in range(_FIRST, _APPLY + 1):
-            store_word(own, _PASSES.what, what)
-            run(state, task, own, segments, max(grain // length, 1))
+        skip = row * row_bytes
+        store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams)
+        for step in range(_FIRST, _APPLY + 1):
+            store_word(own, _PASSES.what, step)
+            if step in (_NUMBERS, _RESULTS):
+                call_task(task, own, 0, 1)
+            else:
+                run(state, task, own, segments, max(grain // length, 1))
     return 0
