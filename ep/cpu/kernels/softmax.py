@@ -16,7 +16,8 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import arithmetic_type, loader, storer
-from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, products_of, row_mapper
+from ep.cpu.engine.reduce.lane_sums import lane_folder
+from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, product_summer, row_mapper
 from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_entry, row_kernel
 from ep.cpu.engine.state import LaunchState
 from ep.cpu.vector_math import packed_exponential
@@ -48,6 +49,22 @@ def _added(total, error, more):
     return result, error + lost
 
 
+def _fold_into(exact: bool, total_at: int, error_at: int) -> Any:
+    """What adds up the lanes of records, for `Passes`."""
+    fold = lane_folder(exact)
+
+    @inlined
+    def fold_records(records, rows, parts, part):
+        fold(records, rows, parts + 8 * (total_at + part), parts + 8 * (error_at + part))
+
+    return fold_records
+
+
+@inlined
+def _no_records(records, rows, parts, part):
+    pass
+
+
 @jit
 def _join_sums(parts, segments, total_at, error_at):
     """Add up the sums of all segments, from the first on, as two numbers."""
@@ -73,7 +90,8 @@ class _Exponentials:
 
     def __init__(self, data_type: DataType) -> None:
         self.data_type, self.T = data_type, arithmetic_type(data_type)
-        self.single = self.T is np.float32
+        self.exact = data_type is DataType.kDouble
+        self.fold_second = _fold_into(self.exact, _TOTAL, _ERROR)
         self.kept_type = arithmetic(data_type)
         self.load, self.store = loader(self.kept_type), storer(self.kept_type)
 
@@ -81,7 +99,7 @@ class _Exponentials:
         largest = largest_of(self.data_type)
 
         @inlined
-        def first(src0, src1, count, parts, part):
+        def first(src0, src1, count, parts, part, record):
             _store(parts, _LARGEST + part, np.float64(largest(src0, count)))
 
         return first
@@ -108,8 +126,8 @@ class _Exponentials:
         always = keeps and self.data_type not in HALVES
 
         @inlined
-        def second(src0, src1, kept, count, padded, numbers, row, parts, part):
-            total, error, number = 0.0, 0.0, 0.0
+        def second(src0, src1, kept, count, padded, numbers, row, parts, part, record):
+            number = 0
             largest, c, shift, lowest = (
                 load(numbers, row),
                 load(numbers, ROWS + row),
@@ -117,18 +135,13 @@ class _Exponentials:
                 load(numbers, 3 * ROWS + row),
             )
             for begin in range(0, count, _BLOCK):
-                src, width = src0 + begin * size, min(_BLOCK, count - begin)
+                src, width, is_first = src0 + begin * size, min(_BLOCK, count - begin), begin == 0
                 if keeps and (always or kept != 0):
                     place = kept + begin * kept_size
-                    more, rest, equal = keep_sum_of(src, place, width, padded, largest, c, shift, lowest)
+                    number += keep_sum_of(src, place, width, padded, record, is_first, largest, c, shift, lowest)
                 else:
-                    more, rest, equal = sum_of_powers(src, 0, width, False, largest, c, shift, lowest)
-                total, error = _added(total, error, more)
-                error += rest
-                number += equal
-            _store(parts, _TOTAL + part, total)
-            _store(parts, _ERROR + part, error)
-            _store(parts, _NUMBER + part, number)
+                    number += sum_of_powers(src, 0, width, False, record, is_first, largest, c, shift, lowest)
+            _store(parts, _NUMBER + part, np.float64(number))
 
         return second
 
@@ -178,8 +191,9 @@ def _softmax(data_type: DataType) -> Passes:
             shares(kept, kept, dst, count, streams, (factor, load(results, ROWS + row)))
 
     return Passes(
-        make.first(), _join_largest, make.numbers(), make.second(True, False), join_second, results, apply,
-        kept_type.itemsize, not narrow, 12 if make.single else 40,
+        make.exact, make.first(), _no_records, _join_largest,
+        make.numbers(), make.second(True, False), make.fold_second, join_second, results, apply,
+        kept_type.itemsize, not narrow, 40 if make.exact else 12,
     )  # fmt: skip
 
 
@@ -225,23 +239,22 @@ def _log_softmax(data_type: DataType) -> Passes:
         differences(src0, src0, dst, count, streams, (load(results, row), load(results, ROWS + row)))
 
     return Passes(
-        make.first(), _join_largest, make.numbers(), make.second(False, True), join_second, results, apply,
-        0, False, 12 if make.single else 40,
+        make.exact, make.first(), _no_records, _join_largest,
+        make.numbers(), make.second(False, True), make.fold_second, join_second, results, apply,
+        0, False, 40 if make.exact else 12,
     )  # fmt: skip
 
 
 def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
     """Passes that sum products of so many elements, and map elements by the sum of their row."""
-    sum_of_products, map_row = products_of(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
+    sum_of_products, map_row = product_summer(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
     T, kept_type = arithmetic_type(data_type), arithmetic(data_type)
     load, store = loader(kept_type), storer(kept_type)
     total_at, error_at = _OF_ALL
 
     @inlined
-    def first(src0, src1, count, parts, part):
-        total, error = sum_of_products(src0, src1, count)
-        _store(parts, total_at + part, total)
-        _store(parts, error_at + part, error)
+    def first(src0, src1, count, parts, part, record):
+        sum_of_products(src0, src1, count, record)
 
     @separate
     def join_first(parts, segments):
@@ -261,7 +274,8 @@ def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Pas
     def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
         map_row(src0, src1, dst, count, streams, (load(results, row), load(results, ROWS + row)))
 
-    return Passes(first, join_first, None, None, join_first, results, apply, 0, False, cost)
+    exact, fold = data_type is DataType.kDouble, _fold_into(data_type is DataType.kDouble, total_at, error_at)
+    return Passes(exact, first, fold, join_first, None, None, fold, join_first, results, apply, 0, False, cost)
 
 
 def _softmax_backward(data_type: DataType) -> Passes:

@@ -13,6 +13,8 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.packed import WORD, Packed
+from ep.cpu.engine.reduce.lane_sums import keep_sums
+from ep.cpu.engine.reduce.vectors import two_sum
 from ep.cpu.vector_math import packed_exponential
 from ep.include.data_type import DataType
 
@@ -84,25 +86,26 @@ class _Sum:
         lost = builder.fsub(term, builder.fsub(total, carried[0]))
         return [total, builder.fadd(carried[1], lost)]
 
-    def result(self, carried: Sequence[Any]) -> list[Any]:
-        """The sum, and what is to be added to it, in float64."""
+    def record(self, carried: Sequence[Any]) -> list[Any]:
+        """The vectors of a record (`lane_sums.py`)."""
         v = self.v
         total = v.builder.fsub(carried[0], v.constant(self.begin))
         if v.double:
-            return [v.sum(total), v.sum(carried[1])]
+            return [total, carried[1]]
         wide = ir.VectorType(ir.DoubleType(), v.count)
         total = v.builder.fpext(total, wide)
         if self.exact:
             total = v.builder.fadd(total, v.builder.fpext(carried[1], wide))
-        return [v.sum(total), ir.Constant(ir.DoubleType(), 0.0)]
+        return [v.builder.fadd(*v.halves(total))]
 
 
 @cache
 def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any:
-    """A function sum(src, out, count, padded, largest, c, shift, lowest) of powers of elements, by a row's numbers.
+    """A function sum(src, out, count, padded, record, first, largest, c, shift, lowest), by the numbers of a row.
 
-    It returns their sum, what is to be added to it, and how many elements are `largest`.
-    keeps: whether they are written to out, in the type of arithmetic; if `padded`, by whole vectors.
+    It writes the sum of the powers of elements to the record, or if not `first` adds it to that. It returns how many
+    elements are `largest`.
+    keeps: whether powers are written to out, in the type of arithmetic; if `padded`, by whole vectors.
     without_largest: whether elements that are `largest` are not in the sum; else they are not counted.
     """
     real = _REAL[data_type is DataType.kDouble]
@@ -110,12 +113,11 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
 
     @intrinsic
     def power_sum(
-        typing_context: Any, src: Any, out: Any, count: Any, padded: Any, largest: Any, c: Any, shift: Any, lowest: Any
-    ) -> Any:
-        result = types.UniTuple(types.float64, 3)
-
+        typing_context: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
+        largest: Any, c: Any, shift: Any, lowest: Any,
+    ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, out, count, padded, *numbers = args
+            src, out, count, padded, record, first, *numbers = args
             v = Packed(builder, data_type)
             largest, *row = map(v.splat, numbers)
             total = _Sum(v, exact=not narrow)
@@ -139,33 +141,35 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
                     *sums, equal = carried
                     if without_largest:
                         is_largest = builder.fcmp_ordered("==", x, largest)
-                        equal = builder.sub(equal, builder.sext(is_largest, v.integers))
+                        found = builder.ctpop(builder.bitcast(is_largest, ir.IntType(v.count)))
+                        equal = builder.add(equal, builder.zext(found, WORD))
                         e = builder.select(is_largest, v.constant(0.0), e)
                     carried = [*total.added(sums, e), equal]
                 return carried
 
-            *sums, equal = v.row(count, [*total.initial(), v.integer(0)], vectors, _TWO)
-            equal = builder.sitofp(v.folded(equal, builder.add), ir.DoubleType())
-            return context.make_tuple(builder, result, [*total.result(sums), equal])
+            *sums, equal = v.row(count, [*total.initial(), WORD(0)], vectors, _TWO)
+            keep_sums(builder, record, first, total.record(sums))
+            return equal
 
-        return result(*[types.int64] * 3, types.boolean, *[real] * 4), generate
+        words, flag = [types.int64] * 3, types.boolean
+        return types.int64(*words, flag, types.int64, flag, *[real] * 4), generate
 
     return power_sum
 
 
 @cache
-def products_of(data_type: DataType, factors: int) -> Any:
-    """A function sum(src0, src1, count) of the products of two elements, or of the elements of src1.
+def product_summer(data_type: DataType, factors: int) -> Any:
+    """A function sum(src0, src1, count, record) of the products of two elements, or of the elements of src1.
 
-    It returns the sum, and what is to be added to it. Four vectors are added in float32, and such sums in float64. Of
-    float64 it is two, and what is lost of such sums is kept.
+    It writes a record. Four vectors are added in float32, and such sums in float64. Of float64 it is two, and what is
+    lost of such sums is kept.
     """
-    wide, result = ir.DoubleType(), types.UniTuple(types.float64, 2)
+    wide = ir.DoubleType()
 
     @intrinsic
-    def sum_of(typing_context: Any, src0: Any, src1: Any, count: Any) -> Any:
+    def sum_of(typing_context: Any, src0: Any, src1: Any, count: Any, record: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            *sources, count = args
+            *sources, count, record = args
             v = Packed(builder, data_type)
             zero = ir.Constant(ir.VectorType(wide, v.count), [0.0] * v.count)
 
@@ -179,16 +183,14 @@ def products_of(data_type: DataType, factors: int) -> Any:
                         value = v.fma(factor[0], x, value) if factor else builder.fadd(value, x)
                 if not v.double:
                     return [builder.fadd(carried[0], builder.fpext(value, zero.type))]
-                total = builder.fadd(carried[0], value)
-                part = builder.fsub(total, carried[0])
-                lost = builder.fadd(builder.fsub(carried[0], builder.fsub(total, part)), builder.fsub(value, part))
+                total, lost = two_sum(builder, carried[0], value)
                 return [total, builder.fadd(carried[1], lost)]
 
-            total, *lost = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
-            total, lost = v.sum(total), v.sum(lost[0]) if lost else ir.Constant(wide, 0.0)
-            return context.make_tuple(builder, result, [total, lost])
+            sums = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
+            keep_sums(builder, record, ir.IntType(1)(1), sums if v.double else [builder.fadd(*v.halves(sums[0]))])
+            return context.get_dummy_value()
 
-        return result(*[types.int64] * 3), generate
+        return types.void(*[types.int64] * 4), generate
 
     return sum_of
 

@@ -16,6 +16,7 @@ from ep.cpu.compile.memory import allocate, load_word, release, stack_words, sto
 from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.layout import layout
+from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
 from ep.cpu.engine.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.engine.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.threads.parallel import call_task, run
@@ -23,8 +24,7 @@ from ep.cpu.threads.parallel import call_task, run
 PARTS: Final = 64
 """Segments of a row at most. The passes that reduce write numbers of each segment; those of one kind lie together."""
 ROWS: Final = 32
-"""Rows that a pass goes over at most. Numbers of rows lie like this, too."""
-_LANES: Final = 8  # rows whose numbers are computed at once, whether there are so many or not
+"""Rows that a pass goes over at most, or half as many where records are two vectors. Numbers of rows lie like this."""
 
 _PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
 """The context of the kernel. memory: what the steps on one row leave for those that follow; streams: whether dst is
@@ -42,6 +42,7 @@ _SEGMENT: Final = 2**14  # elements, at least
 _FEW_ROWS: Final = 16  # less than threads can share
 _KEPT_BYTES: Final = 2**13  # in the first cache, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
+_RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
 _MOST_KEPT_BYTES: Final = 2**19  # in the second cache
 
 
@@ -51,11 +52,14 @@ class Passes(NamedTuple):
     A number of a part is at `index of the number * PARTS + part` of parts, a float64. Those of a row, and its results,
     are at `index * ROWS + row`. Of a row of one segment, the number of the row is that of the part.
 
-    first: (src0, src1, count, parts, part) reduces: at most two numbers.
+    exact: whether the record of a row is two vectors.
+    first: (src0, src1, count, parts, part, record) reduces to at most two numbers, or to a record.
+    fold_first: (records, rows, parts, part) makes numbers of the records of at most eight rows.
     join_first: (parts, segments) leaves what the row's first numbers come to in part 0.
     numbers: (parts, numbers, row) computes what the second pass takes: at most four numbers.
-    second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part) reduces: numbers 2 to 4 of a part.
-        It writes to `kept` unless that is 0; where `padded`, by whole vectors.
+    second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part, record) reduces to number 4 of a part,
+        and a record. It writes to `kept` unless that is 0; where `padded`, by whole vectors.
+    fold_second: like fold_first: numbers 2 and 3.
     join_second: like join_first, which it is where there is no second pass.
     results: (parts, numbers, results, row) computes what the last pass takes: at most two numbers.
     apply: (src0, src1, kept, dst, count, numbers, results, row, streams).
@@ -64,10 +68,13 @@ class Passes(NamedTuple):
     cost: what an element costs, in bytes that could be moved meanwhile.
     """
 
+    exact: bool
     first: Any
+    fold_first: Any
     join_first: Any
     numbers: Any
     second: Any
+    fold_second: Any
     join_second: Any
     results: Any
     apply: Any
@@ -84,32 +91,39 @@ def _segment_length(cols):
 
 def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     """The address of the task (context, begin, end), on elements of `itemsize` bytes."""
-    first, join_first, numbers_of, second, join_second, results_of, apply, kept_size, in_dst, _ = passes
+    exact, first, fold_first, join_first, numbers_of, second, fold_second, join_second, results_of, apply, *_ = passes
+    kept_size, in_dst, record_bytes = passes.kept_size, passes.in_dst, RECORD_VECTOR * (2 if exact else 1)
+    most_rows = ROWS * RECORD_VECTOR // record_bytes
     two, keeps, element = second is not None, kept_size != 0, max(kept_size, itemsize)
 
     # Each step goes over several rows: a core overlaps a row with the next one, but not three passes over a row.
     # Of rows of several segments, it is one segment.
     @separate
-    def first_pass(a, b, rows, row_bytes, count, parts, part):
+    def first_pass(a, b, rows, row_bytes, count, parts, part, records):
         for row in range(rows):
-            first(a + row * row_bytes, b + row * row_bytes, count, parts, part + row)
+            first(a + row * row_bytes, b + row * row_bytes, count, parts, part + row, records + row * record_bytes)
+        for row in range(0, rows, LANES):
+            fold_first(records + row * record_bytes, rows - row, parts, part + row)
 
     @separate
     def numbers_pass(parts, numbers, rows):
         if two:
-            for row in range((rows + _LANES - 1) & -_LANES):
+            for row in range((rows + LANES - 1) & -LANES):
                 numbers_of(parts, numbers, row)
 
     @separate
-    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part):
+    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part, records):
         if two:
             for row in range(rows):
                 skip, place = row * row_bytes, kept + row * kept_bytes
-                second(a + skip, b + skip, place, count, padded, numbers, row, parts, part + row)
+                record = records + row * record_bytes
+                second(a + skip, b + skip, place, count, padded, numbers, row, parts, part + row, record)
+            for row in range(0, rows, LANES):
+                fold_second(records + row * record_bytes, rows - row, parts, part + row)
 
     @separate
     def results_pass(parts, numbers, results, rows):
-        for row in range((rows + _LANES - 1) & -_LANES):
+        for row in range((rows + LANES - 1) & -LANES):
             results_of(parts, numbers, results, row)
 
     @separate
@@ -138,8 +152,10 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                 in_heap = allocate(kept_bytes + LINE_BYTES)
                 kept = in_heap if in_heap != 0 else kept
             if segments == 1:
-                some_rows = max(min(_KEPT_BYTES // ((cols * element + LINE_BYTES - 1) & -LINE_BYTES), ROWS), 1)
+                some_rows = max(min(_KEPT_BYTES // ((cols * element + LINE_BYTES - 1) & -LINE_BYTES), most_rows), 1)
         kept += -kept & (LINE_BYTES - 1)
+        records = stack_words(_RECORD_WORDS)
+        records += -records & (LINE_BYTES - 1)
         padded = what == _ROWS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
         streams = streams and (padded or not (keeps and in_dst))  # what dst keeps is to stay in the caches
         numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
@@ -164,12 +180,23 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                         a, b, c = src0 + skip, src1 + skip, dst + skip
                         place = kept + segment * length * kept_size if padded else c if in_dst else 0
                         if each == _FIRST:
-                            first_pass(a, b, rows, row_bytes, count, memory, segment)
+                            first_pass(a, b, rows, row_bytes, count, memory, segment, records)
                         elif each == _APPLY:
                             last_pass(a, b, place, kept_bytes, c, rows, row_bytes, count, numbers, results, streams)
                         elif two:
                             second_pass(
-                                a, b, place, kept_bytes, rows, row_bytes, count, padded, numbers, memory, segment
+                                a,
+                                b,
+                                place,
+                                kept_bytes,
+                                rows,
+                                row_bytes,
+                                count,
+                                padded,
+                                numbers,
+                                memory,
+                                segment,
+                                records,
                             )
             row += rows
         if in_heap != 0:

@@ -1,0 +1,99 @@
+"""Sums of the lanes of vectors, of eight rows at once.
+
+The pass over a row leaves a *record*: a vector of float64, or two, of which the second has what rounding has lost. To
+add up the lanes of one takes a core as long as several vectors of elements. So those of eight rows are added up
+together, in the same order whichever rows these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.engine.reduce.vectors import two_sum
+
+LANES: Final = 8
+RECORD_VECTOR: Final = 8 * LANES
+"""Bytes of a vector of a record."""
+
+_WORD, _INT = ir.IntType(64), ir.IntType(32)
+_VECTOR: Final = ir.VectorType(ir.DoubleType(), LANES)
+
+
+def _place(builder: Any, address: Any, vector: int) -> Any:
+    return builder.gep(builder.inttoptr(address, _VECTOR.as_pointer()), [_WORD(vector)])
+
+
+def keep_sums(builder: Any, record: Any, first: Any, sums: Sequence[Any]) -> None:
+    """Write the vectors of a record, or if not `first`, add them to what is there."""
+    places = [_place(builder, record, vector) for vector in range(len(sums))]
+    with builder.if_else(first) as (then, otherwise):
+        with then:
+            for value, place in zip(sums, places, strict=True):
+                builder.store(value, place, align=RECORD_VECTOR)
+        with otherwise:
+            before = [builder.load(place, align=RECORD_VECTOR) for place in places]
+            total, lost = two_sum(builder, before[0], sums[0])
+            builder.store(total, places[0], align=RECORD_VECTOR)
+            if len(sums) > 1:
+                error = builder.fadd(builder.fadd(before[1], sums[1]), lost)
+                builder.store(error, places[1], align=RECORD_VECTOR)
+
+
+def _folded(builder: Any, vectors: list[Any]) -> Any:
+    """Lane i is the sum of the lanes of vector i, of eight: neighbours are added, then pairs of them, then halves."""
+    width = 1
+    while len(vectors) > 1:
+        kind, places = ir.VectorType(_INT, LANES), []
+        for lane in range(LANES):
+            block, rest = divmod(lane, 2 * width)
+            places.append(2 * width * block + (rest if rest < width else LANES + rest - width))
+        lower, upper = (ir.Constant(kind, [place + skip for place in places]) for skip in (0, width))
+        vectors = [
+            builder.fadd(builder.shuffle_vector(a, b, lower), builder.shuffle_vector(a, b, upper))
+            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
+        width *= 2
+    return vectors[0]
+
+
+@cache
+def lane_folder(exact: bool) -> Any:
+    """A function fold(records, rows, totals, errors): writes the sums of at most eight rows.
+
+    exact: whether a record is two vectors; else nothing is missing of a total.
+    """
+    parts = 2 if exact else 1
+
+    @intrinsic
+    def fold(typing_context: Any, records: Any, rows: Any, totals: Any, errors: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            records, rows, *out = args
+            lanes = ir.Constant(ir.VectorType(_INT, LANES), list(range(LANES)))
+            bound = builder.insert_element(ir.Constant(lanes.type, ir.Undefined), builder.trunc(rows, _INT), _INT(0))
+            bound = builder.shuffle_vector(bound, bound, ir.Constant(lanes.type, [0] * LANES))
+            mask = builder.icmp_signed("<", lanes, bound)
+            function_type = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _INT, mask.type])
+            store = builder.module.declare_intrinsic("llvm.masked.store.v8f64.p0", (), function_type)
+            sums = [
+                _folded(
+                    builder,
+                    [
+                        builder.load(_place(builder, records, parts * row + part), align=RECORD_VECTOR)
+                        for row in range(LANES)
+                    ],
+                )
+                for part in range(parts)
+            ]
+            for value, address in zip([*sums, ir.Constant(_VECTOR, [0.0] * LANES)], out, strict=False):
+                builder.call(store, [value, _place(builder, address, 0), _INT(8), mask])
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return fold
