@@ -9,6 +9,7 @@ from typing import Final
 
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNKNOWN: Final = 2**25  # bytes of a last cache of which nothing is known
+_UNKNOWN_SECOND: Final = 2**18  # the same of a second cache
 _SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, at most
 _SCATTERED: Final = 4
 
@@ -27,6 +28,13 @@ def scattered_from() -> int:
 def far_from() -> int:
     """How many bytes the last cache holds and is near enough: operands of more are fetched ahead of their turn."""
     return last_caches(1) // 2
+
+
+@cache
+def second_cache() -> int:
+    """The bytes of the second cache that a processor has for itself."""
+    found = (_cache(index) for index in _FOLDER.glob("index*"))
+    return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
 
 
 def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:

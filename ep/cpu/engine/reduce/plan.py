@@ -13,7 +13,7 @@ from typing import Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
-from ep.cpu.caches import far_from
+from ep.cpu.caches import far_from, second_cache
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
@@ -27,7 +27,7 @@ REDUCE_PLAN: Final = layout(
     "ReducePlan",
     by_columns=1,
     plain_rows=1,  # whether each row is one unit, at steady distances
-    far=1,  # whether src is beyond the caches
+    far=1,  # whether src is beyond the caches: whole rows beyond the second one, parts of them beyond half the last
     units=1,
     segments=1,  # of each unit
     num_elements=1,  # that make one of dst
@@ -89,7 +89,7 @@ def reduce_plan(
     plan.set(
         by_columns=int(by_columns),
         plain_rows=int(not by_columns and not go and len(stay) <= 1 and segments == 1),
-        far=int(counts[0] * size > far_from()),
+        far=int(counts[0] * size > (second_cache() if tile == width else far_from())),
         units=units,
         segments=segments,
         num_elements=counts[0] // counts[1],
