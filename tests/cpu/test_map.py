@@ -10,6 +10,7 @@ import pytest
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.functor import functor_maker
 from ep.common.primitive.strides import extent
+from ep.cpu.engine.map import plan
 from ep.cpu.engine.map.plan import MapPlan
 from ep.cpu.engine.move.link import link
 from ep.include import DataType
@@ -115,10 +116,15 @@ def test_strides_on_both_sides(rng, count):
     assert (buffers[-1] == expected).all()
 
 
+BLOCKED = [(T.kInt8, T.kFloat), (T.kDouble, T.kFloat), (T.kFloat, T.kInt8), (T.kComplex128, T.kComplex64)]
+
+
+@pytest.mark.parametrize("scattered_from", [0, 2**62])
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("types", [(T.kInt8, T.kFloat), (T.kDouble, T.kFloat), (T.kComplex128, T.kComplex64)], ids=str)
-def test_blocks_of_a_transposed_operand(rng, types, threads):
+@pytest.mark.parametrize("types", BLOCKED, ids=str)
+def test_blocks_of_a_transposed_operand(rng, monkeypatch, types, threads, scattered_from):
     """Blocks that are cut by the ends of axes, and by ranges of threads, to dst with gaps and without."""
+    monkeypatch.setattr(plan, "scattered_from", lambda: scattered_from)
     src_type, dst_type = types
     device, cast = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0), (UnaryOp.kCast, src_type, dst_type)
     primitive = RequirePrimitive(BroadcastElementwiseUnaryFactory, DeviceType.kCPU, *cast, 4)
@@ -141,13 +147,13 @@ def test_blocks_of_a_transposed_operand(rng, types, threads):
                 dst_strides = [1]
                 for size in dims[:0:-1]:
                     dst_strides.insert(0, dst_strides[0] * size + gap)
-                dst = np.full(extent(dims, dst_strides) + 1, 77, dst_type.dtype)
-                primitive.Launch(stream(), dims, src, dims, dst[:-1], src_strides, dst_strides)
-                steps = [dst.itemsize * step for step in dst_strides]
-                written = np.lib.stride_tricks.as_strided(dst, dims, steps)
+                memory = np.full(extent(dims, dst_strides) + 2, 77, dst_type.dtype)
+                primitive.Launch(stream(), dims, src, dims, memory[1:-1], src_strides, dst_strides)
+                steps = [memory.itemsize * step for step in dst_strides]
+                written = np.lib.stride_tricks.as_strided(memory[1:], dims, steps)
                 assert (written == expected).all(), (dims, gap)
                 written[...] = 77
-                assert (dst == 77).all()
+                assert (memory == 77).all()
     finally:
         device.SetNumThreads(before)
 

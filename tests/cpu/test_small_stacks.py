@@ -50,6 +50,12 @@ def power(data_type):
     x, y, out = np.full((900, 3), 2, data_type), np.full(900, 3, data_type), np.empty((900, 3), data_type)
     primitive.Launch(stream, (900, 3), x, (900, 1), y, out)
     assert (out == 8).all()
+def transposed(data_type, rows):
+    primitive = RequirePrimitive(BroadcastElementwiseUnaryFactory, K, UnaryOp.kCast, data_type, "float32", 2)
+    x = (np.arange(rows * 65) % 100).astype(data_type).reshape(rows, 65)
+    out = np.empty((65, rows), np.float32)
+    primitive.Launch(stream, out.shape, x, out.shape, out, (1, 65))
+    assert (out == x.T).all()
 def permute(data_type, rows):
     primitive = RequirePrimitive(PermuteFactory, K, 3)
     for dims, permutation in (
@@ -150,6 +156,7 @@ def work():
     [gather(width) for width in (1, 3, 16, 100)]
     expand(size // 3)
     [permute(data_type, size) for data_type in ("int8", "int16", "float32", "float64", "complex128")]
+    [transposed(data_type, size) for data_type in ("int8", "float64")]
     boxes(size // 3)
     maps(size)
     [products(data_type) for data_type in ("float32", "float64", "complex64", "complex128")]

@@ -10,17 +10,35 @@ from typing import Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, NONE
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.move.row_writer import LINE
 from ep.cpu.engine.odometer import first_row
+from ep.cpu.engine.streaming import finish_streams
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 
 _FIELDS: Final = map_layout(1)
+_MOST_LINES: Final = 4  # of a row of src that a block has: processors fetch longer runs better
 _TILE_WORDS: Final = (TILE_BYTES + LINE) // 8
+
+
+@jit
+def _call(kernel, streaming_kernel, row_context, dst, size, count):
+    """Write a part of a row of dst, whole lines by the kernel that streams, if there is one."""
+    if streaming_kernel == NONE:
+        call_task(kernel, row_context, 0, count)
+        return
+    head = min((-dst & (LINE - 1)) // size, count)
+    stop = head + ((count - head) & -(LINE // size))
+    if head > 0:
+        call_task(kernel, row_context, 0, head)
+    if stop > head:
+        call_task(streaming_kernel, row_context, head, stop)
+    if stop < count:
+        call_task(kernel, row_context, stop, count)
 
 
 @jit
@@ -35,7 +53,9 @@ def walk_blocks(context, begin, end):
     )
     size, dst_size = load_word(context, CONTEXT.sources + 2), load_word(context, CONTEXT.dst_size)
     writer, far = load_word(fill, MOVE_PLAN.writer), load_word(fill, MOVE_PLAN.far)
-    row_kernel = load_word(state, MAP_STATE.row_kernel)
+    row_kernel, streaming_kernel = load_word(state, MAP_STATE.row_kernel), NONE
+    if load_word(context, CONTEXT.streaming) == ITSELF and dst & (dst_size - 1) == 0:
+        streaming_kernel = load_word(state, MAP_STATE.streaming_kernel)
     inner_axis, crossed = load_word(plan, MAP_PLAN.num_axes) - 1, load_word(plan, MAP_PLAN.crossed)
     inner, rows = load_word(dims, inner_axis), load_word(dims, inner_axis - 1)
     # src has adjacent elements along x, dst along y
@@ -47,8 +67,9 @@ def walk_blocks(context, begin, end):
     row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)
     tile += -tile & (LINE - 1)
     store_word(row_context, CONTEXT.state, state)
-    width = LINE // size  # of a block, whose rows are lines of src
-    length = TILE_BYTES // (width * size)
+    # of a block: the longest runs of src that leave parts of rows of dst of two lines
+    run = LINE * min(dst_size, _MOST_LINES)
+    width, length = run // size, TILE_BYTES // run
     while begin < end:
         row = begin // inner
         src_offset, dst_offset = first_row(dims, strides, inner_axis - 1, row // rows, index)
@@ -62,12 +83,14 @@ def walk_blocks(context, begin, end):
             for x in range(x_begin, x_end, width):
                 place, following = src + (src_offset + x) * size + y * src_step, 0
                 if far != 0 and x + width < x_end:
-                    following = place + LINE
+                    following = place + run
                 num_x = min(width, x_end - x)
                 call_task(writer, tile, length * size, size, place, size, src_step, num_x, num_columns, 0, following)
                 target = dst + (dst_offset + y) * dst_size + x * dst_step
                 for i in range(num_x):
                     store_word(row_context, CONTEXT.sources, tile + i * length * size)
                     store_word(row_context, CONTEXT.dst, target + i * dst_step)
-                    call_task(row_kernel, row_context, 0, num_columns)
+                    _call(row_kernel, streaming_kernel, row_context, target + i * dst_step, dst_size, num_columns)
         begin += num_rows * inner
+    if streaming_kernel != NONE:
+        finish_streams()

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ep.common.primitive.broadcast import Dims, StridedWalk, broadcast_dims, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.cpu.caches import scattered_from
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.plan import MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
@@ -25,6 +26,7 @@ MAP_PLAN: Final = layout(
     spill=1,  # where it has, the plan that moves a tile of results to dst
     tiled=1,  # whether the walk goes by tiles
     blocked=1,  # whether these are blocks of its last two axes, which are transposed: of plans of one operand
+    scattered=1,  # and whether dst is so large that lines of it that are written here and there go past the caches
     crossed=1,  # where they are, whether dst has adjacent elements along the last axis but one, not along the last
     dims=kMaxNumDims,
 )
@@ -89,15 +91,15 @@ class MapPlan(Plan):
 class BlockPlan(Plan):
     """A walk of one operand by blocks, each of which is transposed to a tile."""
 
-    def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_type: DataType) -> None:
-        """crossed: see MAP_PLAN; data_type: of the operand that is read."""
-        fields, size = map_layout(1), data_type.itemsize
+    def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_types: Sequence[DataType]) -> None:
+        """crossed: see MAP_PLAN; data_types: as for `MapPlan`."""
+        src_type, dst_type = data_types
+        fields, size = map_layout(1), src_type.itemsize
         super().__init__(fields, signature)
         fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
-        self.set(
-            num_axes=len(walk.dims), count=math.prod(walk.dims), dims=walk.dims, gaps=1, tiled=1, fills=fill.address
-        )
-        self.set(blocked=1, crossed=crossed)
+        count = math.prod(walk.dims)
+        self.set(num_axes=len(walk.dims), count=count, dims=walk.dims, gaps=1, tiled=1, fills=fill.address)
+        self.set(blocked=1, scattered=count * dst_type.itemsize > scattered_from(), crossed=crossed)
         for side, strides in enumerate(walk[1:]):
             first = fields.strides + kMaxNumDims * side
             self.words[first : first + len(strides)] = strides
@@ -122,7 +124,7 @@ def strided_plan(
     if blocks is None:
         plan = MapPlan(signature, walk.dims, [walk.src_strides], data_types, walk.dst_strides)
     else:
-        plan = BlockPlan(signature, *blocks, data_types[0])
+        plan = BlockPlan(signature, *blocks, data_types)
     plan.set_checks(counts, in_place=walk.src_strides == walk.dst_strides)
     return plan
 

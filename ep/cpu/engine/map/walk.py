@@ -14,7 +14,7 @@ import numpy as np
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, LATER, NONE, SOURCE_WORDS
+from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.map.blocks import walk_blocks
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
@@ -23,7 +23,7 @@ from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.engine.state import STATE
 from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, run_writing
-from ep.cpu.threads.parallel import call_task
+from ep.cpu.threads.parallel import call_task, run
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 1024  # elements of an operand that are written out together, at most
@@ -52,6 +52,12 @@ def launch_walk(context, num_bytes, in_place, sizes):
         load_word(state, STATE.task),
     )
     kernel, inner = load_word(state, MAP_STATE.streaming_kernel), load_word(plan, MAP_PLAN.num_axes) - 1
+    if kernel != NONE and load_word(plan, MAP_PLAN.scattered) != 0:
+        if kernel == LATER:
+            return 1
+        store_word(context, CONTEXT.streaming, ITSELF)
+        run(state, task, context, count, load_word(state, STATE.grain))
+        return 0
     if kernel != NONE and load_word(plan, MAP_PLAN.tiled) == 0:
         row = load_word(plan, MAP_PLAN.dims + inner) * size
         if inner == 0 or has_streaming_rows(load_word(context, CONTEXT.dst), row):

@@ -45,8 +45,10 @@ def _row_that_ends_after(plan, place):
 
 
 @jit
-def _num_reached(first, step, reach, end):
-    """How many places there are, `step` apart from `first` on, from which `reach` bytes end before `end` does."""
+def _num_reached(count, first, step, reach, end):
+    """How many of `count` places, `step` apart from `first` on, there are from which `reach` bytes end before `end`."""
+    if first + (count - 1) * step + reach <= end:  # mostly, and without a division
+        return count
     return (end - reach - first) // step + 1 if first + reach <= end else 0
 
 
@@ -116,8 +118,8 @@ def _pad(size: int) -> Any:
                 num_short, src_begin = 0, src + src_offset
                 if 0 < dst_row <= _SHORT and done <= row_begin:
                     num_short = load_word(dims, rows_axis) - load_word(index, rows_axis)
-                    num_short = min(num_short, _num_reached(row_begin, dst_row, reach, stop_of_tile))
-                    num_short = min(num_short, _num_reached(src_begin, src_row, whole, src_end))
+                    num_short = _num_reached(num_short, row_begin, dst_row, reach, stop_of_tile)
+                    num_short = _num_reached(num_short, src_begin, src_row, whole, src_end)
                 if num_short > 0:
                     write_padding(in_lines, to + done, row_begin - done, value)
                     _write_short_rows(to + row_begin, dst_row, src_begin, src_row, length, num_short, padding)
