@@ -140,7 +140,7 @@ forks = 0
 while preparing.is_alive():
     child = os.fork()
     if child == 0:
-        signal.alarm(60)  # ends a child that waits for ever
+        signal.alarm(240)  # ends a child that waits for ever
         try:
             prepare("float32" if forks % 2 else "float64")
             work(forks)

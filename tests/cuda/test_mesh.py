@@ -49,4 +49,4 @@ for sbp in ("S(0)", "S(1)", "P"):
 
 
 def test_tensors_on_gpus(cuda):
-    mpiexec(2, "-c", ON_RANKS, timeout=120, NUMBA_ENABLE_CUDASIM="1")
+    mpiexec(2, "-c", ON_RANKS, NUMBA_ENABLE_CUDASIM="1")

@@ -47,7 +47,7 @@ PROGRAM = "from tests.examples.test_on_ranks import check_small_weights; check_s
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_an_encoder_that_ranks_share(ranks):
-    assert mpiexec(ranks, "-c", PROGRAM, timeout=240).count("as one process") == ranks
+    assert mpiexec(ranks, "-c", PROGRAM).count("as one process") == ranks
 
 
 def test_ranks_that_do_not_divide_the_heads():
@@ -55,14 +55,13 @@ def test_ranks_that_do_not_divide_the_heads():
         3,
         "-c",
         "from tests.examples.test_on_ranks import *\nSplitEncoder(CONFIG, small()[0], Placement(3))",
-        timeout=240,
         fails=True,
     )
     assert "ValueError: 3 ranks do not divide 4 heads" in said
 
 
 def test_a_table_that_no_rank_has_whole():
-    said = mpiexec(4, "-m", "examples.embedding_on_ranks", timeout=240).splitlines()
+    said = mpiexec(4, "-m", "examples.embedding_on_ranks").splitlines()
     assert said[0] == "gather: S(0), B -> P"
     moved = bytes_moved(PartialSum(), Broadcast(), (1024, 768), 4, 4)
     assert said[-1] == f"equal to the whole; {moved:,} bytes by the cost model, {moved:,} handed to MPI"
@@ -72,7 +71,7 @@ def test_a_table_that_no_rank_has_whole():
 def test_real_weights():
     pytest.importorskip("tokenizers")
     sentences = ("A man plays the guitar.", "Someone is making music.", "The stock market fell.")
-    *similar, apart, moved = mpiexec(2, "-m", "examples.encoder.on_ranks", *sentences, timeout=240).splitlines()
+    *similar, apart, moved = mpiexec(2, "-m", "examples.encoder.on_ranks", *sentences).splitlines()
     assert len(similar) == 3
     assert float(apart.split()[4]) < 2e-6
     assert apart.endswith(" 12 all-reduces")

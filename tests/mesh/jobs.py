@@ -21,7 +21,7 @@ ENVIRONMENT = {
 }
 
 
-def mpiexec(ranks: int, *arguments: str, timeout: float = 60, fails: bool = False, **environment: str) -> str:
+def mpiexec(ranks: int, *arguments: str, timeout: float = 240, fails: bool = False, **environment: str) -> str:
     """Return what Python with `arguments` prints on all ranks, stderr too; it must not take longer than `timeout`."""
     program = Path(sys.executable).with_name("mpiexec")
     command = [str(program if program.exists() else shutil.which("mpiexec") or pytest.skip("there is no mpiexec"))]

@@ -17,9 +17,9 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import few_entries, random_call
 from tests.stress.draw import chance, pick
 
-FRESH, SECONDS, DEVICES = False, 180, ("cpu",)
+FRESH, SECONDS, DEVICES = False, 360, ("cpu",)
 
-CHILD_SECONDS = 60
+CHILD_SECONDS = 150
 OUTPUT = 3000  # characters of a child that are reported
 
 

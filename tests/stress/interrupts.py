@@ -12,7 +12,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import few_entries, random_call
 from tests.stress.draw import chance, pick
 
-FRESH, SECONDS, DEVICES = True, 120, ("cpu",)
+FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
 
 def trial(rng, tag):

@@ -8,7 +8,7 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import few_entries, random_call
 from tests.stress.draw import chance, pick
 
-FRESH, SECONDS, DEVICES = True, 120, ("cpu",)
+FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
 LAUNCHES = 1500  # in each of the rounds; what is kept by primitives is full after the first
 ROUNDS = 3
