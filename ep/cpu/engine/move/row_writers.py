@@ -40,6 +40,10 @@ def _copy(unit: int, of_count: int) -> Writer:
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         size = count * dst_step
+        if past == 0 and following == 0:
+            for i in range(num_rows):
+                copy_row(dst + i * dst_row, src + i * src_row, size)
+            return
         ahead = min(_AHEAD // size, num_rows) if following != 0 and 0 < size < LEAST_STREAMED_ROW else 0
         for i in range(num_rows):
             if ahead != 0:

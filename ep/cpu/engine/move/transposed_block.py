@@ -89,7 +89,13 @@ def block_transposer(unit: int) -> Any:
     @jit
     def transpose_block(dst, dst_row, src, src_row, width, length, following):
         if width >= per_line and length >= line_rows:
-            transpose_lines(dst, dst_row, src, src_row, width, length, following)
+            rest = width % per_line
+            if rest > per_line // 2:
+                rest = 0  # one more line, which overlaps the one before it
+            transpose_lines(dst, dst_row, src, src_row, width - rest, length, following)
+            if rest > 0:
+                first = width - max(rest, per_lane)
+                transpose_lanes(dst + first * dst_row, dst_row, src + first * unit, src_row, width - first, length, 0)
         elif width >= per_lane:
             transpose_lanes(dst, dst_row, src, src_row, width, length, following)
         else:
