@@ -26,16 +26,6 @@ from ep.cuda.launch_config import BLOCK_THREADS
 from ep.cuda.segment_plan import DIGIT_BITS, DIGITS, NUM_COUNTERS, TILE_KEYS
 from ep.include.data_type import DataType
 
-_BANK_BITS = 5
-"""Shared memory has 32 banks: words that are a multiple of so many apart are accessed one after the other."""
-
-
-@device_function
-def _cell(counter):
-    """Where a counter is: a cell stays empty after as many as there are banks, so that the threads of a warp, each of
-    which sums up neighbouring counters, find theirs in different banks."""
-    return counter + (counter >> _BANK_BITS)
-
 
 @cache
 def count_kernel(number: DataType) -> Kernel:
@@ -50,8 +40,8 @@ def count_kernel(number: DataType) -> Kernel:
             count_digits(counters, keys, first, min(first + TILE_KEYS, count), shift, thread)
             total, digit = scan(counters, sums, thread), thread
             while digit < DIGITS:
-                end = counters[_cell((digit + 1) * BLOCK_THREADS)] if digit + 1 < DIGITS else total
-                store(counts, digit * tiles + tile, (end - counters[_cell(digit * BLOCK_THREADS)],))
+                end = counters[(digit + 1) * BLOCK_THREADS] if digit + 1 < DIGITS else total
+                store(counts, digit * tiles + tile, (end - counters[digit * BLOCK_THREADS],))
                 digit += BLOCK_THREADS
             barrier()
             tile += blocks_of_grid()[0]
@@ -70,13 +60,13 @@ def scan_kernel(number: DataType) -> Kernel:
         while first < count:
             place = thread
             while place < NUM_COUNTERS:
-                counters[_cell(place)] = load(counts, first + place) if first + place < count else 0
+                counters[place] = load(counts, first + place) if first + place < count else 0
                 place += BLOCK_THREADS
             barrier()
             total, place = scan(counters, sums, thread), thread
             while place < NUM_COUNTERS:
                 if first + place < count:
-                    store(counts, first + place, (before + counters[_cell(place)],))
+                    store(counts, first + place, (before + counters[place],))
                 place += BLOCK_THREADS
             barrier()  # before the next counts take their place
             before += total
@@ -103,7 +93,7 @@ def scatter_kernel(number: DataType) -> Kernel:
             count_digits(counters, keys, first, end, shift, thread)
             scan(counters, sums, thread)
             while digit < DIGITS:
-                own_begins[digit] = load(begins, digit * tiles + tile) - counters[_cell(digit * BLOCK_THREADS)]
+                own_begins[digit] = load(begins, digit * tiles + tile) - counters[digit * BLOCK_THREADS]
                 digit += BLOCK_THREADS
             barrier()
             move(counters, own_begins, keys, places, sorted_keys, sorted_places, first, end, shift, thread)
@@ -154,11 +144,11 @@ def number_loader(number: DataType) -> Any:
 
 @cache
 def _arrays(number: DataType) -> tuple[Any, Any, Any]:
-    """The arrays in shared memory: counter d BLOCK_THREADS + t is of digit d and thread t; a sum for each thread;
+    """The arrays in shared memory: a counter of digit d and thread t at d BLOCK_THREADS + t, a sum for each thread, and
     where the keys of each digit go to, less the counter of the first thread."""
     scalar_type = number.dtype.type
     return (
-        shared_array(NUM_COUNTERS + (NUM_COUNTERS >> _BANK_BITS), scalar_type),
+        shared_array(NUM_COUNTERS, scalar_type),
         shared_array(BLOCK_THREADS, scalar_type),
         shared_array(DIGITS, scalar_type),
     )
@@ -171,10 +161,10 @@ def _counter(number: DataType) -> Any:
 
     def count_digits(counters, keys, first, end, shift, thread):
         for digit in range(DIGITS):
-            counters[_cell(digit * BLOCK_THREADS + thread)] = 0
+            counters[digit * BLOCK_THREADS + thread] = 0
         for i in range(first, end):
             digit = (load(keys, i) >> shift) & (DIGITS - 1)
-            counters[_cell(digit * BLOCK_THREADS + thread)] += 1
+            counters[digit * BLOCK_THREADS + thread] += 1
         barrier()
 
     return device_function(count_digits)
@@ -189,7 +179,7 @@ def _mover(number: DataType) -> Any:
         for i in range(first, end):
             key = load(keys, i)
             digit = (key >> shift) & (DIGITS - 1)
-            counter = _cell(digit * BLOCK_THREADS + thread)
+            counter = digit * BLOCK_THREADS + thread
             place = begins[digit] + counters[counter]
             counters[counter] += 1
             store(sorted_keys, place, (key,))
@@ -205,7 +195,7 @@ def _scan() -> Any:
     def scan(counters, sums, thread):
         own, first, distance = 0, thread * DIGITS, 1
         for place in range(first, first + DIGITS):
-            own += counters[_cell(place)]
+            own += counters[place]
         sums[thread] = own
         barrier()
         while distance < BLOCK_THREADS:
@@ -216,9 +206,8 @@ def _scan() -> Any:
             distance *= 2
         before, total = sums[thread] - own, sums[BLOCK_THREADS - 1]
         for place in range(first, first + DIGITS):
-            cell = _cell(place)
-            number = counters[cell]
-            counters[cell] = before
+            number = counters[place]
+            counters[place] = before
             before += number
         barrier()
         return total
