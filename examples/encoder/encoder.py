@@ -13,6 +13,7 @@ import numpy as np
 import ep
 from ep import BinaryOp, BlasTransposeType, DeviceType, UnaryOp
 from ep.include import primitive as p
+from examples.encoder.batch import padded
 from examples.encoder.memory import Memory
 
 N, T = BlasTransposeType
@@ -59,26 +60,22 @@ class Encoder:
             batch_matmul=launch(p.BatchMatmulFactory, F, N, N),
             batch_matmul_t=launch(p.BatchMatmulFactory, F, N, T),
         )
-        self._weights = {}
+        stored = {}
         for name, array in weights.items():  # linear layers as [in, out]: few rows are multiplied faster by these
-            self._weights[name] = self._memory.upload(array if name.startswith("embeddings") else array.T)
+            stored[name] = array if name.startswith("embeddings") else array.T
         for layer in range(config.num_hidden_layers):  # queries, keys and values by one product
             for kind in ("weight", "bias"):
                 names = [f"encoder.layer.{layer}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
-                joined = np.concatenate([weights[name] for name in names])
-                self._weights[f"encoder.layer.{layer}.attention.self.{kind}"] = self._memory.upload(joined.T)
-                for name in names:
-                    del self._weights[name]
+                joined = np.concatenate([stored.pop(name) for name in names], axis=-1)
+                stored[f"encoder.layer.{layer}.attention.self.{kind}"] = joined
+        self._weights = self._memory.upload_all(stored)
         self._ones = self._memory.upload(np.ones(config.hidden_size, np.float32))
 
     def encode(self, sentences: Sequence[Sequence[int]]) -> Array:
         """The vectors `[sentences, hidden_size]` of sentences, given as the numbers of their tokens, one at least."""
         run, size = self._run, self.config.hidden_size
-        lengths = np.array([len(ids) for ids in sentences])
-        batch, tokens = len(sentences), int(lengths.max())
-        is_token = np.arange(tokens) < lengths[:, None]
-        ids = np.zeros((batch, tokens), np.int64)
-        ids[is_token] = np.concatenate([np.asarray(one, np.int64) for one in sentences])
+        ids, is_token = padded(sentences)
+        batch, tokens = ids.shape
         rows, words = batch * tokens, self._weights["embeddings.word_embeddings.weight"]
         self._buffers = self._memory.buffers(
             **{"x": rows * size, "squares": rows * size, "heads": 3 * rows * size, "vectors": batch * size},
@@ -96,7 +93,7 @@ class Encoder:
         mask = None if is_token.all() else self._memory.upload(np.where(is_token, 0, -np.inf).astype(np.float32))
         for layer in range(self.config.num_hidden_layers):
             self._layer(f"encoder.layer.{layer}", batch, tokens, mask)
-        shares = self._memory.upload((is_token / lengths[:, None]).astype(np.float32))
+        shares = self._memory.upload((is_token / is_token.sum(axis=1, keepdims=True)).astype(np.float32))
         run.batch_matmul(batch, 1, size, tokens, 1, shares, x, 0, vectors)
         run.square(vectors, squares, batch * size)
         run.matmul(batch, 1, size, 1, squares, self._ones, 0, self._buffers.per_row)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import ep
 from ep import MemcpyKind
 from ep.include.primitive import MemcpyFactory
+
+_ALIGNED: Final = 64  # elements of which the beginnings of copies are multiples
 
 
 class Memory:
@@ -35,6 +37,15 @@ class Memory:
         buffer = self._empty(array.size, array.dtype)
         self._copy(self._stream, buffer, array, array.nbytes)
         return buffer
+
+    def upload_all(self, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+        """Copies of float32 arrays, in one buffer: systems give large pages to large buffers alone."""
+        places = np.cumsum([0, *(-(-array.size // _ALIGNED) * _ALIGNED for array in arrays.values())]).tolist()
+        whole, copies = self._empty(places[-1], "f4"), {}
+        for (name, array), begin in zip(arrays.items(), places, strict=False):
+            copies[name] = whole[begin : begin + array.size]
+            self._copy(self._stream, copies[name], np.ascontiguousarray(array), array.nbytes)
+        return copies
 
     def download(self, buffer: Any, *dims: int) -> np.ndarray[Any, Any]:
         """A float32 array with a copy of a buffer, once the stream's work is done."""

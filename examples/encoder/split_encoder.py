@@ -14,6 +14,7 @@ import numpy as np
 
 from ep import ops
 from ep.mesh import GlobalTensor, Placement, from_whole, to_global
+from examples.encoder.batch import padded
 from examples.encoder.encoder import Config
 
 Array = np.ndarray[Any, Any]
@@ -43,11 +44,8 @@ class SplitEncoder:
     def encode(self, sentences: Sequence[Sequence[int]]) -> Array:
         """The vectors `[sentences, hidden_size]` of sentences, given as the numbers of their tokens, one at least."""
         w, size = self._weights, self.config.hidden_size
-        lengths = np.array([len(ids) for ids in sentences])
-        batch, tokens = len(sentences), int(lengths.max())
-        is_token = np.arange(tokens) < lengths[:, None]
-        ids = np.zeros((batch, tokens), np.int64)
-        ids[is_token] = np.concatenate([np.asarray(one, np.int64) for one in sentences])
+        ids, is_token = padded(sentences)
+        batch, tokens = ids.shape
         words = ops.gather(w["embeddings.word_embeddings.weight"], self._whole(ids))
         positions = ops.slice(w["embeddings.position_embeddings.weight"], (0, tokens))
         kinds = ops.add(positions, ops.slice(w["embeddings.token_type_embeddings.weight"], (0, 1)))
@@ -59,7 +57,7 @@ class SplitEncoder:
             x = self._joined(x, context, f"{name}.attention.output")
             inner = ops.gelu(self._linear(x, f"{name}.intermediate.dense"))
             x = self._joined(x, inner, f"{name}.output")
-        shares = self._whole((is_token / lengths[:, None]).astype(np.float32)[:, None])
+        shares = self._whole((is_token / is_token.sum(axis=1, keepdims=True)).astype(np.float32)[:, None])
         vectors = ops.matmul(shares, self._reshaped(x, batch, tokens, size)).to_local().reshape(batch, size)
         found: Array = ops.div(vectors, ops.sqrt(ops.sum(ops.square(vectors), axis=1, keepdims=True)))
         return found
