@@ -16,7 +16,13 @@ MEMORY: Final = "memory"
 """The group of what waits for memory alone, from the caches to beyond them: cases of other sets, when asked for."""
 PRODUCTS: Final = "products"
 """The group of products of the shapes of models, which have sizes of their own, when asked for."""
-GROUPS: Final = {MEMORY: "what waits for memory alone", PRODUCTS: "products of models, whatever the sizes"}
+ROWS: Final = "rows"
+"""The group of the softmaxes of rows of 31 to 50,257 columns, when asked for."""
+GROUPS: Final = {
+    MEMORY: "what waits for memory alone",
+    PRODUCTS: "products of models, whatever the sizes",
+    ROWS: "softmaxes of rows of 31 to 50,257 columns",
+}
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _QUICK_DTYPES: Final = ("float32",)

@@ -10,13 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.options import MEMORY, PRODUCTS
+from benchmarks.options import MEMORY, PRODUCTS, ROWS
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 from ep.bench.cases_product import model_cases
+from ep.bench.cases_rows import row_cases
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)
+ROWS_SIZE: Final = 2**20
 _MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
     "unary": ("identity", "relu"),
     "binary": (
@@ -53,6 +55,9 @@ class Selection:
     def _cases(self, name: str, dtype: np.dtype[Any]) -> Iterator[tuple[int, Case]]:
         if name == PRODUCTS:
             yield from ((math.prod(case.out_dims), case) for case in model_cases(dtype))
+            return
+        if name == ROWS:
+            yield from ((size, case) for size in self.sizes or (ROWS_SIZE,) for case in row_cases(size, dtype))
             return
         sizes = MEMORY_SIZES if name == MEMORY else QUICK_SIZES if self.quick else SIZES
         for size in self.sizes or sizes:

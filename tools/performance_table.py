@@ -48,6 +48,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "by processor", "\n\n".join(map(_of_processor, sorted((ROOT / _MEMORY_FOLDER).glob("*.json"))))),
         (_FILE, "sums", _of_subject("sums", _speeds)),
         (_FILE, "products", _of_subject("products", _rates)),
+        (_FILE, "rows", _of_subject("rows", _times_by_columns)),
         (_FILE, "start-up", _startup(document)),
         (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
@@ -174,6 +175,19 @@ def _rates(results: list[Result]) -> list[str]:
         lines.append(f"| {case} | {' | '.join(cells)} |")
     means = (statistics.geometric_mean(one["ratio"] for one in cases.values()) for cases in by_dtype.values())
     lines.append(f"| geometric mean | {' | '.join(f'({mean:.2f})' for mean in means)} |")
+    return ["\n".join(lines)]
+
+
+def _times_by_columns(results: list[Result]) -> list[str]:
+    """Our nanoseconds for an element and the ratio to the best peer: a row for each primitive and data type."""
+    columns = {result["case"].partition(" of ")[2].removesuffix(" columns"): "" for result in results}
+    found: dict[str, dict[str, str]] = {}
+    for result in sorted(results, key=lambda result: str(result["case"]).partition(" of ")[0]):
+        name, _, rest = result["case"].partition(" of ")
+        cell = f"{result['seconds']['ep'] / result['size'] * 1e9:.2f} {result['ratio']:.2f}"
+        found.setdefault(f"{name}, {result['dtype']}", {})[rest.removesuffix(" columns")] = cell
+    lines = [_header("columns", list(columns))]
+    lines += [f"| {name} | {' | '.join((columns | cells).values())} |" for name, cells in found.items()]
     return ["\n".join(lines)]
 
 

@@ -13,6 +13,7 @@ from ep.bench.case import Case
 from ep.include.primitive import ReduceOp
 
 _COLS: Final = 128, 1024, 50257
+_ROWS_OF: Final = 31, 64, 197, 512, 1000, 4096, 50257
 _CHANNELS: Final = 64
 _WORDS: Final = 4096
 
@@ -31,6 +32,25 @@ def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     yield softmax("log-softmax", rows, cols, **about, log=True)
     yield softmax("softmax, gradient", rows, cols, **about, backward=True)
     yield softmax("log-softmax, gradient", rows, cols, **about, log=True, backward=True, core=False)
+
+
+def row_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
+    """The four softmaxes of short and long rows; of floating types alone."""
+    if dtype.kind in "biu":
+        return
+    for log in (False, True):
+        for backward in (False, True):
+            name = f"{'LogSoftmax' if log else 'Softmax'}{'Backward' if backward else ''}"
+            for cols in _ROWS_OF:
+                width = min(cols, size)
+                yield softmax(
+                    f"{name} of {cols:,} columns",
+                    *(size // width, width, dtype),
+                    log=log,
+                    backward=backward,
+                    group="rows",
+                    core=False,
+                )
 
 
 def reduce_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:

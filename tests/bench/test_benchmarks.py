@@ -98,6 +98,17 @@ def test_the_group_of_products_has_sizes_of_its_own():
     assert [inputs.shape for inputs in case.make(np.random.default_rng(1))] == [(16, 384), (384, 1536)]
 
 
+def test_the_group_of_rows():
+    found = list(Selection(["rows"], DTYPES, (2**17,), False, ""))
+    assert "rows" not in options.parse([]).only
+    assert {case.out_type for *_, case in found} == {dtype for dtype in DTYPES if dtype.kind not in "iu"}
+    (case,) = (
+        case for *_, case in found if case.name == "LogSoftmax of 50,257 columns" and case.out_type == np.float64
+    )
+    assert case.out_dims == (2, 50_257)
+    assert {size for _, size, _ in Selection(["rows"], DTYPES, None, False, "")} == {2**20}
+
+
 def test_options():
     given = options.parse(["--quick", "--only", "gather,startup", "--sizes", "1,2^20", "--threads", "3"])
     assert (given.only, given.sizes, given.threads) == (("gather", "startup"), (1, 2**20), 3)
