@@ -22,7 +22,7 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-FIRST = ("tests/cpu/test_code.py", "tests/mesh/", "tests/cuda/test_ptx.py", "tests/cpu/test_avx2.py", "tests/testing/")
+FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/cpu/test_avx2.py", "tests/testing/")
 """The tests that take long, lest a processor waits for another one at the end. The first leave kernels to others."""
 
 
