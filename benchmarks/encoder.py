@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import io
 import json
 import math
@@ -26,7 +27,7 @@ def main() -> None:
     """Print how near the vectors are to each other, and how long each library takes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.encoder", description=__doc__)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each library")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each library and shape")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each shape")
     arguments = parser.parse_args()
     set_threads(arguments.threads)
     import torch
@@ -63,6 +64,9 @@ def _times(threads: int, seconds: float) -> None:
     import numpy as np
     import torch
 
+    from benchmarks.quiet import wait_for_threads
+    from ep.bench.timing import interleaved
+
     ours, single = _ours(), torch_model(torch.float32)
     products = _Clock(ours)
     rng = np.random.default_rng(5)
@@ -73,10 +77,14 @@ def _times(threads: int, seconds: float) -> None:
         for batch, tokens in SHAPES:
             sentences = rng.integers(1000, 30_000, (batch, tokens)).tolist()
             given = padded(sentences)
-            own = _median(lambda sentences=sentences: ours.encode(sentences), seconds)
-            share = products.share(lambda sentences=sentences: ours.encode(sentences))
-            theirs = _median(lambda given=given: single(*given), seconds)
-            other = _median(lambda given=given: runtime.run(*given), seconds)
+            calls = {
+                "ep": functools.partial(ours.encode, sentences),
+                "torch": functools.partial(single, *given),
+                "onnxruntime": functools.partial(runtime.run, *given),
+            }
+            taken = interleaved(calls, seconds, wait_for_threads)
+            own, theirs, other = (taken[name].median * 1e3 for name in calls)
+            share = products.share(calls["ep"])
             rest = runtime.rest(*given)
             print(
                 f"{f'{batch} x {tokens}':>20}{f'{own:.1f} ({own * (1 - share):.1f})':>18}{theirs:>12.1f}"
@@ -221,18 +229,6 @@ class _Clock:
             self._spent += time.perf_counter() - began
 
         return timed
-
-
-def _median(call: Callable[[], Any], seconds: float) -> float:
-    """Milliseconds of a call."""
-    call()
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 3:
-        began = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - began)
-    return sorted(times)[len(times) // 2] * 1e3
 
 
 if __name__ == "__main__":
