@@ -45,7 +45,8 @@ def draw(results: Sequence[Result], copy_gb_per_s: float, title: str, path: Path
         raise ValueError("nothing to plot: no case was measured at three sizes or more")
     columns = min(3, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(5 * columns, 3.6 * rows + 0.6), squeeze=False)
+    height = 3.6 * rows + 0.6
+    figure, axes = pyplot.subplots(rows, columns, figsize=(5 * columns, height), squeeze=False)
     for axis in axes.flat[len(drawn) :]:
         axis.remove()
     for axis, panel in zip(axes.flat, drawn, strict=False):
@@ -63,6 +64,6 @@ def draw(results: Sequence[Result], copy_gb_per_s: float, title: str, path: Path
     by_label = {label: handle for legend in legends for handle, label in legend}
     figure.legend(by_label.values(), by_label.keys(), loc="lower center", ncol=len(by_label), frameon=False)
     figure.suptitle(title, fontsize=11)
-    figure.tight_layout(rect=(0, 0.04, 1, 1))
-    figure.savefig(path, dpi=120)
+    figure.tight_layout(rect=(0, 0.5 / height, 1, 1 - 0.3 / height))
+    figure.savefig(path, dpi=80)
     pyplot.close(figure)
