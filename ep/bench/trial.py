@@ -31,7 +31,7 @@ class Trial:
     has_clock: whether the device works while the host goes on, and its events tell how long.
     numpy: does the same with NumPy, on the host.
     is_right: whether the first launch gave NumPy's result.
-    prepare_seconds: what the first launch took to compile, or to load from the disk cache.
+    first_seconds: what the first launch took, which compiles the kernels that it needs, or loads them from the disk.
     """
 
     case: Case
@@ -41,7 +41,7 @@ class Trial:
     has_clock: bool
     numpy: Call
     is_right: bool
-    prepare_seconds: float
+    first_seconds: float
 
     def time(self, seconds: float) -> dict[str, Timing]:
         """Time `ep` and `numpy` in turns; where the device has a clock, one after the other, and `ep` by that clock."""
@@ -58,9 +58,6 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
     primitive for the case.
     """
     primitive = RequirePrimitive(factory, device.device_type(), *case.key)
-    start = time.perf_counter()
-    primitive.Prepare()
-    prepare_seconds = time.perf_counter() - start
     stream = device.CreateStream()
     made = [np.ascontiguousarray(array) for array in case.make(np.random.default_rng(_SEED))]
     inputs = [to_device(array, stream) for array in made]
@@ -78,11 +75,13 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
         enqueue()
         stream.Sync()
 
+    start = time.perf_counter()
     launch()
+    first_seconds = time.perf_counter() - start
     numpy()
     is_right = case.is_right(to_host(out, case.out_dims, case.out_type, stream), expected)
     has_clock = not isinstance(out, np.ndarray) and hasattr(device.CreateEvent(), "ElapsedTime")
-    return Trial(case, stream, enqueue, launch, has_clock, numpy, is_right, prepare_seconds)
+    return Trial(case, stream, enqueue, launch, has_clock, numpy, is_right, first_seconds)
 
 
 def to_device(array: Array, stream: Stream) -> Any:

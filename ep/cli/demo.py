@@ -44,7 +44,7 @@ from ep.cli.parser import CommandError, Parser
 from ep.include.device import Device
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
-_SECONDS: Final = 0.3
+_SECONDS: Final = 0.06
 _SIMULATED: Final = 2**10
 """Elements of a result on a simulated device."""
 _COLUMNS: Final = ("what", "primitive", "ep", "NumPy", "GB/s", "check")
@@ -127,13 +127,13 @@ def _run(coverage: Coverage) -> bool:
     """Run and print what the device has primitives for; whether all of it is right."""
     start = time.perf_counter()
     measured = coverage.run(_measure)
-    prepared = sum(seconds for _, seconds, _ in measured)
-    ran = time.perf_counter() - start - prepared
+    first = sum(seconds for _, seconds, _ in measured)
+    ran = time.perf_counter() - start - first
     if measured:
         print()
         output.paragraph(
-            f"{coverage.label}: compiled or loaded the kernels in {text.duration(prepared)}, then ran "
-            f"for {text.duration(ran)}."
+            f"{coverage.label}: the first launches, which compile or load kernels, took {text.duration(first)}, "
+            f"and the measurements {text.duration(ran)}."
         )
         output.paragraph("Times are medians, on a GPU its own; GB/s counts the bytes that have to be read and written.")
         print()
@@ -147,7 +147,7 @@ def _run(coverage: Coverage) -> bool:
 
 
 def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
-    """The row of a case, the seconds that preparing it took, and whether it is right."""
+    """The row of a case, the seconds that its first launch took, and whether it is right."""
     times = trial.time(_SECONDS)
     row = (
         case.name,
@@ -156,4 +156,4 @@ def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
         f"{case.bytes_moved / times['ep'].median / 1e9:.1f}",
         "ok" if trial.is_right else "fail",
     )
-    return row, trial.prepare_seconds, trial.is_right
+    return row, trial.first_seconds, trial.is_right
