@@ -76,7 +76,7 @@ def _section(title: str, names: list[str]) -> str:
             rows.append((name, f"`{ours}`" if ours else "", _types(name), note))
         else:
             missing.append(name)
-    lines = [f"### {title}", ""]
+    lines = [f"## {title}", ""]
     if rows:
         headings = ("the standard's", "`ep.ops`", "of types", "what is different")
         columns = [position for position in range(4) if any(row[position] for row in rows)]

@@ -38,7 +38,7 @@ def run(arguments: Namespace) -> int:
         by_device[entry.device_type.tag].append(entry)
     devices_of: dict[tuple[tuple[str, str], ...], list[str]] = defaultdict(list)
     for tag, found in by_device.items():
-        devices_of[_support(found)].append(tag)
+        devices_of[support(found)].append(tag)
     for rows, tags in devices_of.items():
         _print_support(interface, text.listed(tags), rows)
     used = data_types.legend(types for rows in devices_of for types, _ in rows)
@@ -97,8 +97,8 @@ def _print_attributes(entries: Sequence[Entry]) -> None:
         )
 
 
-def _support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
-    """What a device takes of an interface: data types in words, and the ops that take them."""
+def support(entries: Sequence[Entry]) -> tuple[tuple[str, str], ...]:
+    """Return rows of what a device takes of an interface: data types in words, and the ops that take them."""
     keys: dict[Any, list[Any]] = defaultdict(list)
     for entry in entries:
         keys[entry.op].append(entry.dtypes)

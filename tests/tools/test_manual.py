@@ -1,0 +1,42 @@
+"""The parts of the manual that are made: examples of primitives, and links of documents."""
+
+import re
+import runpy
+
+import pytest
+
+from tools import reference_pages, site_documents
+
+EXAMPLES = {reference_pages.example_of(interface): interface for interface in reference_pages.interfaces()}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(path):
+    assert f"{EXAMPLES[path].__name__}Factory" in path.read_text()
+    runpy.run_path(str(path))
+
+
+def test_every_example_is_on_a_page():
+    assert set(site_documents.DOCS.glob("examples/*.py")) == set(EXAMPLES)
+
+
+def test_pages_say_what_the_contracts_say(tmp_path):
+    reference_pages.write(tmp_path)
+    page = (tmp_path / "gather.md").read_text()
+    assert "- **params**: buffer of `[outer_dim_size, gather_dim_size, inner_dim_size]` elements" in page
+    assert "| all 16 types by 8 integer types |" in page
+    functions = "".join(path.read_text() for path in tmp_path.glob("operators-*.md"))
+    assert set(re.findall(r"^## (\w+)$", functions, re.M)) == {one.name for one in reference_pages.operators()}
+    (tmp_path / "of_a_primitive_that_is_gone.md").touch()
+    reference_pages.write(tmp_path)
+    assert not (tmp_path / "of_a_primitive_that_is_gone.md").exists()
+
+
+def test_links_lead_to_pages():
+    root, docs = site_documents.ROOT, site_documents.DOCS
+    text = "[a](SECURITY.md) [b](docs/operators.md#gradients) [c](ep/ops/pad.py) [d](https://e.org) ![e](docs/a.png)"
+    assert site_documents.for_site(text, root / "README.md", docs) == (
+        "[a](documents/security.md) [b](operators.md#gradients) c [d](https://e.org) ![e](a.png)"
+    )
+    back = site_documents.for_site("[a](../README.md) [b](operators.md)", docs / "placement.md", docs / "reference")
+    assert back == "[a](../index.md) [b](../operators.md)"

@@ -1,0 +1,61 @@
+"""Brings documents of the repository into the manual, with links that lead to its pages.
+
+In the repository, documents link to each other and to sources by path. On the site, a link to a document that is a page
+leads to the page, and a link to another file is the file's name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+DOCS: Final = ROOT / "docs"
+README: Final = ROOT / "README.md"
+
+COPIED: Final = {
+    "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
+    "CHANGELOG.md": "changelog",
+    "ep/cpu/engine/README.md": "engines",
+    "ep/cpu/vector_math/README.md": "vector-math",
+    "benchmarks/results/cpu.md": "cases",
+}
+"""Documents outside `docs`, and the pages that show them. The README is the start page."""
+
+_LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:)([^)#]+)(#[^)]*)?\)")
+
+
+def write(folder: Path) -> None:
+    """Write the pages of documents outside `docs` to `folder`, which is in `docs`."""
+    folder.mkdir(exist_ok=True)
+    for document, name in COPIED.items():
+        path, text = folder / f"{name}.md", for_site((ROOT / document).read_text(), ROOT / document, folder)
+        if not path.exists() or path.read_text() != text:  # Sphinx reads again what has a new date
+            path.write_text(text)
+
+
+def start_page(rest: str) -> str:
+    """Return the text of the start page: the README, then the rest."""
+    return f"{for_site(README.read_text(), README, DOCS)}\n{rest}"
+
+
+def for_site(text: str, document: Path, folder: Path) -> str:
+    """Return the text of a document with the links of a page in `folder`."""
+
+    def link(found: re.Match[str]) -> str:
+        words, target, anchor = found[1], (document.parent / found[2]).resolve(), found[3] or ""
+        name = COPIED.get(str(target.relative_to(ROOT)))
+        page = DOCS / "documents" / f"{name}.md" if name else target if target != README else DOCS / "index.md"
+        if page.suffix == ".md" and page.is_relative_to(DOCS):
+            return f"[{words}]({os.path.relpath(page, folder)}{anchor})"
+        return words
+
+    text = re.sub(r"!\[([^\]]*)\]\((?!\w+:)([^)]+)\)", lambda found: _picture(found, document, folder), text)
+    return _LINK.sub(link, text)
+
+
+def _picture(found: re.Match[str], document: Path, folder: Path) -> str:
+    return f"![{found[1]}]({os.path.relpath((document.parent / found[2]).resolve(), folder)})"
