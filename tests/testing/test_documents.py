@@ -15,7 +15,7 @@ def test_the_readmes_device_conforms(example):
     section = README.partition("\n## Adding a device\n")[2].partition("\n## ")[0]
     (registering,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     (command,) = re.findall(r"```sh\n.* -m pytest (.*)\n```", section)
-    assert '`foo = "ep_foo"` under\n`[project.entry-points."ep.devices"]`' in section
+    assert '`foo = "ep_foo"` under `[project.entry-points."ep.devices"]`' in section
     (example.folder / "ep_numpy_device-1.0.dist-info" / "entry_points.txt").write_text("[ep.devices]\nfoo = ep_foo\n")
     package = example.folder / "ep_foo"
     package.mkdir()
