@@ -11,6 +11,7 @@ import numpy as np
 from ep.common.arrays.checks import DTYPES, check_result, native_dtype
 from ep.common.arrays.dlpack import bfloat16_from_dlpack
 from ep.common.arrays.host_indices import RESOLVERS
+from ep.common.arrays.host_views import is_large, to_c_order, write_view
 from ep.common.buffer_checks import check_plain
 from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
@@ -42,7 +43,9 @@ class HostArrays(Arrays):
         array = value if type(value) is np.ndarray else _imported(value, argument)
         if array.dtype in DTYPES and array.flags.c_contiguous:
             return array
-        return np.asarray(array, native_dtype(array.dtype, argument), order="C")
+        dtype = native_dtype(array.dtype, argument)
+        # the stream is made for those that need it
+        return to_c_order(self.stream, array, dtype) if is_large(array) else np.asarray(array, dtype, order="C")
 
     def number(self, number: NDArray) -> NDArray:
         return number
@@ -68,7 +71,10 @@ class HostArrays(Arrays):
     def delivered(self, result: NDArray, out: NDArray | None) -> NDArray:
         if out is None or out is result:
             return result
-        out[...] = result
+        if is_large(out):
+            write_view(self.stream, result, out)
+        else:
+            out[...] = result
         return out
 
     def copy_from_host(self, array: NDArray) -> NDArray:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import check_result, is_weak, native_dtype
+from ep.common.arrays.strided_copy import copy_strided
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cuda.arrays.array import CudaArray
@@ -20,9 +20,7 @@ from ep.cuda.stream import CudaStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
-from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
 
 _OPTIONS = AllocationOptions()
 
@@ -136,18 +134,12 @@ class CudaArrays(Arrays):
         self, src: CudaArray, src_strides: Dims, dst: CudaArray, dst_strides: Dims, shape: Dims, argument: str
     ) -> None:
         """Queue a copy of elements from strides to strides."""
-        dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
-        if len(dims) > kMaxNumDims:
+        if not copy_strided(self._stream, shape, src, src_strides, dst, dst_strides):
+            dims = simplify_strided(shape, src_strides, dst_strides).dims
             raise ValueError(
                 f"{argument} of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
                 f"at most {kMaxNumDims} can be copied, so make it contiguous first"
             )
-        _expand(src.dtype).Launch(self._stream, dims, src, dims, dst, src_strides, dst_strides)
-
-
-@cache
-def _expand(dtype: np.dtype[Any]) -> Expand:
-    return RequirePrimitive(ExpandFactory, DeviceType.kCUDA, dtype, kMaxNumDims)
 
 
 class _CudaDeviceArrays(DeviceArrays):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import CopyNdFactory
 from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
 
 
@@ -140,7 +141,7 @@ def test_any_box(device, key, arguments, data):
 
 
 @some_key(CopyNdFactory, (DataType.kFloat,))
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
