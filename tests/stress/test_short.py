@@ -18,6 +18,7 @@ FOR_EVER = 600.0
 TRIALS = {
     **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
     **{"forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1},
+    "gradients": 30,
 }
 TRIALS_ELSEWHERE = 10  # on other devices than the CPU, whose kernels take several times as long to compile
 ON_ANY_DEVICE = ("launches", "malformed", "copies")

@@ -58,6 +58,7 @@ def operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
                 *(inspect.getdoc(resolve) or "", tuple(aliases), rows, local),
                 standard=standard or {},
+                many=many,
             )
         )
         return function_of(declared, takes_out=takes_out, many=many)(resolve)
