@@ -15,9 +15,9 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import few_entries, random_call
 from tests.stress.draw import pick
 
-FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
+FRESH, SECONDS, DEVICES = True, 900, ("cpu",)
 
-CHILD_SECONDS = 100  # for launches whose kernels are on disk; a child that needs more hangs
+CHILD_SECONDS = 300  # for launches whose kernels are on disk; a child that needs more hangs
 
 
 def load(rng, tag):
