@@ -12,6 +12,8 @@ from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ep.include.process import exclusively
+
 T = TypeVar("T")
 
 
@@ -19,13 +21,18 @@ T = TypeVar("T")
 def mpi() -> Any:
     """The module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
     try:
-        from mpi4py import MPI
+        return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
         ) from error
     except (ImportError, RuntimeError) as error:  # mpi4py is there, and a library of MPI is not
         raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
+
+
+def _import_mpi() -> Any:
+    from mpi4py import MPI
+
     return MPI
 
 
