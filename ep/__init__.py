@@ -26,6 +26,7 @@ from ep.include.primitive import (
     RequirePrimitive,
     UnaryOp,
 )
+from ep.include.process import exclusively
 from ep.version import __version__
 
 __all__ = [
@@ -52,7 +53,7 @@ __all__ = [
 
 def __getattr__(name: str) -> ModuleType:
     if name == "ops":  # imported when first used: primitives alone do not need the operators
-        return import_module("ep.ops")
+        return exclusively(lambda: import_module("ep.ops"))
     raise AttributeError(f"module 'ep' has no attribute {name!r}")
 
 

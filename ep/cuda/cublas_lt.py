@@ -279,16 +279,16 @@ def use_functions(instead: Any) -> None:
 @cache
 def _loaded() -> tuple[Any, str | None]:
     """The functions, and why there are none."""
+    return exclusively(_load)
+
+
+def _load() -> tuple[Any, str | None]:
     if _instead:
         return _instead[0], None
     if driver().simulated:
         from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
 
         return SimulatedCublasLt(), None
-    return exclusively(_load)
-
-
-def _load() -> tuple[Any, str | None]:
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.cuda.simulator import is_simulated
+from ep.include.process import exclusively
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -253,6 +254,12 @@ def use_driver(instead: Driver) -> None:
 @cache
 def driver() -> Driver:
     """The driver of this process."""
+    return exclusively(_made)
+
+
+@cache
+def _made() -> Driver:
+    """The same, made by one thread, and once."""
     if _instead:
         return _instead[0]
     if is_simulated():

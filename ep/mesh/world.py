@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
+from ep.include.process import exclusively
 from ep.mesh.errors import RankError, Told, told
 from ep.mesh.printed import flush, hand_over
 
@@ -33,13 +34,18 @@ _THE_END: Final = "the end of the program"
 def mpi() -> Any:
     """The module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
     try:
-        from mpi4py import MPI
+        return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
         ) from error
     except (ImportError, RuntimeError) as error:  # mpi4py is there, and a library of MPI is not
         raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
+
+
+def _import_mpi() -> Any:
+    from mpi4py import MPI
+
     return MPI
 
 

@@ -340,6 +340,38 @@ assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )
 
 
+@needs_fork
+@pytest.mark.parametrize(
+    "lock",
+    [
+        "numba.core.compiler_lock import global_compiler_lock as lock",
+        "llvmlite.binding.ffi import lib; lock = lib._lock",
+    ],
+)
+def test_forks_while_another_library_compiles(lock):
+    run(
+        PRELUDE
+        + f"""
+from {lock}
+inside = threading.Event()
+def hold():
+    with lock:
+        inside.set()
+        time.sleep(0.3)
+thread = threading.Thread(target=hold)
+thread.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)  # ends a child that waits for ever
+    with lock:
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+thread.join()
+"""
+    )
+
+
 def test_locks_go_with_their_objects():
     from ep.include.process import locks
 

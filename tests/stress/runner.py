@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KINDS = (
-    *("launches", "malformed", "copies", "threads", "forks", "interrupts", "cache_files", "leaks"),
+    *("launches", "malformed", "copies", "threads", "forks", "compiling_forks", "interrupts", "cache_files", "leaks"),
     *("gradients", "ranks"),
 )
 AT_ONCE = 500

@@ -12,7 +12,7 @@ from ep.common.arrays.checks import DTYPES, check_result, native_dtype
 from ep.common.arrays.dlpack import bfloat16_from_dlpack
 from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.host_views import is_large, to_c_order, write_view
-from ep.common.buffer_checks import check_plain
+from ep.common.buffer_checks import check_plain, is_masked_array
 from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -100,7 +100,7 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
     """As `check_plain`, also of the arrays in a list."""
     if isinstance(value, list | tuple):
         for one in value:
-            if isinstance(one, list | tuple | np.ma.MaskedArray):
+            if isinstance(one, list | tuple) or is_masked_array(one):
                 _check_plain(one, argument)
     else:
         check_plain(value, argument)
