@@ -58,17 +58,24 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         box = as_box_copy(*dims, self.request.max_num_dims)
         of_type = as_data_type(data_type, "data_type")
         types = of_type, of_type
+        key = box, types
+        plan = self._plans.get(key)
+        if plan is None and 0 not in box.extent:
+
+            def make() -> BoxPlan:
+                return BoxPlan(self.signature, box, of_type)
+
+            if self._launch_new(stream, key, box, (dst, src), make):
+                return
         to, of = self._checked(stream, (dst, src), box.counts(), types=types)
         if 0 in box.extent:
             return
         apart: int = to.ctypes.data - of.ctypes.data
         lie_between = box.check_overlap(apart, of_type.itemsize)
-        plan = self._plans.get((box, types))
         if plan is None or (lie_between and plan.apart != apart):
             plan = BoxPlan(self.signature, box, of_type, apart if lie_between else None)
             link(plan)
-            self._forget((box, types))
-            self._plans.keep((box, types), lambda: plan)
+            self._replace(key, plan)
         self._run(plan.words, box, to, of)
 
 
