@@ -44,6 +44,16 @@ class HostArrays(Arrays):
             return array
         return np.asarray(array, native_dtype(array.dtype, argument), order="C")
 
+    def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[NDArray]:
+        dtype = self.as_buffer(values[0], f"{argument}[0]").dtype if values else None
+        return [
+            # most arrays are as the first one is; a call for each would take longer than to copy a small one
+            value
+            if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous
+            else self.as_buffer(value, f"{argument}[{position}]")
+            for position, value in enumerate(values)
+        ]
+
     def number(self, number: NDArray) -> NDArray:
         return number
 
