@@ -32,6 +32,10 @@ class Operands(ABC):
         for a tensor that is conjugated or negated lazily.
         """
 
+    def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[Array]:
+        """The same of each of a sequence, which is called `argument`."""
+        return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
+
     @abstractmethod
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         """Return a number, given as an array without axes, in the form in which `compute` takes one."""

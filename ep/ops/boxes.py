@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from ep.common.primitive.box_copy import BoxCopy
 from ep.include.arrays import Array
 from ep.include.primitive.copy_nd import CopyNdFactory
@@ -26,4 +29,18 @@ class BoxKernel(Kernel):
         launch(
             *(self._copy_nd, {"src": "x", "dst": "out"}, call.stream, src.dtype),
             *(dst, box.dst_dims, box.dst_pos, src, box.src_dims, box.src_pos, box.extent),
+        )
+
+    def copy_columns(
+        self, call: Call, whole: Array, axis: int, begin: int, parts: Sequence[Array], *, to_parts: bool
+    ) -> None:
+        """Queue copies between `whole` and its parts along `axis`, of which the first begins at column `begin`.
+
+        Columns are those of the rows that the axes before `axis` make.
+        """
+        rows = math.prod(whole.shape[:axis])
+        if whole.size == 0:
+            return
+        self._copy_nd.LaunchColumns(
+            *(call.stream, whole.dtype, whole, rows, whole.size // rows, begin, parts, to_parts)
         )

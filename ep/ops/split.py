@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.checks import as_integer
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensor, operator
@@ -60,12 +59,13 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
 
 @register_kernel("split", matches=BoxKernel.exists)
 class SplitKernel(BoxKernel):
-    """A launch of CopyNd for each part."""
+    """A launch of CopyNd for all parts that lie side by side, which most do: columns of the rows before `axis`."""
 
     def compute(self, call: Call) -> None:
-        (x,), axis = call.inputs, call.attributes["axis"]
-        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        whole = outer, x.shape[axis] * inner
-        for (begin, end), part in zip(call.attributes["sections"], call.outputs, strict=True):
-            dims = outer, (end - begin) * inner
-            self.copy(call, BoxCopy(dims, (0, 0), whole, (0, begin * inner), dims), x, part)
+        (x,), axis, sections = call.inputs, call.attributes["axis"], call.attributes["sections"]
+        inner, first = math.prod(x.shape[axis + 1 :]), 0
+        for place in range(1, 1 + len(sections)):
+            if place == len(sections) or sections[place][0] != sections[place - 1][1]:
+                parts = call.outputs[first:place]
+                self.copy_columns(call, x, axis, sections[first][0] * inner, parts, to_parts=True)
+                first = place

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import options, report
+from benchmarks import launches, options, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
 from benchmarks.selection import MEMORY_SIZES, Selection
@@ -163,3 +163,16 @@ def test_plot(tmp_path):
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="three sizes"):
         plot.draw(results[:2], 20.0, "a machine", tmp_path / "none.png")
+
+
+def test_the_group_of_launches(monkeypatch, capsys):
+    monkeypatch.setattr(launches, "_ROWS", 3)
+    monkeypatch.setattr(launches, "_ARRAYS", 5)
+    monkeypatch.setattr(launches, "_SECONDS", 0.001)
+    assert "launches" not in options.parse([]).only
+    assert options.parse(["--only", "launches"]).only == ("launches",)
+    found = launches.measure()
+    assert all(min(times.values()) > 0 for times in found["new_dims"].values())
+    assert {"concat", "stack", "split"} <= found["many_arrays"].keys()
+    launches.show(found)
+    assert "binary, row: new dims" in capsys.readouterr().out

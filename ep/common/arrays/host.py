@@ -47,6 +47,16 @@ class HostArrays(Arrays):
         # the stream is made for those that need it
         return to_c_order(self.stream, array, dtype) if is_large(array) else np.asarray(array, dtype, order="C")
 
+    def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[NDArray]:
+        dtype = self.as_buffer(values[0], f"{argument}[0]").dtype if values else None
+        return [
+            # most arrays are as the first one is; a call for each would take longer than to copy a small one
+            value
+            if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous
+            else self.as_buffer(value, f"{argument}[{position}]")
+            for position, value in enumerate(values)
+        ]
+
     def number(self, number: NDArray) -> NDArray:
         return number
 

@@ -156,6 +156,21 @@ def _read_indices(arrays: Operands, value: ArrayLike, name: str) -> Array:
 _READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
 
 
+class _Labels(Sequence[str]):
+    """What errors call the items of a sequence: made when one is asked for."""
+
+    def __init__(self, name: str, length: int) -> None:
+        self._name, self._length = name, length
+
+    def __getitem__(self, position: Any) -> Any:
+        if not 0 <= position < self._length:
+            raise IndexError(position)
+        return f"{self._name}[{position}]"
+
+    def __len__(self) -> int:
+        return self._length
+
+
 def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
     """Read the one input that is a sequence of arrays."""
     (sequence,), (name,) = values, names
@@ -164,14 +179,12 @@ def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[O
     given = list(sequence)
     if not given:
         raise ValueError(f"{name} is empty; there must be one at least")
-    labels = [f"{name}[{position}]" for position in range(len(given))]
-    arrays = arrays_of(given, labels)
-    buffers = [arrays.as_buffer(value, label) for value, label in zip(given, labels, strict=True)]
-    for buffer, label in zip(buffers, labels, strict=True):
-        if buffer.dtype != buffers[0].dtype:
-            raise TypeError(
-                f"{label} has dtype {buffer.dtype}, {labels[0]} has {buffers[0].dtype}; convert one of them"
-            )
+    arrays = arrays_of(given, _Labels(name, len(given)))
+    buffers = arrays.as_buffers(given, name)
+    dtypes = [buffer.dtype for buffer in buffers]
+    if dtypes.count(dtypes[0]) < len(dtypes):
+        position, other = next(each for each in enumerate(dtypes) if each[1] != dtypes[0])
+        raise TypeError(f"{name}[{position}] has dtype {other}, {name}[0] has {dtypes[0]}; convert one of them")
     return arrays, buffers, [buffers]
 
 

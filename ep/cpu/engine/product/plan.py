@@ -26,9 +26,6 @@ class ProductPlan(Plan):
 
     def _set_walk(self, first: int, walk: Walk) -> None:
         self.words[first + AXES.num_axes] = len(walk.dims)
-        for field, values in (
-            (AXES.dims, walk.dims),
-            (AXES.a_strides, walk.a_strides),
-            (AXES.b_strides, walk.b_strides),
-        ):
-            self.words[first + field : first + field + len(values)] = values
+        self.set_words(first + AXES.dims, walk.dims)
+        self.set_words(first + AXES.a_strides, walk.a_strides)
+        self.set_words(first + AXES.b_strides, walk.b_strides)
