@@ -23,6 +23,8 @@ class PtxDriver(SimulatedDriver):
         super().__init__()
         self.programs: list[Any] = []
         """All that were loaded so far."""
+        self.deviation = 0
+        """Where a GPU approximates: 0 for exact results, 1 or -1 for as far above or below as they may be."""
 
     def properties(self, device: int) -> DeviceProperties:
         simulated = super().properties(device)
@@ -43,7 +45,7 @@ class PtxDriver(SimulatedDriver):
         self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
     ) -> None:
         with self._one_launch:
-            function.launch(grid, block, shared_bytes, words, self._ranges())
+            function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation)
 
     def _ranges(self) -> list[tuple[int, int]]:
         """The memory that kernels may access: what the driver has allocated."""
