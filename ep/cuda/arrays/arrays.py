@@ -15,14 +15,11 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
-from ep.cuda.arrays.streams import default_stream, let_wait
+from ep.cuda.arrays.streams import default_stream
 from ep.cuda.stream import CudaStream
-from ep.include.allocation_options import AllocationOptions
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
-
-_OPTIONS = AllocationOptions()
 
 
 class CudaArrays(Arrays):
@@ -83,7 +80,7 @@ class CudaArrays(Arrays):
             steps = contiguous_strides(target.shape)
             self._copy(result, steps, self._flat(target), target.strides, target.shape, "out")
         for handle in self._waiting:
-            let_wait(handle, self._stream)
+            self._stream.let_wait(handle)
         return result if out is None else out
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
@@ -100,7 +97,7 @@ class CudaArrays(Arrays):
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """A new array of unknown contents."""
-        buffer = self._stream.device().Alloc(_OPTIONS, math.prod(shape) * dtype.itemsize).view(dtype)
+        buffer = self._stream.device().alloc_on(self._stream, math.prod(shape) * dtype.itemsize).view(dtype)
         return CudaArray((*buffer.live_memory()[:6], self._stream.handle), tuple(shape), self._stream, buffer)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:

@@ -24,6 +24,7 @@ class Rank(IntEnum):
     """What a lock guards, the outermost first: who holds a lock may take those of later ranks, and no others."""
 
     SECTION = auto()  # imports, compilation, loading: `exclusively`
+    GRAPHS = auto()  # the memory of graphs
     MEMORY = auto()  # an allocator
     STREAMS = auto()  # the streams of a device
     REPORTS = auto()  # the errors that they report
