@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -86,11 +87,18 @@ def _without(shape: Dims, axis: int) -> Dims:
 class JoinKernel(BoxKernel):
     """A launch of CopyNd for each array: to its place in each of the rows that the axes before `axis` make."""
 
-    def compute(self, call: Call) -> None:
-        (out,), outer = call.outputs, math.prod(call.outputs[0].shape[: call.attributes["axis"] or 0])
-        begin = 0
-        for array in call.inputs:
-            dims = outer, array.size // outer if outer else 0
-            whole = outer, out.size // outer if outer else 0
-            self.copy(call, BoxCopy(whole, (0, begin), dims, (0, 0), dims), array, out)
-            begin += dims[1]
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        outer = math.prod(shapes[0][: attributes["axis"] or 0])
+        lengths = [math.prod(shape) // outer if outer else 0 for shape in shapes]
+        copies, whole, begin = [], (outer, sum(lengths)), 0
+        for length in lengths:
+            dims = outer, length
+            copies.append(self.copying(BoxCopy(whole, (0, begin), dims, (0, 0), dims)))
+            begin += length
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, (out,) = arrays.stream, outputs
+            for copy, array in zip(copies, inputs, strict=True):
+                copy(stream, array, out)
+
+        return launches

@@ -9,11 +9,12 @@ from typing import Any
 from ep.common.checks import as_integer
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -62,10 +63,17 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
 class SplitKernel(BoxKernel):
     """A launch of CopyNd for each part."""
 
-    def compute(self, call: Call) -> None:
-        (x,), axis = call.inputs, call.attributes["axis"]
-        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        whole = outer, x.shape[axis] * inner
-        for (begin, end), part in zip(call.attributes["sections"], call.outputs, strict=True):
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), axis = shapes, attributes["axis"]
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        whole, copies = (outer, shape[axis] * inner), []
+        for begin, end in attributes["sections"]:
             dims = outer, (end - begin) * inner
-            self.copy(call, BoxCopy(dims, (0, 0), whole, (0, begin * inner), dims), x, part)
+            copies.append(self.copying(BoxCopy(dims, (0, 0), whole, (0, begin * inner), dims)))
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, (x,) = arrays.stream, inputs
+            for copy, part in zip(copies, outputs, strict=True):
+                copy(stream, x, part)
+
+        return launches
