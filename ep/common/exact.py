@@ -11,7 +11,8 @@ import numpy as np
 
 from ep.common.scalar import number_key
 
-_WHOLE: Final = frozenset([str, NoneType, EllipsisType, type])
+_WHOLE: Final = frozenset([str, NoneType, EllipsisType])
+_TYPES: Final = frozenset([bool, int, float, complex])
 _INTEGERS: Final = frozenset([int, NoneType])
 _MOST: Final = 64
 
@@ -24,8 +25,8 @@ def exact(value: Any) -> Hashable:
     """Return a key that tells a value from all others that a call could tell it from.
 
     True, 1 and 1.0 have different keys, and so have the two zeros, and tuples and lists of them; a NaN is known again.
-    There are keys of numbers, text, None, `...`, types, dtypes, enumerators, and of slices, tuples and lists of these
-    with up to 64 elements. Raises Inexact for other values.
+    There are keys of numbers and their types, dtypes, text, None, `...`, enumerators, and of slices, tuples and lists
+    of these with up to 64 elements. Raises Inexact for other values.
     """
     kind = type(value)
     if kind is int or kind is bool or kind in _WHOLE:  # the usual ones first
@@ -41,6 +42,6 @@ def exact(value: Any) -> Hashable:
         return kind, *[exact(one) for one in value]
     if kind is float or kind is complex or isinstance(value, np.number | np.bool_):
         return number_key(value)
-    if isinstance(value, np.dtype | Enum):
+    if isinstance(value, np.dtype | Enum) or (kind is type and (value in _TYPES or issubclass(value, np.generic))):
         return kind, value
     raise Inexact

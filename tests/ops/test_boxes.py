@@ -146,7 +146,12 @@ def test_results_are_no_views(on_the_cpu):
         ("split", ([1, 2, 3], 0), ValueError, "indices_or_sections is 0"),
         ("split", ([1, 2, 3], 1.0), TypeError, "indices_or_sections must be an integer"),
         ("split", ([1, 2, 3], [1.0]), TypeError, r"indices_or_sections\[0\] must be an integer"),
-        ("slice", ([1, 2], 0), TypeError, r"slices\[0\] must be a slice, a tuple of 2 or 3 integers, None or `...`, not 0"),
+        (
+            "slice",
+            ([1, 2], 0),
+            TypeError,
+            r"slices\[0\] must be a slice, a tuple of 2 or 3 integers, None or `...`, not 0",
+        ),
         ("slice", ([1, 2], None, None), ValueError, "there are 2 slices for the 1 axes of x"),
         ("slice", ([1, 2], ..., None, None), ValueError, "there are 2 slices for the 1 axes of x"),
         ("slice", ([[1, 2]], ..., ...), ValueError, "slices has 2 times `...`, which may be there once"),
