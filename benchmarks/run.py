@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import machine, plot, report, startup
+from benchmarks import calls, machine, plot, report, startup
 from benchmarks.measure import Bench
+from benchmarks.options import CALLS
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.cli import output
@@ -20,7 +21,7 @@ from ep.include.data_type import as_data_type
 
 def run(arguments: Namespace) -> int:
     """Do what the command line asks for; 1 where a result of ep's is wrong."""
-    sets = [name for name in arguments.only if name != "startup"]
+    sets = [name for name in arguments.only if name not in ("startup", CALLS)]
     dtypes = [as_data_type(name).dtype for name in arguments.dtypes]
     selection = Selection(sets, dtypes, arguments.sizes, arguments.quick, arguments.cases)
     if arguments.list:
@@ -35,6 +36,8 @@ def run(arguments: Namespace) -> int:
         report.show(results)
     if document["startup"]:
         startup.show(document["startup"])
+    if document[CALLS]:
+        calls.show(document[CALLS])
     if results:
         report.summarise(results)
     if arguments.plot:
@@ -52,6 +55,7 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
         "startup": startup.measure() if "startup" in arguments.only else {},
+        CALLS: calls.measure(arguments.peers, arguments.threads) if CALLS in arguments.only else {},
         "runs": [],
     }
     total = sum(1 for _ in selection)
@@ -102,10 +106,12 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     if len(different) > 1:
         print("warning: the files come from different machines, threads or versions")
     started = [document["startup"] for document in documents if document["startup"]]
+    called = [document[CALLS] for document in documents if document.get(CALLS)]
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {
         "runs": [results for document in documents for results in document["runs"]],
         "startup": started[0] if started else {},
+        CALLS: called[0] if called else {},
         "copy_gb_per_s": max(copies, key=lambda found: max(found.values(), default=0)),
     }
     return merged
