@@ -64,29 +64,31 @@ def calling(
     read: (args, kwargs) -> what was given; raises what is wrong, in the operator's words.
     takes_out, many: as `operator` has them.
     """
-    num_inputs, is_sequence, ndarray = len(inputs), inputs[0].role is Role.TENSORS, np.ndarray
+    is_sequence = [one.role for one in inputs] == [Role.TENSORS]
+    num_inputs, ndarray = len(inputs), np.ndarray
 
     def function(*args: Any, **kwargs: Any) -> Any:
         # The key is made here, of nested tuples, and not by functions: this is most of what a known call costs.
         given = _arrays_in(args) if is_sequence else args[:num_inputs]
         key: Hashable = name
         for value in given:
-            kind = type(value)
-            if kind is ndarray and value.flags.c_contiguous:
+            if type(value) is ndarray and value.flags.c_contiguous:
                 key = key, value.dtype, value.shape
-            elif kind in NUMBERS:
-                key = key, kind
+            elif type(value) in NUMBERS:
+                key = key, type(value)
             else:
                 key = None
                 break
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
         calls = declared.chosen.calls
-        if key is not None:
-            kept = calls.get(key) or calls.find(key)
-            if kept is not None:
-                compute, with_number = kept
-                return compute(given if with_number is None else with_number(given), kwargs.get("out"))
+        kept = calls.get(key)
+        if kept is None and key is not None:
+            kept = calls.find(key)
+        if kept is not None:
+            compute, with_number = kept
+            out = kwargs.get("out") if kwargs else None
+            return compute(given if with_number is None else with_number(given), out)
         arrays, buffers, attributes, out = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
