@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import launches, machine, plot, report, startup
+from benchmarks import calls, launches, machine, plot, report, startup
 from benchmarks.measure import Bench
-from benchmarks.options import LAUNCHES
+from benchmarks.options import CALLS, LAUNCHES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.cli import output
 from ep.include.data_type import as_data_type
 
-_WITHOUT_CASES: Final = ("startup", LAUNCHES)
+_WITHOUT_CASES: Final = ("startup", LAUNCHES, CALLS)
 
 
 def run(arguments: Namespace) -> int:
@@ -38,8 +38,10 @@ def run(arguments: Namespace) -> int:
         report.show(results)
     if document["startup"]:
         startup.show(document["startup"])
-    if document.get("launches"):
-        launches.show(document["launches"])
+    if document.get(LAUNCHES):
+        launches.show(document[LAUNCHES])
+    if document.get(CALLS):
+        calls.show(document[CALLS])
     if results:
         report.summarise(results)
     if arguments.plot:
@@ -57,7 +59,8 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
         "startup": startup.measure() if "startup" in arguments.only else {},
-        "launches": launches.measure() if LAUNCHES in arguments.only else {},
+        LAUNCHES: launches.measure() if LAUNCHES in arguments.only else {},
+        CALLS: calls.measure(arguments.peers, arguments.threads) if CALLS in arguments.only else {},
         "runs": [],
     }
     total = sum(1 for _ in selection)
@@ -107,12 +110,13 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     different = {(d["machine"]["processor"], d["threads"], json.dumps(d["versions"])) for d in documents}
     if len(different) > 1:
         print("warning: the files come from different machines, threads or versions")
-    started, launched = ([d[name] for d in documents if d.get(name)] for name in _WITHOUT_CASES)
+    started, launched, called = ([d[name] for d in documents if d.get(name)] for name in _WITHOUT_CASES)
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {
         "runs": [results for document in documents for results in document["runs"]],
         "startup": started[0] if started else {},
-        "launches": launched[0] if launched else {},
+        LAUNCHES: launched[0] if launched else {},
+        CALLS: called[0] if called else {},
         "copy_gb_per_s": max(copies, key=lambda found: max(found.values(), default=0)),
     }
     return merged

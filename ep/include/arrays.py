@@ -98,6 +98,10 @@ class Arrays(Operands):
         shape or is read-only.
         """
 
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return a new buffer for a result, of unknown contents."""
+        return self.destination(shape, dtype, None)
+
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
         """Return the result where the caller wants it: in `out`, if that was given. Ends a call."""

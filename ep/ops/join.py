@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -89,6 +90,13 @@ def _without(shape: Dims, axis: int) -> Dims:
 class JoinKernel(BoxKernel):
     """One launch of CopyNd: each array to its columns in the rows that the axes before `axis` make."""
 
-    def compute(self, call: Call) -> None:
-        (out,) = call.outputs
-        self.copy_columns(call, out, call.attributes["axis"] or 0, 0, call.inputs, to_parts=False)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        axis = attributes["axis"] or 0
+        outer = math.prod(shapes[0][:axis])
+        size = sum(math.prod(shape) for shape in shapes)
+        copy = self.copying_columns((outer, size // outer if outer else 0), 1, 0, to_parts=False)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            copy(arrays.stream, outputs[0], inputs)
+
+        return launches

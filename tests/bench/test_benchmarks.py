@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import launches, options, report
+from benchmarks import calls, launches, options, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
 from benchmarks.selection import MEMORY_SIZES, Selection
@@ -107,6 +107,21 @@ def test_the_group_of_rows():
     )
     assert case.out_dims == (2, 50_257)
     assert {size for _, size, _ in Selection(["rows"], DTYPES, None, False, "")} == {2**20}
+
+
+def test_the_group_of_calls(capsys, monkeypatch):
+    ours, theirs = calls.of_ep(), calls.of_numpy()
+    assert set(theirs) <= set(ours)
+    for name, call in theirs.items():
+        np.testing.assert_allclose(ours[name](), call(), rtol=1e-5, atol=1e-5)
+    monkeypatch.setattr(calls, "_RUNS", 1)
+    measured = calls.measure(["numpy"], 1)
+    assert list(measured) == list(ours)
+    assert all(set(of_call) == {"ep", "numpy"} for name, of_call in measured.items() if name in theirs)
+    calls.show(measured)
+    assert "mul(x, 2.5)" in capsys.readouterr().out
+    assert "calls" not in options.parse([]).only
+    assert options.parse(["--only", "calls"]).only == ("calls",)
 
 
 def test_options():

@@ -68,6 +68,8 @@ class HostArrays(Arrays):
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return RESOLVERS[mode](indices, size)
 
+    empty: Any = staticmethod(np.empty)  # without a function of Python's around it: each call comes here
+
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
             return np.empty(shape, dtype)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
+from ep.ops.declare.calls import Function, Read, calling
 from ep.ops.declare.operator import Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
@@ -26,8 +27,6 @@ _ROLES: Final = {role.value.capitalize(): role for role in Role}
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The functions of declared operators by their names, aliases among them."""
-
-Function = Callable[..., Any]
 
 
 def operator(
@@ -76,15 +75,14 @@ def function_of(
         names = tuple(one.name for one in inputs)
         reader = _reader(inputs)
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
             out = kwargs.pop("out", None) if takes_out else None
             if len(args) < len(names):
                 args, kwargs = _in_order(resolve, names, args, kwargs)
             arrays, buffers, given = reader(args[: len(names)], names)
-            attributes = resolve(*given, *args[len(names) :], **kwargs)
-            results = arrays.compute(declared, buffers, attributes, out)
-            return results if many else results[0]
+            return Read(arrays, buffers, resolve(*given, *args[len(names) :], **kwargs), out)
 
+        function = calling(declared, resolve.__name__, inputs, read, takes_out=takes_out, many=many)
         _describe(function, resolve, takes_out=takes_out, many=many)
         for name in (resolve.__name__, *(declared.aliases if resolve is declared.resolve else ())):
             FUNCTIONS[name] = function
