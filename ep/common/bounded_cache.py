@@ -22,15 +22,15 @@ class BoundedCache(dict[Hashable, Any]):
     taken for ever. Threads that meet in between lose a value at worst, which is then made anew.
     """
 
-    _older: dict[Hashable, Any]
+    older: dict[Hashable, Any]
 
     def __init__(self) -> None:
         super().__init__()
-        self._older = {}
+        self.older = {}
 
     def __missing__(self, key: Hashable) -> Any:
         """The value of a key that is not among the younger ones; None where there is none at all."""
-        value = self._older.get(key)
+        value = self.older.get(key)
         if value is not None:
             self.put(key, value)
         return value
@@ -60,5 +60,5 @@ class BoundedCache(dict[Hashable, Any]):
         """Keep a value, in the place of that which `key` has."""
         self[key] = value
         if len(self) > KEPT:
-            self._older = dict(self)
+            self.older = dict(self)
             self.clear()

@@ -93,7 +93,7 @@ class JoinKernel(BoxKernel):
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         axis = attributes["axis"] or 0
         outer = math.prod(shapes[0][:axis])
-        size = sum(math.prod(shape) for shape in shapes)
+        size = sum([math.prod(shape) for shape in shapes])  # a list, which is made in one step of Python
         copy = self.copying_columns((outer, size // outer if outer else 0), 1, 0, to_parts=False)
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -82,9 +82,7 @@ def calling(
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
         calls = declared.chosen.calls
-        kept = calls.get(key)
-        if kept is None and key is not None:
-            kept = calls.find(key)
+        kept = None if key is None else calls.get(key)
         if kept is not None:
             compute, with_number = kept
             out = kwargs.get("out") if kwargs else None
@@ -98,10 +96,10 @@ def calling(
         result = compute(buffers, out)
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]
         if not changed:
-            calls.keep(key, Kept(compute, None))
+            calls.put(key, Kept(compute, None))
         elif len(changed) == 1 and inputs[changed[0]].role is Role.OPERAND and type(given[changed[0]]) in NUMBERS:
             (place,) = changed
-            calls.keep(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
+            calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
         return result
 
     return function

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
 from ep.common.primitive.broadcast import Dims
-from ep.common.recent import Recent
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
@@ -85,7 +85,7 @@ class Chosen:
         """registered: the kernels; rule: for the type of the results."""
         self.registered = registered
         self.asked_for = tuple(sorted(rule.attributes().union(*(one.matches.attributes() for one in registered))))
-        self.kernels, self.calls = Recent(), Recent()
+        self.kernels, self.calls = BoundedCache(), BoundedCache()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +220,7 @@ class Operator:
             subject = self._subject(chosen, device_type, list(map(as_data_type, dtypes)), attributes)
             made = choose(self.name, subject, chosen.registered).make(subject)
             found = made, subject.data_types["out"].dtype
-            chosen.kernels.keep(key, found)
+            chosen.kernels.put(key, found)
         return found
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:

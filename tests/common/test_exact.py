@@ -1,4 +1,4 @@
-"""What is kept by use, and keys that tell apart what compares equal."""
+"""Keys that tell apart what compares equal."""
 
 import copy
 import enum
@@ -9,22 +9,8 @@ import pytest
 
 from ep.common.exact import Inexact, exact
 from ep.common.numbers import Numbers
-from ep.common.recent import Recent
 from ep.common.scalar import number_key
 from ep.include.data_type import DataType
-
-
-def test_what_is_used_stays():
-    recent = Recent()
-    recent.keep("used", "value")
-    for number in range(5000):
-        recent.keep(number, -number - 1)
-        assert recent.find("used") == "value"
-        assert recent.find(max(number - 100, 0)) is not None
-        assert len(recent) <= 256
-        assert len(recent.older) <= 256
-    assert recent.find(0) is None
-    assert recent.get("nothing") is None
 
 
 class Colour(enum.IntEnum):
