@@ -5,6 +5,7 @@ The child launches, and ends. Its kernels are on disk: in the folder that the pr
 
 import os
 import tempfile
+from importlib import import_module
 
 import numpy as np
 
@@ -16,7 +17,10 @@ FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
 
 
 def compile_with_numba(rng, tag):
-    """Compile functions that are none of the package's."""
+    """Compile functions that are none of the package's.
+
+    Numba has been imported: a child of a fork in the middle of an import that is none of ours waits for it for ever.
+    """
     from numba import njit
 
     for number in range(int(rng.integers(1, 12))):
@@ -27,6 +31,7 @@ def compile_with_numba(rng, tag):
 
 def trial(rng, tag):
     have_kernels_on_disk(tag)
+    import_module("numba")
     usual = os.environ.get(CACHE_DIR.name)
 
     def in_the_usual_folder():
