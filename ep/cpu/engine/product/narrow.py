@@ -28,12 +28,12 @@ _SUMS: Final = NARROW * NARROW
 
 
 @jit
-def is_narrow(m, n, k, transpose_a, transpose_b):
-    """Whether a product of such matrices is computed here."""
+def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
+    """Whether a product of such matrices is computed here; lanes: of a vector of a tile, which a row of c may fill."""
     if k < _LEAST_DEPTH or max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:
-        return True
+        return n < lanes
     below = transpose_b == 0 if m == 1 else transpose_a != 0  # a matrix by a vector
     return below and 1 < max(m, n) <= _FEW
 

@@ -12,7 +12,7 @@ from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gem
 from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
 from ep.cpu.engine.product.results import arithmetic_of, results_merger
 from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
-from ep.cpu.engine.product.tiling import block_columns, block_multiplier
+from ep.cpu.engine.product.tiling import block_columns, block_multiplier, tile_shape
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.include.data_type import DataType
@@ -67,6 +67,7 @@ def _multiplier(data_type: DataType) -> Any:
     """A function (launch, block, a, b, c) for a block of real numbers, by the way that suits the matrices' sizes."""
     multiply_block, multiply_vector = block_multiplier(data_type), vector_multiplier(data_type)
     multiply_narrow = narrow_multiplier(data_type)
+    lanes = tile_shape().vector_bytes // arithmetic_of(data_type).itemsize
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -76,7 +77,7 @@ def _multiplier(data_type: DataType) -> Any:
             load_word(state, PRODUCT_STATE.transpose_a),
             load_word(state, PRODUCT_STATE.transpose_b),
         )
-        if is_narrow(m, n, k, transpose_a, transpose_b):
+        if is_narrow(m, n, k, transpose_a, transpose_b, lanes):
             multiply_narrow(launch, block, a, b, c)
         elif m == 1 or n == 1:
             multiply_vector(launch, block, a, b, c)
