@@ -39,7 +39,7 @@ TABLED = [
 def test_the_bounds_hold_with_avx2_alone():
     """In a process of its own: for what kernels are compiled is decided once."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TABLED],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-every-case", *TABLED],
         env={**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""},
         cwd=ACCURACY.parents[2],
         capture_output=True,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import CopyNdFactory
-from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.keys import every_key, needs, registered_keys, some_key
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
 
@@ -232,6 +232,7 @@ def test_columns(device, rng, key, rows, widths, begin, more, to_parts):
     check_columns(device, rng, *key, rows, widths, begin, more, to_parts)
 
 
+@needs(CopyNdFactory, DataType.kInt32)
 @pytest.mark.parametrize("to_parts", [False, True])
 def test_columns_that_do_not_fit_are_refused(device, rng, to_parts):
     copy = device.require(CopyNdFactory, 2)
