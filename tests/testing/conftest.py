@@ -48,6 +48,7 @@ class Installed:
     def run(self, *arguments, device="numpy", code=0):
         """Run pytest with the plugin where no configuration of this project is; return what it prints."""
         options = ["-W", "error", "-p", "ep.testing.plugin", "-p", "no:cacheprovider"]
+        options += ["--confcutdir", os.path.join(SOURCES, "ep")]  # an installed package has none of the repository's
         named = ["--ep-device", device] if device else []
         return self.python("-m", "pytest", *options, *arguments, *named, code=code)
 
