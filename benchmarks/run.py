@@ -6,21 +6,24 @@ import json
 import time
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import machine, plot, report, startup
+from benchmarks import calls, launches, machine, plot, report, startup
 from benchmarks.measure import Bench
+from benchmarks.options import CALLS, LAUNCHES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.cli import output
 from ep.include.data_type import as_data_type
 
+_WITHOUT_CASES: Final = ("startup", LAUNCHES, CALLS)
+
 
 def run(arguments: Namespace) -> int:
     """Do what the command line asks for; 1 where a result of ep's is wrong."""
-    sets = [name for name in arguments.only if name != "startup"]
+    sets = [name for name in arguments.only if name not in _WITHOUT_CASES]
     dtypes = [as_data_type(name).dtype for name in arguments.dtypes]
     selection = Selection(sets, dtypes, arguments.sizes, arguments.quick, arguments.cases)
     if arguments.list:
@@ -35,6 +38,10 @@ def run(arguments: Namespace) -> int:
         report.show(results)
     if document["startup"]:
         startup.show(document["startup"])
+    if document.get(LAUNCHES):
+        launches.show(document[LAUNCHES])
+    if document.get(CALLS):
+        calls.show(document[CALLS])
     if results:
         report.summarise(results)
     if arguments.plot:
@@ -52,6 +59,8 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
         "startup": startup.measure() if "startup" in arguments.only else {},
+        LAUNCHES: launches.measure() if LAUNCHES in arguments.only else {},
+        CALLS: calls.measure(arguments.peers, arguments.threads) if CALLS in arguments.only else {},
         "runs": [],
     }
     total = sum(1 for _ in selection)
@@ -101,11 +110,13 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     different = {(d["machine"]["processor"], d["threads"], json.dumps(d["versions"])) for d in documents}
     if len(different) > 1:
         print("warning: the files come from different machines, threads or versions")
-    started = [document["startup"] for document in documents if document["startup"]]
+    started, launched, called = ([d[name] for d in documents if d.get(name)] for name in _WITHOUT_CASES)
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {
         "runs": [results for document in documents for results in document["runs"]],
         "startup": started[0] if started else {},
+        LAUNCHES: launched[0] if launched else {},
+        CALLS: called[0] if called else {},
         "copy_gb_per_s": max(copies, key=lambda found: max(found.values(), default=0)),
     }
     return merged

@@ -26,6 +26,7 @@ from ep.include.primitive import (
     RequirePrimitive,
     UnaryOp,
 )
+from ep.include.process import exclusively
 from ep.version import __version__
 
 __all__ = [
@@ -54,9 +55,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "ops":  # imported when first used: primitives alone do not need the operators
-        return import_module("ep.ops")
+        return exclusively(lambda: import_module("ep.ops"))
     if name in ("fuse", "lazy"):
-        return getattr(import_module("ep.expressions"), name)
+        return getattr(exclusively(lambda: import_module("ep.expressions")), name)
     raise AttributeError(f"module 'ep' has no attribute {name!r}")
 
 

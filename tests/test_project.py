@@ -16,6 +16,7 @@ from tools import (
     ops_stub,
     performance_table,
     placement_table,
+    reference_pages,
     support_table,
     vector_math_table,
 )
@@ -107,9 +108,11 @@ def test_one_module_imports_numba_cuda():
 
 
 def test_links_of_the_documents_lead_somewhere():
+    made = {ROOT / "docs" / "reference" / name for name in reference_pages.pages()}
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text()):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+            path = document.parent / target
+            assert path in made or path.exists(), f"{document.name}: {target}"
 
 
 def test_python_m_ep_is_the_command():

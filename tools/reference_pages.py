@@ -23,15 +23,20 @@ _SUMMARY = re.compile(r"(.+?[.:])(\s|$)", re.DOTALL)
 
 
 def write(folder: Path) -> None:
-    """Write a page for each primitive and for each family of operators, and the pages that list them."""
+    """Write `pages` to a folder, and remove what else is there."""
     folder.mkdir(exist_ok=True)
-    pages = dict(_primitives()) | dict(_operators())
-    for old in set(folder.glob("*.md")) - {folder / f"{name}.md" for name in pages}:
+    found = pages()
+    for old in set(folder.glob("*.md")) - {folder / name for name in found}:
         old.unlink()
-    for name, text in pages.items():
-        path = folder / f"{name}.md"
+    for name, text in found.items():
+        path = folder / name
         if not path.exists() or path.read_text() != text:  # Sphinx reads again what has a new date
             path.write_text(text)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of a page for each primitive and for each family of operators, and of those that list them."""
+    return {f"{name}.md": text for name, text in (*_primitives(), *_operators())}
 
 
 def interfaces() -> list[type[Primitive]]:

@@ -131,11 +131,15 @@ def _is_of_numbers(value: Any) -> bool:
     return isinstance(value, int | float | complex) and not isinstance(value, bool)
 
 
-def _slices(given: str) -> tuple[slice, ...]:
+def _slices(given: str) -> tuple[Any, ...]:
     parts = given.split(",")
-    if not all(re.fullmatch(r"(-?\d+)?:(-?\d+)?(:-?\d+)?", part) for part in parts):
-        raise ArgumentTypeError(f"{given!r} must be slices with commas between, such as 1:5,::2")
-    return tuple(slice(*(int(number) if number else None for number in part.split(":"))) for part in parts)
+    if not all(re.fullmatch(r"(-?\d+)?:(-?\d+)?(:-?\d+)?|\.\.\.", part) for part in parts):
+        raise ArgumentTypeError(f"{given!r} must be slices with commas between, such as 1:5,::2 or ...,1:5")
+    return tuple(... if part == "..." else _slice(part) for part in parts)
+
+
+def _slice(part: str) -> slice:
+    return slice(*(int(number) if number else None for number in part.split(":")))
 
 
 def _sequence(given: str) -> Any:

@@ -56,13 +56,18 @@ def run(arguments: Namespace) -> int:
 
 def _run(arguments: Namespace) -> None:
     from ep.mesh import Placement, reporting
-    from ep.mesh.world import on_all, world
+    from ep.mesh.world import world
 
     placement = Placement(arguments.mesh or world().size)
-    on_all(lambda: _file(npy.target(arguments.out)))  # refused before anything is computed
-    device, plan = on_all(lambda: (device_of(arguments.device), operators.plan(arguments)))
-    lies = _of_inputs(arguments.sbp, plan, len(placement.mesh))
-    device.rehearse(plan)
+
+    def planned() -> tuple[Device, operators.Plan, list[tuple[Sbp, ...]]]:
+        _file(npy.target(arguments.out))  # refused before anything is computed
+        device, plan = device_of(arguments.device), operators.plan(arguments)
+        lies = _of_inputs(arguments.sbp, plan, len(placement.mesh))
+        device.rehearse(plan)
+        return device, plan, lies
+
+    device, plan, lies = world().on_all(planned, "ep run, for the files and the kernels")
     with reporting() as report:
         placed = [_placed(one, placement, sbp, device) for one, sbp in zip(plan.inputs, lies, strict=True)]
         begin = time.perf_counter()
@@ -74,7 +79,7 @@ def _run(arguments: Namespace) -> None:
     targets = npy.targets(arguments.out, several, len(results))
     for target, one in zip(targets, results, strict=True):
         _write(_file(target), one, device)
-    counted = world().allreduce(report.sent)
+    counted = sum(world().from_all(lambda: report.sent, "ep run, for what was sent"))
     if world().rank > 0 or arguments.quiet:
         return
     for target, one in zip(targets, results, strict=True):
@@ -110,16 +115,17 @@ def _to_write(tensor: Any) -> tuple[Sbp, ...]:
 
 def _write(target: npy.Target, tensor: Any, device: Device) -> None:
     """Have each rank write its piece to one file, which appears under its name when all is there."""
-    from ep.mesh.world import on_all, world
+    from ep.mesh.world import world
 
     mesh, coordinates = tensor.placement.mesh, tensor.placement.coordinates
     has_own = all(place == 0 or isinstance(sbp, Split) for place, sbp in zip(coordinates, tensor.sbp, strict=True))
     region = region_on(tensor.shape, tensor.sbp, mesh, coordinates)
     file, is_first = npy.SharedFile(target, tensor.shape, tensor.dtype), world().rank == 0
     try:
-        on_all(lambda: file.create() if is_first else None)
-        on_all(lambda: file.fill(region, device.bring_back(tensor.to_local())) if has_own else None)
-        on_all(lambda: file.publish() if is_first else None)
+        what = f"ep run, for {target.name}"
+        world().on_all(lambda: file.create() if is_first else None, what)
+        world().on_all(lambda: file.fill(region, device.bring_back(tensor.to_local())) if has_own else None, what)
+        world().on_all(lambda: file.publish() if is_first else None, what)
     finally:
         if is_first:
             file.discard()

@@ -7,13 +7,36 @@ from typing import Any, Final, TypeVar
 
 from ep.common.checks import are_integers
 
-_KEPT: Final = 256
+KEPT: Final = 256
+"""So many values that were used last are kept; those that were used before them go when as many more have come."""
 
 V = TypeVar("V")
 
 
 class BoundedCache(dict[Hashable, Any]):
-    """What a primitive keeps for later launches, by dims or by number; the oldest goes where it would be too much."""
+    """What a primitive keeps for later launches, by dims or by number; what was used longest ago goes.
+
+    There are two generations: the items of the dict itself, and those that were used before. What is found among the
+    older ones moves to the younger ones, and when these are too many, they take the place of the older ones. So to find
+    a young one costs no more than in a dict, nothing is sorted, and there is no lock, which a forked child could find
+    taken for ever. Threads that meet in between lose a value at worst, which is then made anew.
+    """
+
+    older: dict[Hashable, Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.older = {}
+
+    def __missing__(self, key: Hashable) -> Any:
+        """The value of a key that is not among the younger ones; None where there is none at all."""
+        value = self.older.get(key)
+        if value is not None:
+            self.put(key, value)
+        return value
+
+    # as `self[key]`: the value of a key, None where there is none
+    get = dict.__getitem__  # type: ignore[assignment]
 
     def find(self, *dims: Any) -> Any:
         """The value that is kept for dims, strides or positions, as Launch is given them; None where there is none.
@@ -27,12 +50,15 @@ class BoundedCache(dict[Hashable, Any]):
 
     def keep(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return the value of `key`, made with `make` where there is none."""
-        value = self.get(key)
+        value: V | None = self.get(key)
         if value is None:
             value = make()
-            # without a lock, which a forked child could find taken for ever
-            self[key] = value
-            if len(self) > _KEPT:
-                for oldest in list(self)[:-_KEPT]:
-                    self.pop(oldest, None)
+            self.put(key, value)
         return value
+
+    def put(self, key: Hashable, value: Any) -> None:
+        """Keep a value, in the place of that which `key` has."""
+        self[key] = value
+        if len(self) > KEPT:
+            self.older = dict(self)
+            self.clear()

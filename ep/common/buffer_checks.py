@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -15,12 +16,17 @@ def check_plain(value: Any, argument: str) -> None:
 
     TypeError for one with a mask, ValueError for a tensor that is conjugated or negated lazily, as PyTorch has them.
     """
-    if isinstance(value, np.ma.MaskedArray) or _has_mask(value):
+    if is_masked_array(value) or _has_mask(value):
         raise TypeError(f"{argument} has a mask, which would be lost; fill the masked elements first")
     for mark, what in (("is_conj", "conjugated"), ("is_neg", "negated")):
         is_marked = getattr(value, mark, None)
         if callable(is_marked) and is_marked():
             raise ValueError(f"{argument} is a tensor that is {what} lazily; call resolve_conj().resolve_neg() first")
+
+
+def is_masked_array(value: Any) -> bool:
+    """Whether a value is an array of `numpy.ma`, which is not imported for that: who has one has imported it."""
+    return isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
 def _has_mask(value: Any) -> bool:

@@ -103,8 +103,18 @@ def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple
 
 
 def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple[int, ...]:
+    if type(values) is tuple and _are_sizes(values):
+        return values
     # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
     is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
     if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
         raise TypeError(f"{argument} must be a sequence of integers, not {shown(values)}")
     return tuple(check(value, f"{argument}[{axis}]") for axis, value in enumerate(values))
+
+
+def _are_sizes(values: tuple[Any, ...]) -> bool:
+    """Whether all are ints that every check takes as they are; most are, and a check of each takes far longer."""
+    for value in values:  # noqa: SIM110  not all(...): a generator takes longer
+        if type(value) is not int or not 0 <= value <= kMaxSize:
+            return False
+    return True

@@ -6,11 +6,14 @@ import platform
 import sysconfig
 from functools import cache
 
+from ep.include.process import exclusively
+
 
 @cache
 def why_unsupported() -> str | None:
     """Why no device works in the running build of Python; None where they do."""
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    # it imports what the build was configured with
+    if exclusively(lambda: sysconfig.get_config_var("Py_GIL_DISABLED")):
         return (
             f"this is a free-threaded build of Python {platform.python_version()}, in which ep has never been tested; "
             "it needs a build with the GIL"

@@ -24,9 +24,14 @@ def is_scalar(value: Any) -> bool:
     return isinstance(value, Number | np.generic) and not isinstance(value, _NO_NUMBERS)
 
 
-def number_key(number: Any) -> tuple[type, str]:
-    """What tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros."""
-    return type(number), repr(number)
+def number_key(number: Any) -> tuple[type, Any]:
+    """What tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros; it knows a NaN again."""
+    kind = type(number)
+    if kind is int or kind is bool or (kind is float and number == number and number):  # the usual ones first
+        return kind, number
+    if kind is float or kind is complex or issubclass(kind, np.generic):
+        return kind, repr(number)
+    return kind, object()  # of a class of its own, two numbers may be shown alike
 
 
 def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:

@@ -9,9 +9,8 @@ it, never a bit of a result.
 from __future__ import annotations
 
 import json
-import math
 import re
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ep.cpu.caches import last_caches
 from ep.cpu.processor import information
@@ -23,6 +22,7 @@ VERSION: Final = "3"
 """Of the form in which it is kept."""
 _MOST_AHEAD: Final = 2**16
 _MOST_AGAIN: Final = 100
+_LEAST_SECONDS, _MOST_SECONDS = 1e-9, 1e3  # of a launch that is measured
 
 
 class Calibration(NamedTuple):
@@ -47,12 +47,16 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """What the file of a calibration holds.
 
-    times: the least seconds so far, as `engine/probe.py` has them; again: how many processes are to measure more.
+    times: the least seconds so far, as `engine/probe.py` has them, or none.
+    again: how many processes are to measure more.
     """
 
     calibration: Calibration
     times: tuple[float, ...] = ()
     again: int = 0
+
+
+_FIELDS: Final = frozenset([*Calibration._fields, "times", "again"])
 
 
 def everywhere(num_bytes: int) -> Calibration:
@@ -79,19 +83,31 @@ def packed(kept: Kept) -> bytes:
     return json.dumps(kept.calibration._asdict() | {"times": kept.times, "again": kept.again}).encode()
 
 
-def unpacked(contents: bytes) -> Kept | None:
-    """What `contents` hold; None where they are of no calibration."""
+def unpacked(contents: bytes, num_times: int) -> Kept | None:
+    """What `contents` hold; None where they are of no calibration, or of one of another form.
+
+    num_times: how many times there are, where there are any.
+    """
     try:
         found = json.loads(contents)
-        lines, tiles, ahead, again = (found[name] for name in ("lines", "tiles", "ahead", "again"))
-        numbers, times = [*lines, *tiles, ahead, again], tuple(found["times"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, RecursionError):
         return None
-    fits = len(lines) == len(tiles) == KINDS and all(type(number) is int and 0 <= number <= NEVER for number in numbers)
-    fits = fits and all(type(seconds) is float and 0 < seconds < math.inf for seconds in times)
-    if not fits or ahead > _MOST_AHEAD or again > _MOST_AGAIN:
+    if not isinstance(found, dict) or found.keys() != _FIELDS:
         return None
-    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), times, again)
+    lines, tiles, ahead, again, times = (found[name] for name in ("lines", "tiles", "ahead", "again", "times"))
+    fits = (
+        all(_are_numbers(sizes, int, 0, NEVER) and len(sizes) == KINDS for sizes in (lines, tiles))
+        and _are_numbers([ahead], int, 0, _MOST_AHEAD)
+        and _are_numbers([again], int, 0, _MOST_AGAIN)
+        and _are_numbers(times, float, _LEAST_SECONDS, _MOST_SECONDS)
+        and len(times) in (0, num_times)
+    )
+    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), tuple(times), again) if fits else None
+
+
+def _are_numbers(found: Any, kind: type[Any], least: float, most: float) -> bool:
+    """Whether this is a list of numbers of one type, all of which are from `least` to `most`."""
+    return isinstance(found, list) and all(type(number) is kind and bool(least <= number <= most) for number in found)
 
 
 def _in_mib(sizes: tuple[int, ...]) -> str:

@@ -34,9 +34,9 @@ class CachingAllocator:
     framework's, for which there is no CudaStream at the time) are the caller's to wait for.
     """
 
-    def __init__(self, driver: Driver, device: int, fence: Callable[[], None]) -> None:
-        """fence: lets all streams of the device wait for what is queued on the others now."""
-        self._driver, self._device, self._fence_streams = driver, device, fence
+    def __init__(self, driver: Driver, device: int, fence: Callable[[], None], wait: Callable[[], None]) -> None:
+        """fence: lets all streams of the device wait for what is queued on the others now; wait: waits for all work."""
+        self._driver, self._device, self._fence_streams, self._wait = driver, device, fence, wait
         self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
         self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
@@ -55,6 +55,11 @@ class CachingAllocator:
                 return block
             return self._new_block(size, capacity)
 
+    def allocate_new(self, size: int) -> Block:
+        """A block that no work has ever used, on any stream; `free` takes it back. Raises what `allocate` does."""
+        with self._lock:
+            return self._new_block(size, capacity_of(size))
+
     def free(self, block: Block) -> None:
         """Take a block back. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
         block.epoch = self._epoch
@@ -66,7 +71,7 @@ class CachingAllocator:
             self._fence()
 
     def empty(self) -> None:
-        """Give all cached blocks back to CUDA; waits until the device is idle."""
+        """Give all cached blocks back to CUDA; waits until the work of all streams is done."""
         with self._lock:
             self._empty()
 
@@ -108,6 +113,8 @@ class CachingAllocator:
 
     def _empty(self) -> None:
         self._sort_in()
+        if any(self._free.values()):
+            self._wait()
         for blocks in self._free.values():
             while blocks:
                 block = blocks.popleft()

@@ -10,12 +10,15 @@ from __future__ import annotations
 import ctypes
 import weakref
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from ep.cuda.driver import CudaError, Driver, driver
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.process import Rank, exclusively, new_lock
+
+if TYPE_CHECKING:
+    from ep.cuda.simulated_driver import SimulatedDriver
 
 _POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
@@ -61,6 +64,10 @@ PREF_MIN_ALIGNMENTS: Final = (5, 6, 7, 8)  # of A, B, C and D
 REDUCTION_IN_COMPUTE_TYPE: Final = 2
 """Parts of a sum may be added up in the type of the computation, never in a 16-bit type of c."""
 
+MAX_BATCH_COUNT: Final = 2**16 - 1
+MAX_COMPLEX_COLUMNS: Final = 64 * MAX_BATCH_COUNT
+"""Of complex64 in the arithmetic of float32, as the library counts columns: rows of c."""
+
 MAX_ALIGNMENT: Final = 256
 _STATUS: Final = {
     1: ("CUBLAS_STATUS_NOT_INITIALIZED", "the library could not be set up"),
@@ -89,7 +96,7 @@ class Multiplication(NamedTuple):
     """A strided batch of products of row-major matrices, `[m, k]` by `[k, n]`.
 
     src_type: of a and b; dst_type: of c. strides: from one matrix to the next, in elements of a, b and c.
-    alignments: what the addresses of a, b and c are multiples of.
+    alignments: what the addresses of a, b and c are multiples of. a_columns: from one row of a in memory to the next.
     """
 
     src_type: DataType
@@ -103,6 +110,7 @@ class Multiplication(NamedTuple):
     batch_count: int
     strides: tuple[int, int, int]
     alignments: tuple[int, int, int]
+    a_columns: int
 
 
 class Plan:
@@ -122,11 +130,12 @@ class Plan:
         self._set("MatmulDesc", self.desc, DESC_TRANSB, ctypes.c_int32(a_op))
         a_dims = (wanted.k, wanted.m) if wanted.transpose_a else (wanted.m, wanted.k)
         b_dims = (wanted.n, wanted.k) if wanted.transpose_b else (wanted.k, wanted.n)
+        steps = wanted.a_columns, b_dims[1], wanted.n
         types = wanted.src_type, wanted.src_type, wanted.dst_type
         self.a, self.b, self.c = (
-            self._layout(data_type, dims, wanted.batch_count, stride)
-            for data_type, dims, stride in zip(
-                types, (a_dims, b_dims, (wanted.m, wanted.n)), wanted.strides, strict=True
+            self._layout(data_type, dims, step, wanted.batch_count, stride)
+            for data_type, dims, step, stride in zip(
+                types, (a_dims, b_dims, (wanted.m, wanted.n)), steps, wanted.strides, strict=True
             )
         )
         self.algo, self.workspace_size = self._choose(device, wanted, workspace_size)
@@ -142,10 +151,10 @@ class Plan:
         address, size = ctypes.addressof(value), ctypes.sizeof(value)
         self._library.call(f"cublasLt{kind}SetAttribute", handle, attribute, address, size)
 
-    def _layout(self, data_type: DataType, dims: tuple[int, int], batch_count: int, stride: int) -> int:
-        """The layout of row-major matrices, which are the transposed ones to the library."""
+    def _layout(self, data_type: DataType, dims: tuple[int, int], step: int, batch_count: int, stride: int) -> int:
+        """The layout of row-major matrices, which are the transposed ones to the library; step: from row to row."""
         rows, columns = dims
-        layout = self._create("MatrixLayout", TYPES[data_type], columns, rows, columns)
+        layout = self._create("MatrixLayout", TYPES[data_type], columns, rows, step)
         if batch_count > 1:
             self._set("MatrixLayout", layout, LAYOUT_BATCH_COUNT, ctypes.c_int32(batch_count))
             self._set("MatrixLayout", layout, LAYOUT_STRIDED_BATCH_OFFSET, ctypes.c_int64(stride))
@@ -193,6 +202,11 @@ class CublasLt:
             self.call("cublasLtCreate", ctypes.addressof(made))
             handle = self._handles.setdefault(device, made.value or 0)
         return handle
+
+    def prepare(self, device: int) -> None:
+        """Make the handle for a device, which cannot be made while launches are captured."""
+        with self._driver.active(device):
+            self.handle(device)
 
     def plan(self, device: int, wanted: Multiplication, workspace_size: int) -> Plan:
         """The plan of a product that may use so many bytes of workspace."""
@@ -243,6 +257,11 @@ def _computation(wanted: Multiplication) -> tuple[int, int]:
     return COMPUTE_32F_FAST_TF32 if wanted.allow_tf32 and is_single else COMPUTE_32F, TYPES[scale]
 
 
+def max_rows(data_type: DataType, allow_tf32: bool) -> int | None:
+    """How many rows a product of `data_type` may have in one call; None for any number."""
+    return MAX_COMPLEX_COLUMNS if data_type is DataType.kComplex64 and not allow_tf32 else None
+
+
 def scale_type(data_type: DataType) -> DataType:
     """The type of alpha and beta, for matrices of `data_type`."""
     return DataType.kFloat if data_type.itemsize == 2 else data_type
@@ -279,16 +298,16 @@ def use_functions(instead: Any) -> None:
 @cache
 def _loaded() -> tuple[Any, str | None]:
     """The functions, and why there are none."""
+    return exclusively(_load)
+
+
+def _load() -> tuple[Any, str | None]:
     if _instead:
         return _instead[0], None
     if driver().simulated:
         from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
 
-        return SimulatedCublasLt(), None
-    return exclusively(_load)
-
-
-def _load() -> tuple[Any, str | None]:
+        return SimulatedCublasLt(cast("SimulatedDriver", driver())), None
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
-from ep.cuda.driver import CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.common.native_lock import release_function
+from ep.cuda.driver import CaptureError, CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, exclusively, new_lock
@@ -192,8 +193,7 @@ class CudaDriver(Driver):
             return self._aligned(size, lambda more: self._ask(self._cuda.cuMemAlloc, more), self._cuda.cuMemFree)
 
     def free(self, device: int, address: int) -> None:
-        with self._current(device):  # cuMemFree waits too, but does not promise to
-            self._ask(self._cuda.cuCtxSynchronize)
+        with self._current(device), self._not_captured():
             self._ask(self._cuda.cuMemFree, self._bases.pop(address, address))
 
     def alloc_async(self, device: int, size: int, stream: int) -> int:
@@ -225,8 +225,7 @@ class CudaDriver(Driver):
             return int(self._ask(self._cuda.cuMemHostAlloc, size, flags))  # whole pages
 
     def free_host(self, device: int, address: int) -> None:
-        with self._current(device):
-            self._ask(self._cuda.cuCtxSynchronize)
+        with self._current(device), self._not_captured():
             self._ask(self._cuda.cuMemFreeHost, address)
 
     def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
@@ -251,7 +250,8 @@ class CudaDriver(Driver):
         return int(self._in(device, self._cuda.cuStreamCreate, self._cuda.CUstream_flags.CU_STREAM_DEFAULT.value))
 
     def destroy_stream(self, device: int, stream: int) -> None:
-        self._in(device, self._cuda.cuStreamDestroy, stream)
+        with self._current(device), self._not_captured():
+            self._ask(self._cuda.cuStreamDestroy, stream)
 
     def synchronize_stream(self, device: int, stream: int) -> None:
         self._in(device, self._cuda.cuStreamSynchronize, stream)
@@ -260,12 +260,38 @@ class CudaDriver(Driver):
         return self._is_done(device, self._cuda.cuStreamQuery, stream)
 
     def is_capturing(self, device: int, stream: int) -> bool:
-        with self._current(device):
-            result, *values = self._cuda.cuStreamIsCapturing(stream)
+        result, *values = self._is_captured(stream) if stream > _LAST_DEFAULT_STREAM else (_INVALID_CONTEXT,)
+        if result == _INVALID_CONTEXT:  # a thread that is new to CUDA has none, and a default stream is that of one
+            with self._current(device):
+                result, *values = self._is_captured(stream)
         if result == _CAPTURE_IMPLICIT:  # the legacy stream, while a stream that it waits for is captured
             return True
-        self._check(self._cuda.cuStreamIsCapturing, result)
+        if result:
+            self._check(self._cuda.cuStreamIsCapturing, result)
         return bool(values[0] != self._cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE)
+
+    @lazy
+    def _is_captured(self) -> Any:
+        return self._cuda.cuStreamIsCapturing
+
+    def capture_of(self, device: int, stream: int) -> int:
+        if stream <= _LAST_DEFAULT_STREAM or not self.is_capturing(device, stream):
+            return 0
+        status, number, *_ = self._in(device, self._cuda.cuStreamGetCaptureInfo, stream)
+        if status != self._cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_ACTIVE:
+            raise CaptureError("the capture of launches into a CUDA graph is invalid already; end it")
+        return int(number)
+
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        cuda = self._cuda
+        # a thread of CUDA calls it, which must not wait for Python
+        release = release_function()
+        flag = cuda.CUuserObject_flags.CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
+        with self._current(device):
+            _, _, graph, *_ = self._ask(cuda.cuStreamGetCaptureInfo, stream)
+            watcher = self._ask(cuda.cuUserObjectCreate, lock, cuda.CUhostFn(release), 1, flag.value)
+            moved = cuda.CUuserObjectRetain_flags.CU_GRAPH_USER_OBJECT_MOVE
+            self._ask(cuda.cuGraphRetainUserObject, graph, watcher, 1, moved.value)
 
     def wait_event(self, device: int, stream: int, event: int) -> None:
         self._in(device, self._cuda.cuStreamWaitEvent, stream, event, 0)

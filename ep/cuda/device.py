@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from ep.cuda.buffer import Allocation, CudaBuffer
 from ep.cuda.driver import CudaError, DeviceProperties, driver
 from ep.cuda.error_report import ErrorReports
 from ep.cuda.event import CudaEvent, check_event
+from ep.cuda.graph_memory import GraphMemory
 from ep.cuda.stream import CudaStream, check_stream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _UINT8 = np.dtype(np.uint8)
+_ANYWHERE = AllocationOptions()
 
 
 class CudaDevice(Device):
@@ -43,9 +46,12 @@ class CudaDevice(Device):
         self.simulated = self.driver.simulated
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
-        self._allocator = CachingAllocator(self.driver, device_index, self._fence)
+        self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._wait)
+        self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
         self._lock = new_lock(Rank.STREAMS)
         self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
+        self._owned: dict[int, None] = {}  # handles from CreateStream that were not destroyed
+        self._left: deque[int] = deque()  # those of them whose objects are gone
 
     @lazy
     def properties(self) -> DeviceProperties:
@@ -56,6 +62,7 @@ class CudaDevice(Device):
         self._device_manager.SetActiveDeviceByIndex(self._index)
 
     def Reset(self) -> None:
+        self._graph_memory.collect()
         self._allocator.empty()
 
     def device_type(self) -> DeviceType:
@@ -73,6 +80,7 @@ class CudaDevice(Device):
         stream = CudaStream(self, self.driver.create_stream(self._index), owned=True)
         with self._lock:
             self._streams[stream.handle] = stream
+            self._owned[stream.handle] = None
         self._allocator.fence()  # so that memory which was given out before is safe on the new stream too
         return stream
 
@@ -94,18 +102,71 @@ class CudaDevice(Device):
                 self.driver.synchronize_stream(self._index, checked.handle)
         with self._lock:
             self._streams.pop(checked.handle, None)
+            self._owned.pop(checked.handle, None)
         checked.destroy()
+
+    def leave_stream(self, handle: int) -> None:
+        """Take note of a stream from CreateStream whose object is gone; a later fence destroys it.
+
+        Takes no lock and calls no driver, since the garbage collector may call it anywhere, in a capture too.
+        """
+        self._left.append(handle)
+
+    def _destroy_left(self) -> None:
+        """Destroy the streams that were left, where their work is done. Until then fences have them."""
+        for _ in range(len(self._left)):
+            handle = self._left.popleft()
+            if self.driver.is_capturing(self._index, handle) or not self.driver.query_stream(self._index, handle):
+                self._left.append(handle)
+                continue
+            self.reports.of(handle).take()  # the next stream with this handle starts without
+            del self._owned[handle]
+            self.driver.destroy_stream(self._index, handle)
+
+    def _handles(self) -> list[int]:
+        """The streams that the device knows of, those that were left too."""
+        adopted = [stream.handle for reference in self._streams.valuerefs() if (stream := reference())]
+        return list(dict.fromkeys([*self._owned, *adopted]))
 
     def _fence(self) -> None:
         """Let every stream wait for what is queued on the others; those that are being captured stay out of it."""
         with self._lock:
-            streams = list(self._streams.values())
-            if len(streams) < 2:
+            self._destroy_left()
+            handles = self._handles()
+            if len(handles) < 2:
                 return
-            streams = [stream for stream in streams if not stream.is_capturing()]
-            for stream in streams:
-                for other in streams:
-                    stream.wait_for(other.handle)
+            handles = [handle for handle in handles if not self.driver.is_capturing(self._index, handle)]
+            for handle in handles:
+                for other in handles:
+                    if other != handle:
+                        self.let_wait(handle, other)
+
+    def _wait(self) -> None:
+        """Wait for the work of all streams. What is captured is none yet, and to wait for it would end the capture.
+
+        Takes no lock: memory that the garbage collector finds is given back after it.
+        """
+        for handle in self._handles():
+            with suppress(CudaError):  # the stream's own, or one that was destroyed meanwhile
+                if not self.driver.is_capturing(self._index, handle):
+                    self.driver.synchronize_stream(self._index, handle)
+
+    def free_at_once(self, address: int) -> None:
+        """Give memory from the driver back when the work of all streams is done."""
+        self._wait()
+        self.driver.free(self._index, address)
+
+    def let_wait(self, consumer: int, producer: int) -> None:
+        """Let work queued from now on, on one stream, wait for what is queued on another.
+
+        Where only the producer is captured, the consumer takes part in the capture from now on.
+        """
+        event = self.driver.create_event(self._index, timing=False)
+        try:
+            self.driver.record_event(self._index, event, producer)
+            self.driver.wait_event(self._index, consumer, event)
+        finally:  # CUDA keeps it until nothing waits for it
+            self.driver.destroy_event(self._index, event)
 
     def CreateEvent(self) -> CudaEvent:
         return CudaEvent(self)
@@ -124,9 +185,21 @@ class CudaDevice(Device):
             return self.buffer(0, Allocation(0, lambda: None))
         if number > self.properties.total_memory:
             raise self._allocator.out_of_memory(number)
+        self._graph_memory.collect()
         block = self._allocator.allocate(number)
         allocator = self._allocator
         return self.buffer(number, Allocation(block.address, lambda: allocator.free(block)))
+
+    def alloc_on(self, stream: CudaStream, size: int) -> CudaBuffer:
+        """Return memory for work on a stream, as `Alloc` does; while that is captured, the graph's own.
+
+        So nothing else is given memory that the graph uses, however long it lasts.
+        """
+        capture = self.driver.capture_of(self._index, stream.handle)
+        if not capture or size == 0 or size > self.properties.total_memory:
+            return self.Alloc(_ANYWHERE, size)
+        address, release = self._graph_memory.allocate(stream.handle, capture, size)
+        return self.buffer(size, Allocation(address, release))
 
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
@@ -144,10 +217,11 @@ class CudaDevice(Device):
         if number == 0:
             return np.empty(0, np.uint8)
         address = self.with_room(number, lambda: self.driver.alloc_host(self._index, number))
-        driver, index = self.driver, self._index
+        driver, index, wait = self.driver, self._index, self._wait
 
         def release() -> None:
             with suppress(CudaError):  # at exit the driver may be gone already
+                wait()
                 driver.free_host(index, address)
 
         return np.asarray(_Pinned(address, number, Allocation(address, release)))
@@ -186,6 +260,7 @@ class CudaDevice(Device):
 
     def memory_figures(self) -> dict[str, int]:
         """Bytes: `free` and `total` of the device, `allocated` and `cached` by `Alloc`."""
+        self._graph_memory.collect()
         free, total = self.driver.memory_info(self._index)
         allocated, cached = self._allocator.figures()
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.cuda.simulator import is_simulated
+from ep.include.process import exclusively
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -24,6 +25,10 @@ PER_THREAD_STREAM: Final = 2
 
 SHARED_BYTES: Final = 48 * 1024
 """The shared memory that a block may always have."""
+
+
+class CaptureError(RuntimeError):
+    """Something that cannot be done while launches are captured into a CUDA graph. It leaves the capture as it was."""
 
 
 class CudaError(RuntimeError):
@@ -123,7 +128,7 @@ class Driver(ABC):
 
     @abstractmethod
     def free(self, device: int, address: int) -> None:
-        """Give back memory from `alloc`, once all work on the device is done."""
+        """Give back memory from `alloc` that no work uses any more."""
 
     @abstractmethod
     def alloc_async(self, device: int, size: int, stream: int) -> int:
@@ -139,7 +144,7 @@ class Driver(ABC):
 
     @abstractmethod
     def free_host(self, device: int, address: int) -> None:
-        """Give back memory from `alloc_host`, once all work on the device is done."""
+        """Give back memory from `alloc_host` that no work uses any more."""
 
     @abstractmethod
     def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
@@ -178,6 +183,17 @@ class Driver(ABC):
     @abstractmethod
     def is_capturing(self, device: int, stream: int) -> bool:
         """Whether work on the stream is being captured into a CUDA graph instead of done."""
+
+    @abstractmethod
+    def capture_of(self, device: int, stream: int) -> int:
+        """The number of the capture that the stream takes part in, unique in this process; 0 for none."""
+
+    @abstractmethod
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        """Release a lock of Python's C API once the graph that is being captured on the stream is gone.
+
+        Gone means that it was destroyed, with all graphs that were instantiated from it, and that their work is done.
+        """
 
     @abstractmethod
     def wait_event(self, device: int, stream: int, event: int) -> None:
@@ -253,6 +269,12 @@ def use_driver(instead: Driver) -> None:
 @cache
 def driver() -> Driver:
     """The driver of this process."""
+    return exclusively(_made)
+
+
+@cache
+def _made() -> Driver:
+    """The same, made by one thread, and once."""
     if _instead:
         return _instead[0]
     if is_simulated():

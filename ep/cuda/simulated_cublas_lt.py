@@ -13,9 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cuda import cublas_lt as lt
+from ep.cuda.simulated_driver import SimulatedDriver
 from ep.include.data_type import DataType
 
-_SUCCESS, _INVALID_VALUE = 0, 7
+_SUCCESS, _INVALID_VALUE, _INTERNAL_ERROR, _NOT_SUPPORTED = 0, 7, 14, 15
 _TYPES: Final = {number: data_type for data_type, number in lt.TYPES.items()}
 _COMPUTED: Final = {  # the type of alpha and beta, by the type of the computation: what NumPy computes in
     lt.COMPUTE_32F: (DataType.kFloat, DataType.kComplex64),
@@ -37,7 +38,9 @@ _WORKSPACE_BYTES: Final = 1024  # that algorithms need where they may
 class SimulatedCublasLt:
     """The functions of `cublas_lt.SIGNATURES`."""
 
-    def __init__(self) -> None:
+    def __init__(self, its_driver: SimulatedDriver) -> None:
+        """its_driver: knows the streams."""
+        self._driver = its_driver
         self._numbers = itertools.count(1)
         self.objects: dict[int, tuple[str, list[int], dict[int, int]]] = {}
         """What was created and not destroyed: kind, arguments and attributes, by handle."""
@@ -45,7 +48,7 @@ class SimulatedCublasLt:
         """What the last products were, for tests."""
 
     def cublasLtCreate(self, made: int) -> int:
-        return self._create("Handle", made)
+        return _INTERNAL_ERROR if self._driver.captures else self._create("Handle", made)
 
     def cublasLtMatmulDescCreate(self, made: int, compute: int, scale: int) -> int:
         if _TYPES.get(scale) not in _COMPUTED.get(compute, ()):
@@ -107,14 +110,21 @@ class SimulatedCublasLt:
         results: int,
         count: int,
     ) -> int:
+        if self._driver.captures:
+            return _INTERNAL_ERROR
         found = lt.HeuristicResult.from_address(results)
         attributes = self._of("MatmulPreference", preference)[1]
         alignments = [attributes.get(one, lt.MAX_ALIGNMENT) for one in lt.PREF_MIN_ALIGNMENTS]
         most = attributes.get(lt.PREF_MAX_WORKSPACE_BYTES, 0)
-        if wanted < 1 or self._sizes(desc, a, b, c) is None or self._sizes(desc, a, b, d) is None:
+        sizes = self._sizes(desc, a, b, c)
+        if wanted < 1 or sizes is None or self._sizes(desc, a, b, d) is None:
             return _INVALID_VALUE
         if attributes.get(lt.PREF_REDUCTION_SCHEME_MASK) != lt.REDUCTION_IN_COMPUTE_TYPE:
             return _INVALID_VALUE  # a mask that would round parts of sums to 16 bits
+        _, columns, _, matrices = sizes
+        is_simple = self._of("MatmulDesc", desc)[0] == [lt.COMPUTE_32F, lt.TYPES[DataType.kComplex64]]
+        if matrices > lt.MAX_BATCH_COUNT or (is_simple and columns > lt.MAX_COMPLEX_COLUMNS):
+            return _NOT_SUPPORTED
         found.algo = (ctypes.c_uint64 * 8)(desc, a, b, c, *alignments[:3], min(most, _WORKSPACE_BYTES))
         found.workspace_size, found.state = min(most, _WORKSPACE_BYTES), _SUCCESS
         ctypes.c_int.from_address(count).value = 1
@@ -171,31 +181,51 @@ class SimulatedCublasLt:
         sizes = self._sizes(desc, a_layout, b_layout, c_layout)
         self._of("Handle", handle)
         assert sizes is not None
-        if needed:
-            ctypes.memset(workspace, 0xA5, needed)  # so that one which is not there is noticed
         (compute, scale), operations = self._of("MatmulDesc", desc)
         number = _TYPES[scale].dtype
+        places = (a, a_layout), (b, b_layout), (c, c_layout)
+        left, right, target = (_Matrices(address, *self._of("MatrixLayout", layout)) for address, layout in places)
+        # alpha and beta are read at once, matrices when it is done
         factor, addend = (np.frombuffer(ctypes.string_at(place, number.itemsize), number)[0] for place in (alpha, beta))
-        for index in range(sizes[3]):
-            left = _operated(self._matrix(a, a_layout, index), operations.get(lt.DESC_TRANSA, 0)).astype(number)
-            right = _operated(self._matrix(b, b_layout, index), operations.get(lt.DESC_TRANSB, 0)).astype(number)
-            target = self._matrix(c, c_layout, index)
-            with np.errstate(all="ignore"):
-                result = factor * np.matmul(left, right)
-                target[...] = (result if addend == 0 else result + addend * target.astype(number)).astype(target.dtype)
+
+        def multiply() -> None:
+            if needed:
+                ctypes.memset(workspace, 0xA5, needed)  # so that one which is not there is noticed
+            _multiply(left, right, target, operations, factor, addend)
+
+        self._driver.queue(stream, multiply)
         call = {"sizes": sizes, "compute": compute, "stream": stream, "workspace": workspace, "alignments": alignments}
         self.calls = [*self.calls[-15:], call]
         return _SUCCESS
 
-    def _matrix(self, address: int, layout: int, index: int) -> np.ndarray[Any, Any]:
-        """Matrix `index` of a batch, in its own memory."""
-        (data_type, rows, columns, ld), attributes = self._of("MatrixLayout", layout)
-        dtype = _TYPES[data_type].dtype
-        first = address + index * attributes.get(lt.LAYOUT_STRIDED_BATCH_OFFSET, 0) * dtype.itemsize
-        size = ((columns - 1) * ld + rows) * dtype.itemsize
-        elements = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(first)).view(dtype)
-        strides = dtype.itemsize, ld * dtype.itemsize
-        return np.lib.stride_tricks.as_strided(elements, (rows, columns), strides)
+
+class _Matrices:
+    """The matrices of an operand, in their own memory."""
+
+    def __init__(self, address: int, arguments: list[int], attributes: dict[int, int]) -> None:
+        """arguments, attributes: of the layout."""
+        data_type, *self._sizes = arguments
+        self._address, self._dtype = address, _TYPES[data_type].dtype
+        self.count = attributes.get(lt.LAYOUT_BATCH_COUNT, 1)
+        self._step = attributes.get(lt.LAYOUT_STRIDED_BATCH_OFFSET, 0) * self._dtype.itemsize
+
+    def __getitem__(self, index: int) -> np.ndarray[Any, Any]:
+        rows, columns, ld = self._sizes
+        size, itemsize = (columns - 1) * ld + rows, self._dtype.itemsize
+        memory = (ctypes.c_uint8 * (size * itemsize)).from_address(self._address + index * self._step)
+        elements = np.ctypeslib.as_array(memory).view(self._dtype)
+        return np.lib.stride_tricks.as_strided(elements, (rows, columns), (itemsize, ld * itemsize))
+
+
+def _multiply(a: _Matrices, b: _Matrices, c: _Matrices, operations: dict[int, int], factor: Any, addend: Any) -> None:
+    number = factor.dtype
+    for index in range(c.count):
+        left = _operated(a[index], operations.get(lt.DESC_TRANSA, 0)).astype(number)
+        right = _operated(b[index], operations.get(lt.DESC_TRANSB, 0)).astype(number)
+        target = c[index]
+        with np.errstate(all="ignore"):
+            result = factor * np.matmul(left, right)
+            target[...] = (result if addend == 0 else result + addend * target.astype(number)).astype(target.dtype)
 
 
 def _operated(matrix: np.ndarray[Any, Any], operation: int) -> np.ndarray[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native_lock import release
 from ep.cuda.driver import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
 from ep.cuda.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
@@ -39,7 +40,10 @@ class SimulatedDriver(Driver):
         self._used = 0
         self._streams: set[int] = set()
         self._events: dict[int, float | None] = {}
+        self._event_graphs: dict[int, SimulatedGraph | None] = {}  # what they were captured into
         self._next_handle = _FIRST_HANDLE
+        self.captures: dict[int, SimulatedGraph] = {}
+        """The graphs that streams are captured into."""
 
     def why_unavailable(self) -> str | None:
         return why_no_compiler()
@@ -91,7 +95,11 @@ class SimulatedDriver(Driver):
 
     def free_async(self, device: int, address: int, stream: int) -> None:
         self._check_stream(stream)
-        self.free(device, address)
+        graph = self.captures.get(stream)
+        if graph is None:
+            self.free(device, address)
+        else:
+            graph.memory.append(address)
 
     def alloc_host(self, device: int, size: int) -> int:
         return self.alloc(device, size)
@@ -100,12 +108,10 @@ class SimulatedDriver(Driver):
         self.free(device, address)
 
     def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
-        self._check_stream(stream)
-        ctypes.memmove(dst, src, size)
+        self.queue(stream, lambda: ctypes.memmove(dst, src, size))
 
     def fill(self, device: int, dst: int, byte: int, size: int, stream: int) -> None:
-        self._check_stream(stream)
-        ctypes.memset(dst, byte, size)
+        self.queue(stream, lambda: ctypes.memset(dst, byte, size))
 
     def device_of(self, address: int) -> int | None:
         return 0  # the host's memory is the device's
@@ -126,18 +132,31 @@ class SimulatedDriver(Driver):
 
     def synchronize_stream(self, device: int, stream: int) -> None:
         self._check_stream(stream)
+        self._refuse_captured(stream)
 
     def query_stream(self, device: int, stream: int) -> bool:
         self._check_stream(stream)
+        self._refuse_captured(stream)
         return True
 
     def is_capturing(self, device: int, stream: int) -> bool:
         self._check_stream(stream)
-        return False
+        return stream in self.captures
+
+    def capture_of(self, device: int, stream: int) -> int:
+        return self.captures[stream].number if self.is_capturing(device, stream) else 0
+
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        self.captures[stream].locks.append(lock)
 
     def wait_event(self, device: int, stream: int, event: int) -> None:
         self._check_stream(stream)
         _ = self._events[event]
+        graph = self._event_graphs.get(event)
+        if graph is not None:
+            self.captures[stream] = graph
+        elif stream in self.captures:
+            raise CudaError("the simulator", 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "the event is in no graph")
 
     def create_event(self, device: int, *, timing: bool = True) -> int:
         with self._lock:
@@ -147,10 +166,12 @@ class SimulatedDriver(Driver):
 
     def destroy_event(self, device: int, event: int) -> None:
         del self._events[event]
+        self._event_graphs.pop(event, None)
 
     def record_event(self, device: int, event: int, stream: int) -> None:
         self._check_stream(stream)
         self._events[event] = time.perf_counter()
+        self._event_graphs[event] = self.captures.get(stream)
 
     def query_event(self, device: int, event: int) -> bool:
         _ = self._events[event]
@@ -186,9 +207,40 @@ class SimulatedDriver(Driver):
         stream: int,
         parameters: ParameterBlock,
     ) -> None:
-        self._check_stream(stream)
+        words = parameters.words.tolist()
+        self.queue(stream, lambda: self._run(function, tuple(grid), tuple(block), shared_bytes, words))
+
+    def _run(
+        self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
+    ) -> None:
         with self._one_launch, _quick_switches():  # Numba's simulator runs one kernel at a time
-            function(tuple(grid), tuple(block), shared_bytes, parameters.words.tolist())
+            function(grid, block, shared_bytes, words)
+
+    # graphs, which only tests capture
+
+    def begin_capture(self, stream: int) -> SimulatedGraph:
+        """Capture what is queued on the stream from now on into the graph returned, instead of doing it."""
+        self._check_stream(stream)
+        graph = self.captures[stream] = SimulatedGraph(self, self._new_handle())
+        return graph
+
+    def end_capture(self, graph: SimulatedGraph) -> None:
+        """Let the streams that take part in a capture do again what is queued on them."""
+        self.captures = {stream: other for stream, other in self.captures.items() if other is not graph}
+
+    def queue(self, stream: int, work: Callable[[], object]) -> None:
+        """Do what is queued on the stream: at once, or whenever the graph is launched that it is captured into."""
+        self._check_stream(stream)
+        graph = self.captures.get(stream)
+        if graph is None:
+            work()
+        else:
+            graph.work.append(work)
+
+    def _refuse_captured(self, stream: int) -> None:
+        if stream in self.captures:
+            name, meaning = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "the stream is being captured"
+            raise CudaError("the simulator", 900, name, meaning)
 
     def _new_handle(self) -> int:
         self._next_handle += 8
@@ -197,6 +249,31 @@ class SimulatedDriver(Driver):
     def _check_stream(self, stream: int) -> None:
         if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
             raise CudaError("the simulator", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
+
+
+class SimulatedGraph:
+    """What was captured, to be done any number of times."""
+
+    def __init__(self, its_driver: SimulatedDriver, number: int) -> None:
+        """number: of the capture."""
+        self.number, self._driver = number, its_driver
+        self.work: list[Callable[[], object]] = []
+        self.memory: list[int] = []
+        """What was freed in it: its own as long as it lasts."""
+        self.locks: list[int] = []
+        """Of those who watch it."""
+
+    def launch(self) -> None:
+        """Do all of it."""
+        for work in self.work:
+            work()
+
+    def destroy(self) -> None:
+        """Give its memory back, and let those who watch it know."""
+        while self.memory:
+            self._driver.free(0, self.memory.pop())
+        while self.locks:
+            release(self.locks.pop())
 
 
 @contextmanager

@@ -44,22 +44,28 @@ class CudaStream(Stream):
         self._report = device.reports.of(handle)
         self._seen: int | None = None  # the error of the device that was told already
         self._workspace: CudaBuffer | None = None
+        self._graph_workspace = 0, 0  # of a capture: the graph keeps the memory
 
     @classmethod
     def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
         """The stream of another framework, by its pointer or by an object with `__cuda_stream__`.
 
-        For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream and 2 is
-        the calling thread's own, of device `device_index` or else of the calling thread's current device. The framework
-        goes on owning the stream, which must last as long as the object returned, and the object until its work is
-        done. Raises ValueError for a stream of another device than `device_index`.
+        For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream of device
+        `device_index`, or else of the calling thread's current device. The framework goes on owning the stream, which
+        must last as long as the object returned, and the object until its work is done. Raises ValueError for a stream
+        of another device than `device_index`, and for 2, the per-thread default stream.
         """
         if hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
         handle = as_integer(stream, "stream") or LEGACY_STREAM
         if handle < 0:
             raise ValueError(f"stream is {handle}; it must be a pointer")
-        if device_index is None or handle > PER_THREAD_STREAM:
+        if handle == PER_THREAD_STREAM:  # no fence could reach it from another thread, nor tell its work from others'
+            raise ValueError(
+                "stream is 2, the per-thread default stream, which is another one in each thread; launch on a stream "
+                "from CreateStream, or of the framework, that is the same in all threads"
+            )
+        if device_index is None or handle > LEGACY_STREAM:
             DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index or 0)  # says what is missing, if anything
             of_stream = driver().device_of_stream(handle)
             if device_index not in (None, of_stream):
@@ -115,12 +121,21 @@ class CudaStream(Stream):
             producer <= PER_THREAD_STREAM or not self._driver.is_capturing(self.device_index, producer)
         ):
             return
-        event = self._driver.create_event(self.device_index, timing=False)
-        try:
-            self._driver.record_event(self.device_index, event, producer)
-            self._driver.wait_event(self.device_index, self.handle, event)
-        finally:  # CUDA keeps it until nothing waits for it
-            self._driver.destroy_event(self.device_index, event)
+        self._device.let_wait(self.handle, producer)
+
+    def let_wait(self, consumer: int) -> None:
+        """Let work queued from now on, on the stream with the handle `consumer`, wait for what is queued on this one.
+
+        Where one of them is captured and the other is not, that cannot be. What comes after the graph is in order with
+        the stream that it is launched on; another framework's stream does not take part in a capture unasked.
+        """
+        if (consumer or LEGACY_STREAM) == self.handle:
+            return
+        captured = self.is_capturing()
+        if captured and consumer <= LEGACY_STREAM:  # which is never captured itself, whatever the driver answers
+            return
+        if captured == self._driver.is_capturing(self.device_index, consumer):
+            self._device.let_wait(consumer, self.handle)
 
     @property
     def shared_bytes(self) -> int:
@@ -131,32 +146,38 @@ class CudaStream(Stream):
         """Whether launches are being captured into a CUDA graph."""
         return self._driver.is_capturing(self.device_index, self.handle)
 
-    def workspace(self) -> tuple[int, int]:
-        """Memory that libraries use for one launch on this stream after the other: its address and bytes.
+    @property
+    def workspace_size(self) -> int:
+        """The bytes of `workspace`, the same for all streams of a device."""
+        is_large = self._device.properties.compute_capability >= _LARGE_FROM
+        return _LARGE_WORKSPACE if is_large else _WORKSPACE
 
-        Made when first asked for. There is none while launches are captured before it was made; a graph that was
-        captured later uses it, as long as the stream lasts.
+    def workspace(self) -> int:
+        """The address of memory that libraries use for one launch on this stream after the other.
+
+        Made when first asked for. A graph has its own, since it may be launched while this stream is at work.
         """
+        capture = self._driver.capture_of(self.device_index, self.handle)
+        if capture:
+            if self._graph_workspace[0] != capture:
+                self._graph_workspace = capture, self._device.alloc_on(self, self.workspace_size).address
+            return self._graph_workspace[1]
         if self._workspace is None:
-            if self.is_capturing():
-                return 0, 0
-            is_large = self._device.properties.compute_capability >= _LARGE_FROM
-            size = _LARGE_WORKSPACE if is_large else _WORKSPACE
-            self._workspace = self._device.Alloc(AllocationOptions(), size)
-        return self._workspace.address, self._workspace.size
+            self._workspace = self._device.Alloc(AllocationOptions(), self.workspace_size)
+        return self._workspace.address
 
     def AllocAsync(self, size: int) -> CudaBuffer:
         number = as_size(size, "size")
         if not number or not self._device.IsStreamOrderedMemoryAllocationSupported():
-            return self._device.Alloc(AllocationOptions(), number)
+            return self._device.alloc_on(self, number)
         address = self._device.with_room(
             number, lambda: self._driver.alloc_async(self.device_index, number, self.handle)
         )
 
         def release() -> None:  # where no FreeAsync came before
             with suppress(CudaError):
-                if self.handle < 0:  # the stream was destroyed, and so its work is done
-                    self._driver.free(self.device_index, address)
+                if self.handle < 0:  # the stream was destroyed
+                    self._device.free_at_once(address)
                 else:
                     self._driver.free_async(self.device_index, address, self.handle)
 
@@ -188,8 +209,9 @@ class CudaStream(Stream):
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # another framework's stream may be gone by now; at the end of the process, so may what this module refers to
         if self._owned and not is_finalizing():
-            with suppress(CudaError):
-                self.destroy()
+            handle, self.handle = self.handle, -1
+            if handle >= 0:
+                self._device.leave_stream(handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """The protocol by which other libraries take streams: its version, and the handle."""

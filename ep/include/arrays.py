@@ -32,6 +32,10 @@ class Operands(ABC):
         for a tensor that is conjugated or negated lazily.
         """
 
+    def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[Array]:
+        """The same of each of a sequence, which is called `argument`."""
+        return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
+
     @abstractmethod
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         """Return a number, given as an array without axes, in the form in which `compute` takes one."""
@@ -106,6 +110,10 @@ class Arrays(Operands):
         Raises TypeError where `out` is no array of the device or has another dtype, ValueError where it has another
         shape or is read-only.
         """
+
+    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return a new buffer for a result, of unknown contents."""
+        return self.destination(shape, dtype, None)
 
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:

@@ -38,6 +38,8 @@ class DataType(Enum):
     itemsize: int
     """Bytes of one element."""
 
+    __hash__ = object.__hash__  # that of Enum is a function of Python's, and plans are found by types
+
     def __repr__(self) -> str:
         return f"DataType.{self.name}"
 

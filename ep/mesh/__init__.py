@@ -5,9 +5,11 @@
     rows.to("B").to_local()
 
 Every rank runs the same program, and calls the functions of this package and the operators in the same order. An error
-in what is given is raised on all ranks alike; one that is not caught on some rank ends the job.
+on one rank is raised on all alike, and names the rank; one that is not caught ends the job, as a rank does which ends
+while others wait for it.
 """
 
+from ep.mesh.errors import RankError
 from ep.mesh.operands import under
 from ep.mesh.placement import Placement
 from ep.mesh.report import Change, Report, Run, reporting
@@ -17,6 +19,7 @@ __all__ = [
     "Change",
     "GlobalTensor",
     "Placement",
+    "RankError",
     "Report",
     "Run",
     "from_whole",

@@ -14,7 +14,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.mesh import report
 from ep.mesh.placement import Placement
-from ep.mesh.world import on_all
+from ep.mesh.world import world
 from ep.ops.declare.operator import Operator, Role
 from ep.sbp import (
     Broadcast,
@@ -92,7 +92,11 @@ class MeshOperands(Operands):
         def compute() -> list[Array]:
             return operator.compute(self._arrays, pieces, plan.attributes)
 
-        results = on_all(compute) if plan.may_fail_on_some else compute()
+        if plan.may_fail_on_some:
+            results = world().on_all(compute, operator.name)
+        else:
+            with world().doing(operator.name):
+                results = compute()
         return [
             self._tensor(result, shape, self._placement, sbps)
             for result, shape, sbps in zip(results, plan.shapes, plan.outputs, strict=True)

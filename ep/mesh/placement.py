@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ep.common.checks import as_integer
 from ep.mesh.transport import Group
-from ep.mesh.world import on_all, world
+from ep.mesh.world import world
 
 _GROUPS: Final[dict[tuple[int, ...], tuple[Group, ...]]] = {}
 """The groups of every mesh that was met: the communicators of MPI are few."""
@@ -26,8 +26,8 @@ class Placement:
         Every rank must make it. Raises, on all ranks alike, ValueError where the mesh has another number of ranks than
         the job, or where ranks give different ones, TypeError for what is no mesh; ImportError without mpi4py.
         """
-        self.mesh: tuple[int, ...] = on_all(lambda: _checked(mesh))
-        every = world().allgather(self.mesh)
+        every = world().from_all(lambda: _checked(mesh), "Placement")
+        self.mesh: tuple[int, ...] = every[world().rank]
         if any(one != every[0] for one in every):
             rank = next(rank for rank, one in enumerate(every) if one != every[0])
             raise ValueError(f"mesh is {every[0]} on rank 0, and {every[rank]} on rank {rank}; all must give the same")
@@ -79,5 +79,5 @@ def _coordinates(rank: int, mesh: tuple[int, ...]) -> tuple[int, ...]:
 def _groups(mesh: tuple[int, ...], coordinates: tuple[int, ...]) -> tuple[Group, ...]:
     """For each axis, this rank and those that differ from it along the axis alone."""
     if len(mesh) == 1:
-        return (Group(world()),)
-    return tuple(Group(world().Split(coordinates[1 - axis], coordinates[axis])) for axis in range(2))
+        return (Group(world().comm),)
+    return tuple(Group(world().split(coordinates[1 - axis], coordinates[axis])) for axis in range(2))

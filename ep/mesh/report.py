@@ -31,10 +31,14 @@ class Change(NamedTuple):
         """What all ranks together send, by the cost model."""
         return sent(self.steps)
 
+    @property
+    def what(self) -> str:
+        """The change in short."""
+        return f"{self.name} {self.shape}: {','.join(map(str, self.source))} to {','.join(map(str, self.target))}"
+
     def __str__(self) -> str:
         ways = ", ".join(f"{step.move.name} along axis {step.axis} of the mesh" for step in self.steps)
-        lies = f"{','.join(map(str, self.source))} to {','.join(map(str, self.target))}"
-        return f"{self.name} {self.shape}: {lies} by {ways}: {self.bytes} bytes"
+        return f"{self.what} by {ways}: {self.bytes} bytes"
 
 
 class Run(NamedTuple):

@@ -13,7 +13,7 @@ from ep.mesh import report
 from ep.mesh.boxing import moved
 from ep.mesh.operands import MeshOperands
 from ep.mesh.placement import Placement
-from ep.mesh.world import on_all, world
+from ep.mesh.world import world
 from ep.ops.devices import arrays_of
 from ep.ops.shapes import as_sizes
 from ep.sbp import Broadcast, PartialMax, PartialMin, Sbp, Split, parse_many, piece_shape_on, route
@@ -68,12 +68,14 @@ class GlobalTensor(Placed):
         steps = route(self.sbp, target, self.shape, self.dtype.itemsize, mesh)
         if not steps:
             return GlobalTensor(self._local, self.shape, self.placement, target)
-        report.note(report.Change(name, self.shape, self.sbp, target, steps))
+        change = report.Change(name, self.shape, self.sbp, target, steps)
+        report.note(change)
         arrays, local, here = self._arrays(), self._local, list(self.sbp)
-        for axis, move in steps:
-            whole = piece_shape_on(self.shape, here, mesh, coordinates, but=axis)
-            local = moved(arrays, self.placement.groups[axis], local, move, whole)
-            here[axis] = move.target
+        with world().doing(change.what):
+            for axis, move in steps:
+                whole = piece_shape_on(self.shape, here, mesh, coordinates, but=axis)
+                local = moved(arrays, self.placement.groups[axis], local, move, whole)
+                here[axis] = move.target
         return GlobalTensor(local, self.shape, self.placement, target)
 
     def reshape(self, *shape: Any) -> GlobalTensor:
@@ -119,9 +121,8 @@ def to_global(local: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTen
     The logical shape follows from the pieces. Raises, on all ranks alike, ValueError for a piece of the wrong shape and
     for an SBP that does not fit, TypeError where the ranks' dtypes differ, and where `local` is no array.
     """
-    buffer = on_all(lambda: _buffer(local, "local"))
-    every = _alike(buffer, placement, sbp)
-    sbps = on_all(lambda: _parsed(sbp, placement, "local"))
+    buffer, every = _alike("to_global", local, "local", placement, sbp)
+    sbps = world().on_all(lambda: _parsed(sbp, placement, "local"), "to_global")
     shape = _whole_shape([shape for shape, _ in every], placement.mesh, sbps)
     placed_as(sbps, placement, shape, buffer.dtype, "local")
     return GlobalTensor(buffer, shape, placement, sbps)
@@ -136,8 +137,7 @@ def from_whole(array: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTe
 
     Raises what `to_global` raises, and ValueError where shapes differ.
     """
-    buffer = on_all(lambda: _buffer(array, "array"))
-    every = _alike(buffer, placement, sbp)
+    buffer, every = _alike("from_whole", array, "array", placement, sbp)
     shape = tuple(buffer.shape)
     for rank, (other, _) in enumerate(every):
         if other != every[0][0]:
@@ -175,17 +175,28 @@ def _buffer(value: ArrayLike, name: str) -> Array:
     return arrays.as_buffer(value, name)
 
 
-def _alike(buffer: Array, placement: Placement, sbp: SbpLike) -> list[tuple[Dims, str]]:
-    """The shapes and dtypes of what all ranks give; raises on all ranks where they do not agree on all but shapes."""
-    device = type(_buffer(buffer, "local")).__qualname__
-    mine = tuple(buffer.shape), buffer.dtype.name, device, repr(placement), str(sbp)
-    every = world().allgather(mine)
-    for position, what in ((1, "dtype"), (2, "arrays of type"), (3, "placement"), (4, "sbp")):
+def _alike(
+    what: str, value: ArrayLike, name: str, placement: Placement, sbp: SbpLike
+) -> tuple[Array, list[tuple[Dims, str]]]:
+    """What this rank gives, and the shapes and dtypes of what all give.
+
+    Raises on all ranks where one gives no array, and where they do not agree on all but shapes. what: this, in words.
+    """
+    given: list[Array] = []
+
+    def mine() -> tuple[Any, ...]:
+        buffer = _buffer(value, name)
+        given.append(buffer)
+        device = type(_buffer(buffer, "local")).__qualname__
+        return tuple(buffer.shape), buffer.dtype.name, device, repr(placement), str(sbp)
+
+    every = world().from_all(mine, what)
+    for position, noun in ((1, "dtype"), (2, "arrays of type"), (3, "placement"), (4, "sbp")):
         for rank, one in enumerate(every):
             if one[position] != every[0][position]:
                 kind = TypeError if position < 3 else ValueError
-                raise kind(f"{what} {one[position]} on rank {rank}, and {every[0][position]} on rank 0")
-    return [(one[0], one[1]) for one in every]
+                raise kind(f"{noun} {one[position]} on rank {rank}, and {every[0][position]} on rank 0")
+    return given[0], [(one[0], one[1]) for one in every]
 
 
 def _whole_shape(shapes: Sequence[Dims], mesh: Dims, sbps: tuple[Sbp, ...]) -> Dims:

@@ -16,7 +16,7 @@ import numpy as np
 from ep.common.lazy import lazy
 from ep.include.arrays import Array, Arrays
 from ep.mesh import report
-from ep.mesh.world import mpi
+from ep.mesh.world import mpi, world
 
 
 class Group:
@@ -63,15 +63,23 @@ class Group:
 
     def _run(self, arrays: Arrays, source: Array, size: int, send: Any) -> Array:
         """Have `send` fill a flat array of `size` elements from `source`, both in memory that MPI takes."""
-        if arrays.takes_host_arrays or self._takes_cuda:
+        is_direct = arrays.takes_host_arrays or self._takes_cuda
+
+        def ready() -> tuple[Any, Any, Array]:
+            if not is_direct:
+                report.staged(arrays.place)
+                on_host = np.empty((size,), source.dtype)
+                return _memory(arrays.copy_to_host(source)), _memory(on_host), on_host
             target = arrays.destination((size,), source.dtype, None)
             arrays.stream.Sync()
-            send(_memory(source), _memory(target))
-            return target
-        report.staged(arrays.place)
-        on_host = np.empty((size,), source.dtype)
-        send(_memory(arrays.copy_to_host(source)), _memory(on_host))
-        return arrays.copy_from_host(on_host)
+            return _memory(source), _memory(target), target
+
+        def exchange(memories: tuple[Any, Any, Array]) -> Array:
+            send(*memories[:2])
+            return memories[2]
+
+        filled = world().collectively(ready, exchange)
+        return filled if is_direct else arrays.copy_from_host(filled)
 
 
 def _memory(array: Array) -> Any:

@@ -1,69 +1,232 @@
-"""The processes of a job, as MPI has them, and what becomes of an error on one of them.
+"""The processes of a job, as MPI has them, in step: what fails on one of them, or ends there, is known to all.
 
 This alone imports mpi4py, when it is first used: importing it starts MPI.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import pickle
 import sys
 import traceback
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
+import numpy as np
+
+from ep.include.process import exclusively
+from ep.mesh.errors import RankError, Told, told
+from ep.mesh.printed import flush, hand_over
+
+S = TypeVar("S")
 T = TypeVar("T")
+
+_THE_END: Final = "the end of the program"
+"""Where ranks meet that end."""
 
 
 @cache
 def mpi() -> Any:
     """The module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
     try:
-        from mpi4py import MPI
+        return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"tensors on a mesh need {error.name}: pip install 'ep[mpi]'", name=error.name
         ) from error
     except (ImportError, RuntimeError) as error:  # mpi4py is there, and a library of MPI is not
         raise ImportError(f"mpi4py finds no library of MPI ({error}): pip install 'ep[mpi]'") from error
+
+
+def _import_mpi() -> Any:
+    from mpi4py import MPI
+
     return MPI
 
 
 @cache
-def world() -> Any:
-    """The communicator of all processes of the job, this package's own.
+def world() -> World:
+    """All processes of the job.
 
-    From now on, an exception that is not caught ends the whole job: the other ranks would wait for this one.
+    From now on, an exception that is not caught ends the whole job, and so does the end of a rank that others wait for.
     """
-    every = mpi().COMM_WORLD.Dup()
+    every = World(mpi().COMM_WORLD.Dup())
     if every.size > 1:
-        sys.excepthook = _ends_job
+        sys.excepthook = every.end_by
+        atexit.register(every.leave)
     return every
 
 
-def _ends_job(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print an exception that nobody caught, in one piece and with the rank, and end the job."""
-    text = "".join(traceback.format_exception(kind, error, trace))
-    sys.stderr.write(f"rank {world().rank} of {world().size} ends the job:\n{text}")
-    sys.stderr.flush()
-    mpi().COMM_WORLD.Abort(1)
+class World:
+    """All processes of a job, which do the same things in the same order.
 
-
-def on_all(function: Callable[[], T]) -> T:
-    """Return what a function returns on this rank; where it raises on any rank, raise that on all.
-
-    The error of the first rank that has one; others name the rank. Every rank must call it.
+    Before ranks exchange anything, all of them meet: by a few words that each gives, every rank knows whether all go
+    on with the same. If one has failed, all raise that; if one has ended, the job ends, for others wait for it. So what
+    may fail on one rank alone is done before a meeting. What fails in the exchange after it ends the job.
     """
-    result, mine = None, None
-    try:
-        result = function()
-    except Exception as error:
-        mine = error
-    told = world().allgather(None if mine is None else (type(mine), str(mine)))
-    first = next((rank for rank, one in enumerate(told) if one is not None), None)
-    if first is None:
+
+    def __init__(self, comm: Any) -> None:
+        """comm: the communicator of all ranks, which nothing else uses."""
+        self.comm, self.size, self.rank = comm, int(comm.size), int(comm.rank)
+        self._process = os.getpid()
+        self._mine, self._most = np.zeros((2, 4), np.int64)
+        self._doing = "an exchange"
+        self._is_told = False
+
+    def on_all(self, function: Callable[[], T], what: str) -> T:
+        """Return what a function returns on this rank; where it raises on any rank, raise that on all.
+
+        what: what this is, in words, the same on all ranks.
+
+        The error is that of the first rank that has one; on other ranks it names that rank. A rank that has one of the
+        same class raises its own. Every rank must call it.
+        """
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as raised:
+            error = raised
+        self._meet(what, error)
         return result  # type: ignore[return-value]  # no rank has an error, so this one has a result
-    if mine is not None and first == world().rank:
-        raise mine
-    kind, text = told[first]
-    raise kind(f"{text} (on rank {first})") from mine
+
+    def collectively(self, prepare: Callable[[], S], exchange: Callable[[S], T], what: str = "") -> T:
+        """Return what `exchange` returns, an operation of MPI, which takes what `prepare` returns.
+
+        what: as of `on_all`; if it is left out, what this rank is doing.
+
+        Errors of `prepare` are raised on all ranks, as `on_all` has it.
+        """
+        ready = self.on_all(prepare, what or self._doing)
+        try:
+            return exchange(ready)
+        except BaseException as error:
+            if self.size > 1:  # others are in it, and cannot be told
+                self.end_by(type(error), error, error.__traceback__)
+            raise
+
+    def from_all(self, function: Callable[[], T], what: str) -> list[T]:
+        """Return what a function returns on each rank, in order; where it raises on any, raise that on all."""
+        pickled = self.collectively(lambda: pickle.dumps(function()), self.comm.allgather, what)
+        return [pickle.loads(one) for one in pickled]
+
+    def split(self, color: int, key: int) -> Any:
+        """Return the communicator of the ranks that give the same color, by their keys. Every rank must call it."""
+        return self.collectively(lambda: None, lambda _: self.comm.Split(color, key), "Placement")
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """Around what each rank computes for itself, which may have exchanges in it: an error is raised on all ranks.
+
+        The others raise it where they next meet, and until then this rank waits for them. what: this in words.
+        """
+        before, self._doing, self._is_told = self._doing, what, False
+        try:
+            yield
+        except BaseException as error:
+            if not self._is_told:
+                self._meet(what, error)
+            raise
+        finally:
+            self._doing = before
+
+    def leave(self) -> None:
+        """Meet those who end as well; where others go on, which is to wait for this rank, end the job."""
+        if os.getpid() != self._process or mpi().Is_finalized():
+            return
+        flush()
+        over = False
+        while not over:
+            with suppress(Exception):  # what others fail with, who go on
+                self._meet(_THE_END, None)
+                over = True
+
+    def end_by(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Print an exception that nobody caught, in one piece and with the rank, and end the job."""
+        if os.getpid() != self._process:
+            sys.__excepthook__(kind, error, trace)
+        else:
+            text = "".join(traceback.format_exception(kind, error, trace))
+            self._end(f"rank {self.rank} of {self.size} ends the job:\n{text}")
+
+    def _meet(self, what: str, error: BaseException | None) -> None:
+        """Return when all ranks have come to the same, none of them with an error; else raise, or end the job."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"a process that rank {self.rank} has forked is no rank of the job, and cannot do {what}"
+            )
+        if self.size == 1:
+            if error is not None:
+                raise error
+            return
+        try:
+            every = self._met(what, error)
+        except BaseException as failed:  # no rank knows of it, and others wait already
+            self.end_by(type(failed), failed, failed.__traceback__)
+            raise
+        self._is_told = bool(every)
+        if every:
+            self._stop(every, error)
+
+    def _met(self, what: str, error: BaseException | None) -> list[_Word]:
+        """The words of all ranks, where there is anything that keeps them from going on; else none."""
+        word = zlib.crc32(what.encode())
+        self._mine[:] = word, -word, error is not None, what == _THE_END
+        self.comm.Allreduce(self._mine, self._most, mpi().MAX)
+        most, least, is_failed, is_end = self._most.tolist()
+        if most == -least and not is_failed:
+            return []
+        if is_end:
+            hand_over()  # on all ranks, before one of them ends the job
+        every: list[_Word] = self.comm.allgather(_Word(what, None if error is None else told(error, self.rank)))
+        return every
+
+    def _stop(self, every: list[_Word], error: BaseException | None) -> NoReturn:
+        """Raise the first error on all ranks, or end the job where some ranks wait for others."""
+        first = next((word.error for word in every if word.error is not None), None)
+        if first is not None:
+            mine = every[self.rank].error
+            if error is not None and mine is not None and mine.kind == first.kind:
+                raise error
+            raise first.rebuilt() from error
+        ended = [rank for rank, word in enumerate(every) if word.what == _THE_END]
+        if not ended:
+            raise RankError(f"the ranks are not in step: {_places(every, 'is', 'are')}")
+        have, them = ("has", "it") if len(ended) == 1 else ("have", "them")
+        if self.rank == ended[0]:
+            waiting = _places(every, f"waits for {them}", f"wait for {them}")
+            self._end(f"{_named(ended)} of {self.size} {have} ended, which ends the job: {waiting}\n")
+        with suppress(Exception):
+            self.comm.Barrier()  # until the rank is gone that ends the job, and has more to say
+        self._end("")
+
+    def _end(self, words: str) -> NoReturn:
+        """End the job with words on stderr."""
+        sys.stderr.write(words)
+        hand_over()
+        mpi().COMM_WORLD.Abort(1)
+        os._exit(1)  # some return from it before they are ended
+
+
+class _Word(NamedTuple):
+    """What a rank says when all meet: what it is about to do, and its error."""
+
+    what: str
+    error: Told | None
+
+
+def _places(every: list[_Word], one: str, several: str) -> str:
+    """Where the ranks are that have not ended."""
+    at: dict[str, list[int]] = {}
+    for rank, word in enumerate(every):
+        if word.what != _THE_END:
+            at.setdefault(word.what, []).append(rank)
+    return ", ".join(f"{_named(ranks)} {several if len(ranks) > 1 else one} in {what}" for what, ranks in at.items())
+
+
+def _named(ranks: list[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"

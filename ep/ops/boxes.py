@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+
 from ep.common.primitive.box_copy import BoxCopy
+from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array
 from ep.include.primitive.copy_nd import CopyNdFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.kernels import Call, Kernel, Subject, primitive_exists
-from ep.ops.names import launch
+from ep.include.stream import Stream
+from ep.ops.kernels import PreparedKernel, Subject, primitive_exists
+from ep.ops.names import in_errors
+
+Copy = Callable[[Stream, Array, Array], None]
+"""Queues the copy of a box: (stream, src, dst)."""
+
+ColumnsCopy = Callable[[Stream, Array, Sequence[Array]], None]
+"""Queues copies between an array and its parts: (stream, whole, parts)."""
 
 
-class BoxKernel(Kernel):
+class BoxKernel(PreparedKernel):
     """Launches of CopyNd."""
 
     exists = primitive_exists(CopyNdFactory, kMaxNumDims)
+    names = in_errors(src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._copy_nd = self.exists.make(subject)
 
-    def copy(self, call: Call, box: BoxCopy, src: Array, dst: Array) -> None:
-        """Queue the copy of a box of `src` to its place in `dst`; ValueError where it has more than 8 axes."""
+    def copying(self, box: BoxCopy) -> Copy:
+        """Return what copies a box of an array to its place in another; ValueError where it has more than 8 axes."""
         if len(box.extent) > kMaxNumDims:
             raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")
-        launch(
-            *(self._copy_nd, {"src": "x", "dst": "out"}, call.stream, src.dtype),
-            *(dst, box.dst_dims, box.dst_pos, src, box.src_dims, box.src_pos, box.extent),
-        )
+        launch, dtype = self._copy_nd.Launch, self.subject.data_types["out"].dtype
+        dst_dims, dst_pos, src_dims, src_pos, extent = box
+
+        def copy(stream: Stream, src: Array, dst: Array) -> None:
+            launch(stream, dtype, dst, dst_dims, dst_pos, src, src_dims, src_pos, extent)
+
+        return copy
+
+    def copying_columns(self, shape: Dims, axis: int, begin: int, *, to_parts: bool) -> ColumnsCopy:
+        """Return what copies between an array and its parts along `axis`, of which the first begins at column `begin`.
+
+        shape: of the array. Columns are those of the rows that the axes before `axis` make.
+        """
+        launch, dtype = self._copy_nd.LaunchColumns, self.subject.data_types["out"].dtype
+        rows, size = math.prod(shape[:axis]), math.prod(shape)
+        if size == 0:
+            return lambda stream, whole, parts: None
+
+        def copy(stream: Stream, whole: Array, parts: Sequence[Array]) -> None:
+            launch(stream, dtype, whole, rows, size // rows, begin, parts, to_parts)
+
+        return copy

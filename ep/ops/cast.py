@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.cast import CastFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import PMAX, PMIN, P, row
 from ep.sbp import Problem, Signature, Split
 
@@ -84,13 +86,19 @@ _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 
 
 @register_kernel("cast", matches=_CAST)
-class CastKernel(Kernel):
+class CastKernel(PreparedKernel):
     """One launch of Cast."""
+
+    names = in_errors(src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _CAST.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,) = call.inputs, call.outputs
-        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, x, out, x.size)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        launch, count = self._primitive.Launch, math.prod(shapes[0])
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, inputs[0], outputs[0], count)
+
+        return launches

@@ -15,6 +15,7 @@ from ep.common.arrays.checks import NUMBERS, is_weak
 from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
+from ep.include.errors import DeviceUnavailableError
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
@@ -24,7 +25,8 @@ _HOST: Final = DeviceType.kCPU
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     """Return what reads operands where they are, the Arrays of a device as a rule; for Python numbers, the CPU's.
 
-    Raises TypeError where they are in different places, naming two of them.
+    Raises TypeError where they are in different places, naming two of them, and DeviceUnavailableError for an array of
+    a device type that has no device here.
     """
     for value in operands:
         if type(value) not in _PLAIN:
@@ -36,7 +38,7 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     for value, name in zip(operands, names, strict=True):
         if is_weak(value):
             continue
-        arrays = _arrays_of(value)
+        arrays = _arrays_of(value, name)
         if found is None:
             found, name_of_found = arrays, name
         elif arrays.place != found.place:
@@ -79,7 +81,7 @@ def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
     return arrays.on(device_index)
 
 
-def _arrays_of(value: ArrayLike) -> Operands:
+def _arrays_of(value: ArrayLike, name: str) -> Operands:
     host = _of_host()
     if host.recognises(value):
         return host.on(0)
@@ -89,8 +91,19 @@ def _arrays_of(value: ArrayLike) -> Operands:
     for device_type in DeviceType:
         arrays = _of_type(device_type)
         if arrays is not None and arrays.recognises(value):
+            _check_present(device_type, value, name)
             return arrays.on(arrays.index_of(value))
     return host.on(0)
+
+
+def _check_present(device_type: DeviceType, value: ArrayLike, name: str) -> None:
+    """Raise DeviceUnavailableError for an array of a device type that has no device."""
+    manager = DeviceManagerRegistry.GetDeviceManager(device_type)
+    if manager.GetDeviceCount() == 0:
+        raise DeviceUnavailableError(
+            f"{name} ({type(value).__qualname__}) is an array of a {device_type.tag} device, and there is none: "
+            f"{manager.WhyUnavailable()}"
+        )
 
 
 @cache

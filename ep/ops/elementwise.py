@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array
+from ep.include.arrays import Array, Operands
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_row import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.declare.calls import Read, calling
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.operator import REQUIRED, Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.documentation import described, docstring
 from ep.ops.elementwise_rows import why_not_listed
-from ep.ops.kernels import Kernel, PrimitiveExists, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import (
+    PreparedKernel,
+    PrimitiveExists,
+    Subject,
+    attribute,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
 from ep.ops.names import ALIASES, STANDARD, function_name, parameter_name
 from ep.ops.parameters import Parameters
 from ep.sbp import Problem, Signature
-
-MISSING: Final[Any] = object()
-"""What stands for an operand that was not given by position."""
-
-
-def given(*operands: Any) -> tuple[Any, ...]:
-    """The operands that were given by position."""
-    return tuple(one for one in operands if one is not MISSING)
 
 
 class OfOp(TypeRule):
@@ -50,7 +51,7 @@ class OfOp(TypeRule):
         return words.get(self.row.gives, f"that of {source}")
 
 
-class ElementwiseKernel(Kernel):
+class ElementwiseKernel(PreparedKernel):
     """One launch of a primitive that has the op and its attributes."""
 
     def __init__(self, op: UnaryOp | BinaryOp, exists: PrimitiveExists, subject: Subject) -> None:
@@ -111,8 +112,17 @@ class OpOperator:
         name = getattr(make, "__name__", "")
         register_kernel(self.declared.name, matches=exists, name=name)(partial(make, self.op, exists))
 
-    def add_function(self, function: Callable[..., Array]) -> None:
-        """Make `function` the operator's in `ep.ops`."""
+    def add_function(self, read_operands: Callable[[Sequence[Any]], tuple[Operands, Sequence[Array]]]) -> None:
+        """Make the operator's function in `ep.ops`, `f(<operands>, <attributes>, *, out=None)`.
+
+        read_operands: operands, as they were given -> what reads them, and the buffers.
+        """
+
+        def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
+            operands, attributes, out = self.parameters.read(args, kwargs)
+            return Read(*read_operands(operands), attributes, out)
+
+        function = calling(self.declared, self.declared.name, self.declared.inputs, read)
         described(function, self.op, self.parameters.signature)
         for name in (self.declared.name, *self.declared.aliases):
             FUNCTIONS[name] = function

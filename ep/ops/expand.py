@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import B, moved_rows, row
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -80,28 +80,32 @@ def expanded_shape(shape: Dims, sizes: Dims) -> Dims:
     return tuple(result)
 
 
-class ExpandingKernel(Kernel):
+class ExpandingKernel(PreparedKernel):
     """One launch of Expand, between dims that broadcast."""
 
     exists = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
+    names = in_errors(src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = self.exists.make(subject)
 
-    def expand(self, call: Call, operator: str, src_dims: Dims, dst_dims: Dims, src: Array, dst: Array) -> None:
-        """Fill `dst`, seen as an array of `dst_dims`, with `src`, seen as one of `src_dims`.
+    def expanding(self, operator: str, src_dims: Dims, dst_dims: Dims) -> Launches:
+        """Return what fills the result, seen as an array of `dst_dims`, with x, seen as one of `src_dims`.
 
         Raises ValueError where the dims need more axes than a primitive has.
         """
-        src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
-        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, src_dims, src, dst_dims, dst)
+        launch, (src_dims, dst_dims) = self._primitive.Launch, launch_dims(operator, src_dims, dst_dims)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, src_dims, inputs[0], dst_dims, outputs[0])
+
+        return launches
 
 
 @register_kernel("expand", matches=ExpandingKernel.exists)
 class ExpandKernel(ExpandingKernel):
     """From the dims of x to those of the result."""
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,) = call.inputs, call.outputs
-        self.expand(call, "expand", x.shape, out.shape, x, out)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        return self.expanding("expand", shapes[0], attributes["sizes"])

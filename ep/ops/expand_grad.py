@@ -7,6 +7,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
@@ -14,8 +15,8 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import expanded_shape
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.repeat import repeat_dims
 from ep.ops.rows import PMAX, PMIN, P, row
 from ep.ops.shapes import as_sizes
@@ -99,18 +100,21 @@ def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
     return {"shape": of_x, "sizes": times}
 
 
-class SumKernel(Kernel):
+class SumKernel(PreparedKernel):
     """One launch of Reduce, over the axes of dy along which x was expanded."""
 
     exists = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
+    names = in_errors(src="dy", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = self.exists.make(subject)
 
-    def add_up(self, call: Call, dims: Dims, to_dims: Dims) -> None:
-        """Sum dy, seen as an array of `dims`, to the result, seen as one of `to_dims`, which expands to that."""
-        (dy,), (out,) = call.inputs, call.outputs
+    def adding_up(self, dims: Dims, to_dims: Dims) -> Launches:
+        """Return what sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
+
+        That expands to `dims`. Raises ValueError where more than 8 axes are needed.
+        """
         num_new = len(dims) - len(to_dims)
         axes = [axis for axis, size in enumerate(dims) if axis < num_new or (to_dims[axis - num_new] == 1 != size)]
         shape = ReduceShape(dims, tuple(axes))
@@ -120,21 +124,26 @@ class SumKernel(Kernel):
             shape = ReduceShape(tuple(axis.size for axis in merged), gone)
         if len(shape.src_dims) > kMaxNumDims:
             raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
-        launch(self._primitive, {"src": "dy", "dst": "out"}, call.stream, shape.src_dims, dy, shape.axes, out)
+        launch, (src_dims, gone) = self._primitive.Launch, shape
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, src_dims, inputs[0], gone, outputs[0])
+
+        return launches
 
 
 @register_kernel("expand_grad", matches=SumKernel.exists)
 class ExpandGradKernel(SumKernel):
     """Over the axes along which dy is larger than x."""
 
-    def compute(self, call: Call) -> None:
-        self.add_up(call, call.inputs[0].shape, call.attributes["shape"])
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        return self.adding_up(shapes[0], attributes["shape"])
 
 
 @register_kernel("repeat_grad", matches=SumKernel.exists)
 class RepeatGradKernel(SumKernel):
     """Over the axes that copies are, where dy is seen as an expansion of x."""
 
-    def compute(self, call: Call) -> None:
-        src_dims, dst_dims, _ = repeat_dims(call.attributes["shape"], call.attributes["sizes"])
-        self.add_up(call, dst_dims, src_dims)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        src_dims, dst_dims, _ = repeat_dims(attributes["shape"], attributes["sizes"])
+        return self.adding_up(dst_dims, src_dims)

@@ -6,8 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
+from ep.include.arrays import Array, Arrays
 from ep.include.data_type import as_data_type
 from ep.include.primitive.batch_gather import BatchGatherFactory
 from ep.include.primitive.gather import GatherFactory
@@ -15,7 +18,7 @@ from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indices import check_mode, resolved
-from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, PreparedKernel, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, partials_of, row, sum_of
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -115,28 +118,34 @@ def gather_axes(
 _TYPES = {"params_type": data_type("params"), "indices_type": data_type("indices")}
 
 
-class _GatherKernel(Kernel):
+class _GatherKernel(PreparedKernel):
     """What both kernels share: the indices, and a primitive for each type that they may have once they are resolved."""
 
     exists: Any
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        self._primitives = {subject.data_types["indices"]: self.exists.make(subject)}
+        self._primitives = {subject.data_types["indices"].dtype: self.exists.make(subject)}
 
-    def compute(self, call: Call) -> None:
-        params, indices = call.inputs
-        axis, batch_dims = call.attributes["axis"], call.attributes["batch_dims"]
-        indices = resolved(call.arrays, indices, call.attributes["size"], call.attributes["mode"])
-        indices_type = as_data_type(indices.dtype)
-        primitive = self._primitives.get(indices_type)
-        if primitive is None:
-            types = {**self.subject.data_types, "indices": indices_type}
-            primitive = self._primitives[indices_type] = self.exists.make(self.subject._replace(data_types=types))
-        view = gather_view(params.shape, axis, batch_dims)
-        num_indices = math.prod(indices.shape[batch_dims:])
-        operands = params, num_indices, indices, *call.outputs, call.attributes["offset"]
-        primitive.Launch(call.stream, *self.sizes(view), *operands)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
+        sizes = self.sizes(gather_view(shapes[0], attributes["axis"], batch_dims))
+        num_indices = math.prod(shapes[1][batch_dims:])
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            params, indices = inputs
+            indices = resolved(arrays, indices, size, mode)
+            primitive = self._primitive(indices.dtype)
+            primitive.Launch(arrays.stream, *sizes, params, num_indices, indices, outputs[0], offset)
+
+        return launches
+
+    def _primitive(self, indices_dtype: np.dtype[Any]) -> Any:
+        found = self._primitives.get(indices_dtype)
+        if found is None:
+            types = {**self.subject.data_types, "indices": as_data_type(indices_dtype)}
+            found = self._primitives[indices_dtype] = self.exists.make(self.subject._replace(data_types=types))
+        return found
 
     @staticmethod
     def sizes(view: Any) -> Any:

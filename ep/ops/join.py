@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -21,7 +21,7 @@ def _concat_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     axis, first = attributes["axis"], shapes[0]
     if axis is None:
         return [(sum(map(math.prod, shapes)),)]
-    return [(*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])]
+    return [(*first[:axis], sum([shape[axis] for shape in shapes]), *first[axis + 1 :])]
 
 
 def _stack_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -50,13 +50,14 @@ def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     """
     if axis is None:
         return {"axis": None}
-    first = arrays[0].shape
+    shapes = [array.shape for array in arrays]
+    first = shapes[0]
     along = from_front(axis, "axis", len(first), len(first))
-    for position, array in enumerate(arrays):
-        shape = array.shape
+    for shape in dict.fromkeys(shapes):
         if len(shape) != len(first) or _without(shape, along) != _without(first, along):
             raise ValueError(
-                f"arrays[{position}] has shape {shape}, arrays[0] has {first}; they may differ at axis {along} alone"
+                f"arrays[{shapes.index(shape)}] has shape {shape}, arrays[0] has {first}; "
+                f"they may differ at axis {along} alone"
             )
     return {"axis": along}
 
@@ -70,10 +71,13 @@ def stack(arrays: Tensors, axis: int = 0) -> Attributes:
 
     Raises TypeError where the dtypes differ, ValueError where the shapes do.
     """
-    first = arrays[0].shape
-    for position, array in enumerate(arrays):
-        if array.shape != first:
-            raise ValueError(f"arrays[{position}] has shape {array.shape}, arrays[0] has {first}; they must be equal")
+    shapes = [array.shape for array in arrays]
+    first = shapes[0]
+    for shape in dict.fromkeys(shapes):
+        if shape != first:
+            raise ValueError(
+                f"arrays[{shapes.index(shape)}] has shape {shape}, arrays[0] has {first}; they must be equal"
+            )
     return {"axis": from_front(axis, "axis", len(first) + 1, len(first) + 1)}
 
 
@@ -84,13 +88,15 @@ def _without(shape: Dims, axis: int) -> Dims:
 @register_kernel("concat", matches=BoxKernel.exists)
 @register_kernel("stack", matches=BoxKernel.exists)
 class JoinKernel(BoxKernel):
-    """A launch of CopyNd for each array: to its place in each of the rows that the axes before `axis` make."""
+    """One launch of CopyNd: each array to its columns in the rows that the axes before `axis` make."""
 
-    def compute(self, call: Call) -> None:
-        (out,), outer = call.outputs, math.prod(call.outputs[0].shape[: call.attributes["axis"] or 0])
-        begin = 0
-        for array in call.inputs:
-            dims = outer, array.size // outer if outer else 0
-            whole = outer, out.size // outer if outer else 0
-            self.copy(call, BoxCopy(whole, (0, begin), dims, (0, 0), dims), array, out)
-            begin += dims[1]
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        axis = attributes["axis"] or 0
+        outer = math.prod(shapes[0][:axis])
+        size = sum([math.prod(shape) for shape in shapes])  # a list, which is made in one step of Python
+        copy = self.copying_columns((outer, size // outer if outer else 0), 1, 0, to_parts=False)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            copy(arrays.stream, outputs[0], inputs)
+
+        return launches

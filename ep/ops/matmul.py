@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadcast_dims
-from ep.include.arrays import Array, ArrayLike
+from ep.include.arrays import Array, ArrayLike, Arrays
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -17,8 +17,8 @@ from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import B, P, row
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -134,9 +134,11 @@ def _of_views(function: Any) -> Any:
 
 
 def _of_view(x: ArrayLike, transpose: bool) -> tuple[Any, bool]:
-    if type(x) is np.ndarray and x.ndim > 1 and x.dtype.kind != "c" and isinstance(transpose, bool):
+    if type(x) is not np.ndarray or x.flags.c_contiguous or x.ndim < 2:
+        return x, transpose
+    if x.dtype.kind != "c" and isinstance(transpose, bool):
         exchanged = x.swapaxes(-1, -2)
-        if exchanged.flags.c_contiguous and not x.flags.c_contiguous:
+        if exchanged.flags.c_contiguous:
             return exchanged, not transpose
     return x, transpose
 
@@ -149,18 +151,24 @@ _MATMUL = primitive_exists(
 
 
 @register_kernel("matmul", matches=_MATMUL)
-class MatmulKernel(Kernel):
+class MatmulKernel(PreparedKernel):
     """One launch of BroadcastMatmul."""
+
+    names = in_errors(a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _MATMUL.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x1, x2), (out,) = call.inputs, call.outputs
-        a, b, c = _product_dims((x1.shape, x2.shape), call.attributes)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        a, b, c = _product_dims(shapes, attributes)
         if len(c) > kMaxNumDims and 0 not in c:
             (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
             a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
-        names = {"a": "x1", "b": "x2", "c": "out", "a_dims": "x1.shape", "b_dims": "x2.shape", "c_dims": "out.shape"}
-        launch(self._primitive, names, call.stream, 1, a, x1, b, x2, 0, c, out)
+        launch = self._primitive.Launch
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            x1, x2 = inputs
+            launch(arrays.stream, 1, a, x1, b, x2, 0, c, outputs[0])
+
+        return launches

@@ -54,6 +54,11 @@ def parameter_name(attribute: Attribute) -> str:
     return _KEYWORDS.get(attribute.name, attribute.name)
 
 
+def in_errors(**names: str) -> Mapping[str, str]:
+    """How an operator calls arguments that Launch calls otherwise: `names` of a kernel."""
+    return names
+
+
 _NAME: Final = re.compile(r"\w+")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
+from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.primitive.one_hot import OneHotFactory
 from ep.include.shown import shown
 from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, row
 from ep.sbp import Problem, Signature, Split, span
 
@@ -74,14 +75,23 @@ _ONE_HOT = primitive_exists(OneHotFactory, data_type("indices"), data_type("out"
 
 
 @register_kernel("one_hot", matches=_ONE_HOT)
-class OneHotKernel(Kernel):
+class OneHotKernel(PreparedKernel):
     """One launch of OneHot."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _ONE_HOT.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (indices,), given = call.inputs, call.attributes
-        values, bounds = (given["on_value"], given["off_value"]), (given["lower_bound"], given["upper_bound"])
-        launch(self._primitive, {}, call.stream, indices, *call.outputs, *values, indices.size, *bounds)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        launch, count, on, off = (
+            self._primitive.Launch,
+            math.prod(shapes[0]),
+            attributes["on_value"],
+            attributes["off_value"],
+        )
+        lower_bound, upper_bound = attributes["lower_bound"], attributes["upper_bound"]
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, inputs[0], outputs[0], on, off, count, lower_bound, upper_bound)
+
+        return launches

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import cmath
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
+from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
@@ -53,12 +55,21 @@ def _number(arrays: Operands, number: Any, dtype: np.dtype[Any], argument: str) 
 
 
 def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:
-    """Return a Python number as a 0-d array.
+    """Return a Python number as a read-only array without axes.
 
     Raises ValueError where an integer type or bool lacks the value or a floating-point type would make it infinite,
     TypeError for a complex number where `dtype` is real.
     """
-    data_type = as_data_type(dtype)
+    return numbers_of(as_data_type(dtype)).array(number, argument)
+
+
+@cache
+def numbers_of(data_type: DataType) -> Numbers:
+    """What makes arrays of one type of Python numbers, as `as_weak`."""
+    return Numbers(data_type, _convert_weak)
+
+
+def _convert_weak(number: complex, data_type: DataType, argument: str) -> Any:
     try:
         with np.errstate(over="ignore"):
             scalar = convert_scalar(number, data_type, argument)
@@ -66,8 +77,8 @@ def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[
     except OverflowError:  # an integer beyond float64
         fits = False
     if not fits:
-        raise ValueError(f"{argument} is {number}, which {dtype} does not hold")
-    return np.array(scalar, data_type.dtype)
+        raise ValueError(f"{argument} is {number}, which {data_type.dtype} does not hold")
+    return scalar
 
 
 def _keeps(converted: Any, number: complex, data_type: DataType) -> bool:

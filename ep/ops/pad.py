@@ -11,14 +11,15 @@ from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.scalar import is_scalar
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import B, P, partials_of, row
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -102,23 +103,27 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("x"))
 
 
 @register_kernel("pad", matches=_PAD)
-class PadKernel(Kernel):
+class PadKernel(PreparedKernel):
     """One launch of ConstantPad, of as few axes as it takes where there are more than 8."""
+
+    names = in_errors(src="x", pad_val="constant_values", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _PAD.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,) = call.inputs, call.outputs
-        before, after, value = (call.attributes[name] for name in ("before", "after", "constant_values"))
-        shape = PadShape(x.shape, before, after)
-        simple = shape if len(x.shape) <= kMaxNumDims else shape.simplified()
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (of_x,), (before, after, value) = shapes, (attributes[name] for name in ("before", "after", "constant_values"))
+        shape = PadShape(of_x, before, after)
+        simple = shape if len(of_x) <= kMaxNumDims else shape.simplified()
         if len(simple.src_dims) > kMaxNumDims:
             raise ValueError(
-                f"x of shape {x.shape} with {before} before and {after} after needs {len(simple.src_dims)} axes; at "
+                f"x of shape {of_x} with {before} before and {after} after needs {len(simple.src_dims)} axes; at "
                 f"most {kMaxNumDims} are possible"
             )
-        names = {"src": "x", "pad_val": "constant_values", "dst": "out"}
-        operands = simple.src_dims, x, simple.padding_before, simple.padding_after, value, out
-        launch(self._primitive, names, call.stream, *operands)
+        launch, (dims, before, after) = self._primitive.Launch, simple
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, dims, inputs[0], before, after, value, outputs[0])
+
+        return launches

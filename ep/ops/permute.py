@@ -6,14 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -88,19 +89,26 @@ _PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 
 @register_kernel("permute", matches=_PERMUTE)
-class PermuteKernel(Kernel):
+class PermuteKernel(PreparedKernel):
     """One launch of Permute, of as few axes as it takes where there are more than 8."""
+
+    names = in_errors(src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _PERMUTE.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,), order = call.inputs, call.outputs, call.attributes["axes"]
-        dims, merged = (x.shape, order) if len(order) <= kMaxNumDims else _merged(x.shape, order)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), order = shapes, attributes["axes"]
+        dims, merged = (shape, order) if len(order) <= kMaxNumDims else _merged(shape, order)
         if len(dims) > kMaxNumDims:
             raise ValueError(
-                f"x of shape {x.shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
+                f"x of shape {shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
                 f"one; at most {kMaxNumDims} are possible"
             )
-        launch(self._primitive, {"src": "x", "dst": "out"}, call.stream, x.dtype, dims, x, merged, out)
+        launch, dtype = self._primitive.Launch, self.subject.data_types["x"].dtype
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, dtype, dims, inputs[0], merged, outputs[0])
+
+        return launches

@@ -10,6 +10,7 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
+from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -23,8 +24,17 @@ from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
-from ep.ops.kernels import Call, Kernel, Predicate, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import (
+    Launches,
+    Predicate,
+    PreparedKernel,
+    Subject,
+    attribute,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
+from ep.ops.names import in_errors
 from ep.ops.rows import PMAX, PMIN, P, row
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -204,11 +214,12 @@ def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("all", x, axis, keepdims)
 
 
-class ReduceKernel(Kernel):
+class ReduceKernel(PreparedKernel):
     """One launch of Reduce; a Cast before it where the result has another type than x."""
 
     op: ReduceOp
     converts: bool
+    names = in_errors(src="x", src_dims="x.shape", dst="out", axes="axis")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
@@ -217,17 +228,20 @@ class ReduceKernel(Kernel):
         self._primitive = _exists(self.op, self.converts).make(subject)
         self._cast = _CAST.make(subject) if self._type is not x else None
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,), axes = call.inputs, call.outputs, call.attributes["axes"]
-        shape: Dims = tuple(x.shape)
-        if self._cast is not None:
-            converted = call.arrays.destination(shape, self._type.dtype, None)
-            launch(self._cast, {"src": "x", "dst": "out"}, call.stream, x, converted, x.size)
-            x = converted
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), axes, launch, cast = shapes, attributes["axes"], self._primitive.Launch, self._cast
+        count, converted = math.prod(shape), (shape, self._type.dtype)
         if len(shape) > kMaxNumDims:
             shape, axes = _simplified(shape, axes)
-        names = {"src": "x", "src_dims": "x.shape", "dst": "out", "axes": "axis"}
-        launch(self._primitive, names, call.stream, shape, x, axes, out)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (x,), stream = inputs, arrays.stream
+            if cast is not None:
+                source, x = x, arrays.empty(*converted)
+                cast.Launch(stream, source, x, count)
+            launch(stream, shape, x, axes, outputs[0])
+
+        return launches
 
 
 class MeanOfPieceKernel(ReduceKernel):
@@ -240,15 +254,20 @@ class MeanOfPieceKernel(ReduceKernel):
         super().__init__(subject)
         self._mul, self._fill = _MUL.make(subject), _FILL.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,), given = call.inputs, call.outputs, call.attributes
-        mine = math.prod(x.shape[axis] for axis in given["axes"])
-        if mine == 0:
-            launch(self._fill, {"dst": "out"}, call.stream, out, 0, out.size)
-            return
-        super().compute(call)
-        share = mine / given["count"]
-        launch(self._mul, {"dst": "out"}, call.stream, (out.size,), out, (), share, out)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        mean, (results,) = super().prepare(shapes, attributes), _shape(shapes, attributes)
+        mine, count = math.prod(shapes[0][axis] for axis in attributes["axes"]), math.prod(results)
+        share = mine / attributes["count"]
+
+        def share_of_mean(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            (out,) = outputs
+            mean(arrays, inputs, outputs)
+            self._mul.Launch(arrays.stream, (count,), out, (), share, out)
+
+        def zeros(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            self._fill.Launch(arrays.stream, outputs[0], 0, count)
+
+        return share_of_mean if mine else zeros
 
 
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:

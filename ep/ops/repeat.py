@@ -10,7 +10,7 @@ from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import ExpandingKernel
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import B, moved_rows, row
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -101,7 +101,6 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
 class RepeatKernel(ExpandingKernel):
     """Seen as arrays between which it is an expansion."""
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,) = call.inputs, call.outputs
-        src_dims, dst_dims, _ = repeat_dims(x.shape, call.attributes["sizes"])
-        self.expand(call, "repeat", src_dims, dst_dims, x, out)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        src_dims, dst_dims, _ = repeat_dims(shapes[0], attributes["sizes"])
+        return self.expanding("repeat", src_dims, dst_dims)

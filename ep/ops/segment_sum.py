@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, P, row
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -68,16 +68,20 @@ _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type(
 
 
 @register_kernel("segment_sum", matches=_SUM)
-class SegmentSumKernel(Kernel):
+class SegmentSumKernel(PreparedKernel):
     """One launch of UnsortedSegmentSum."""
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _SUM.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (data, ids), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
-        outer, inner = math.prod(data.shape[:axis]), math.prod(data.shape[axis + 1 :])
-        sizes = outer, call.attributes["num_segments"], inner
-        operands = data, data.shape[axis], ids, out, call.attributes["offset"]
-        launch(self._primitive, {}, call.stream, *sizes, *operands)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape, _), axis = shapes, attributes["axis"]
+        launch, outer, inner = self._primitive.Launch, math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        num_segments, num_ids, offset = attributes["num_segments"], shape[axis], attributes["offset"]
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            data, ids = inputs
+            launch(arrays.stream, outer, num_segments, inner, data, num_ids, ids, outputs[0], offset)
+
+        return launches

@@ -9,16 +9,15 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.strides import contiguous_strides
-from ep.include.arrays import Array
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
-from ep.ops.boxes import BoxKernel
+from ep.ops.boxes import BoxKernel, Copy
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, partials_of, row
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -58,8 +57,8 @@ def slice(x: Tensor, *slices: Any) -> Attributes:
 
     x: array of any type.
     slices: for each axis a `slice`, a tuple `(start, stop)` or `(start, stop, step)`, or None for all of it; axes for
-        which there is none are kept. Each part may be None; negative ones count from the end; what is out of range is
-        cut, all as NumPy has it.
+        which there is none are kept: the last ones, or those that one `...` stands for. Each part may be None; negative
+        ones count from the end; what is out of range is cut, all as NumPy has it.
     out: where to put the result, an array of its shape and dtype.
 
     Raises TypeError for what is no slice, an integer too: axes are kept; ValueError for more slices than axes, for
@@ -74,18 +73,15 @@ def _attributes(ranges: Sequence[range]) -> Attributes:
 
 def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
     """Return the places along each axis."""
-    if len(slices) > len(shape):
-        raise ValueError(f"there are {len(slices)} slices for the {len(shape)} axes of x")
     ranges = []
-    for position, size in enumerate(shape):
-        given = slices[position] if position < len(slices) else None
+    for (position, given), size in zip(_for_each_axis(slices, len(shape)), shape, strict=True):
         if given is None:
             given = builtins.slice(None)
         elif isinstance(given, tuple) and len(given) in (2, 3):
             given = builtins.slice(*given)
         if not isinstance(given, builtins.slice):
             raise TypeError(
-                f"slices[{position}] must be a slice, a tuple of 2 or 3 integers, or None, not {shown(given)}"
+                f"slices[{position}] must be a slice, a tuple of 2 or 3 integers, None or `...`, not {shown(given)}"
             )
         try:
             begin, end, step = given.indices(size)
@@ -97,6 +93,19 @@ def slice_ranges(slices: Sequence[Any], shape: Dims) -> list[range]:
     return ranges
 
 
+def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]]:
+    """Return what is given for each axis, None for what is kept, behind its position among the slices."""
+    given = [*enumerate(slices)]
+    dots = [position for position, one in given if one is ...]
+    if len(dots) > 1:
+        raise ValueError(f"slices has {len(dots)} times `...`, which may be there once")
+    num_kept = num_dims - (len(given) - len(dots))
+    if num_kept < 0:
+        raise ValueError(f"there are {len(given) - len(dots)} slices for the {num_dims} axes of x")
+    before = dots[0] if dots else len(given)
+    return [*given[:before], *[(before, None)] * num_kept, *given[before + 1 :]]
+
+
 _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
@@ -104,18 +113,22 @@ _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 class SliceKernel(BoxKernel):
     """The box that the slices leave: one launch of CopyNd."""
 
-    def compute(self, call: Call) -> None:
-        self.crop(call, *call.outputs)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        crop = self.cropping(shapes[0], attributes["ranges"])
 
-    def crop(self, call: Call, dst: Array) -> None:
-        """Copy the box from the first to the last element that is taken."""
-        (x,), ranges = call.inputs, call.attributes["ranges"]
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            crop(arrays.stream, inputs[0], outputs[0])
+
+        return launches
+
+    def cropping(self, of_x: Dims, ranges: Sequence[range]) -> Copy:
+        """Return what copies the box from the first to the last element that is taken."""
         before = tuple(-one.start for one in ranges)
-        after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), x.shape, strict=True))
-        shape = PadShape(x.shape, before, after)
-        if len(x.shape) > kMaxNumDims:
+        after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), of_x, strict=True))
+        shape = PadShape(of_x, before, after)
+        if len(of_x) > kMaxNumDims:
             shape = shape.simplified()
-        self.copy(call, shape.copied(), x, dst)
+        return self.copying(shape.copied())
 
 
 def places_in(places: range, begin: int, end: int) -> range:
@@ -138,16 +151,20 @@ class StridedSliceKernel(SliceKernel):
         super().__init__(subject)
         self._expand = _EXPAND.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (out,), ranges = call.outputs, call.attributes["ranges"]
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        ranges, dtype = attributes["ranges"], self.subject.data_types["out"].dtype
         cropped = tuple(end - begin for begin, end in map(slice_ends, ranges))
-        box = call.arrays.destination(cropped, out.dtype, None)
-        self.crop(call, box)
-        if out.size == 0:
-            return
+        crop, launch, results = self.cropping(shapes[0], ranges), self._expand.Launch, tuple(map(len, ranges))
+        if 0 in results:
+            return lambda arrays, inputs, outputs: None
         steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
-        dims, src_strides, dst_strides = simplify_strided(out.shape, steps, contiguous_strides(out.shape))
+        dims, src_strides, dst_strides = simplify_strided(results, steps, contiguous_strides(results))
         if len(dims) > kMaxNumDims:
             raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
-        names = {"src": "x", "dst": "out"}
-        launch(self._expand, names, call.stream, dims, box, dims, out, src_strides, dst_strides)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, box = arrays.stream, arrays.empty(cropped, dtype)
+            crop(stream, inputs[0], box)
+            launch(stream, dims, box, dims, outputs[0], src_strides, dst_strides)
+
+        return launches

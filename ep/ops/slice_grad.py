@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.fill import FillFactory
@@ -14,8 +16,8 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import B, partials_of, row, sum_of
 from ep.ops.shapes import as_sizes
 from ep.ops.slice import places_in, slice_ends, slice_ranges
@@ -78,24 +80,33 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
 
 
 @register_kernel("slice_grad", matches=_FILL & _EXPAND & _PAD)
-class SliceGradKernel(Kernel):
+class SliceGradKernel(PreparedKernel):
     """dy in a box of zeros with the steps of the slices, and in the result what of the box is there."""
+
+    names = in_errors(src="dy", dst="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._fill, self._expand, self._pad = (one.make(subject) for one in (_FILL, _EXPAND, _PAD))
 
-    def compute(self, call: Call) -> None:
-        (dy,), (out,), ranges = call.inputs, call.outputs, call.attributes["ranges"]
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (taken,), ranges = shapes, attributes["ranges"]
         ends = [slice_ends(one) for one in ranges]
         cropped = tuple(end - begin for begin, end in ends)
-        box = call.arrays.destination(cropped, dy.dtype, None)
-        launch(self._fill, {}, call.stream, box, 0, box.size)
-        if dy.size:
-            steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
-            dims, src, dst = simplify_strided(dy.shape, contiguous_strides(dy.shape), steps)
-            launch(self._expand, {"src": "dy", "dst": "out"}, call.stream, dims, dy, dims, box, src, dst)
-        offsets = call.attributes["offsets"]
+        offsets, sizes = attributes["offsets"], attributes["shape"]
         before = tuple(begin - offset for (begin, _), offset in zip(ends, offsets, strict=True))
-        after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, out.shape, strict=True))
-        launch(self._pad, {"src": "dy", "dst": "out"}, call.stream, cropped, box, before, after, 0, out)
+        after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, sizes, strict=True))
+        dtype, count, walk = self.subject.data_types["dy"].dtype, math.prod(cropped), None
+        if 0 not in taken:
+            steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
+            walk = simplify_strided(taken, contiguous_strides(taken), steps)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, box = arrays.stream, arrays.empty(cropped, dtype)
+            self._fill.Launch(stream, box, 0, count)
+            if walk is not None:
+                dims, src_strides, dst_strides = walk
+                self._expand.Launch(stream, dims, inputs[0], dims, box, src_strides, dst_strides)
+            self._pad.Launch(stream, cropped, box, before, after, 0, outputs[0])
+
+        return launches

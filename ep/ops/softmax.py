@@ -7,14 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax import SoftmaxFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, PrimitiveExists, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import (
+    Launches,
+    PreparedKernel,
+    PrimitiveExists,
+    Subject,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
+from ep.ops.names import in_errors
 from ep.ops.rows import row
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -61,28 +70,33 @@ def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
 
 
 _PERMUTE = primitive_exists(PermuteFactory, 3)
-_NAMES = {"y": "out", "cols": "x.shape", "rows": "x.shape"}
 
 
-class SoftmaxKernel(Kernel):
+class SoftmaxKernel(PreparedKernel):
     """One launch; between two of Permute where the axis is not the last one."""
 
     exists: PrimitiveExists
+    names = in_errors(src="x", y="out", dst="out", cols="x.shape", rows="x.shape")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive, self._permute = self.exists.make(subject), _PERMUTE.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (x,), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
-        outer, cols, inner = math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :])
-        if inner == 1:
-            launch(self._primitive, _NAMES, call.stream, outer, cols, x, out)
-            return
-        turned = call.arrays.destination((outer, inner, cols), x.dtype, None)
-        launch(self._permute, {"src": "x"}, call.stream, x.dtype, (outer, cols, inner), x, (0, 2, 1), turned)
-        launch(self._primitive, _NAMES, call.stream, outer * inner, cols, turned, turned)
-        launch(self._permute, {"dst": "out"}, call.stream, x.dtype, (outer, inner, cols), turned, (0, 2, 1), out)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), axis = shapes, attributes["axis"]
+        outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+        launch, permute, dtype = self._primitive.Launch, self._permute.Launch, self.subject.data_types["x"].dtype
+
+        def of_rows(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            launch(arrays.stream, outer, cols, inputs[0], outputs[0])
+
+        def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, turned = arrays.stream, arrays.empty((outer, inner, cols), dtype)
+            permute(stream, dtype, (outer, cols, inner), inputs[0], (0, 2, 1), turned)
+            launch(stream, outer * inner, cols, turned, turned)
+            permute(stream, dtype, (outer, inner, cols), turned, (0, 2, 1), outputs[0])
+
+        return of_rows if inner == 1 else of_columns
 
 
 for _name, _factory in (("softmax", SoftmaxFactory), ("log_softmax", LogSoftmaxFactory)):

@@ -7,14 +7,23 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, PrimitiveExists, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import (
+    Launches,
+    PreparedKernel,
+    PrimitiveExists,
+    Subject,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
+from ep.ops.names import in_errors, launch
 from ep.ops.rows import B, P, row
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -62,35 +71,41 @@ def log_softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
 
 
 _PERMUTE = primitive_exists(PermuteFactory, 3)
-_NAMES = {"dx": "out", "cols": "y.shape", "rows": "y.shape"}
 
 
-class SoftmaxGradKernel(Kernel):
+class SoftmaxGradKernel(PreparedKernel):
     """One launch; where the axis is not the last one, on operands that Permute has turned, and turned back."""
+
+    names = in_errors(dx="out", dst="out", cols="y.shape", rows="y.shape")
 
     def __init__(self, exists: PrimitiveExists, subject: Subject) -> None:
         """exists: what makes the primitive."""
         super().__init__(subject)
         self._primitive, self._permute = exists.make(subject), _PERMUTE.make(subject)
 
-    def compute(self, call: Call) -> None:
-        (y, dy), (out,), axis = call.inputs, call.outputs, call.attributes["axis"]
-        outer, cols, inner = math.prod(y.shape[:axis]), y.shape[axis], math.prod(y.shape[axis + 1 :])
-        if inner == 1:
-            launch(self._primitive, _NAMES, call.stream, outer, cols, y, dy, out)
-            return
-        turned = [call.arrays.destination((outer, inner, cols), y.dtype, None) for _ in range(2)]
-        for name, source, target in zip(("y", "dy"), (y, dy), turned, strict=True):
-            launch(self._permute, {"src": name}, call.stream, y.dtype, (outer, cols, inner), source, (0, 2, 1), target)
-        launch(self._primitive, _NAMES, call.stream, outer * inner, cols, *turned, turned[1])
-        launch(self._permute, {"dst": "out"}, call.stream, y.dtype, (outer, inner, cols), turned[1], (0, 2, 1), out)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape, _), axis = shapes, attributes["axis"]
+        outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+        dtype = self.subject.data_types["y"].dtype
+
+        def of_rows(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            self._primitive.Launch(arrays.stream, outer, cols, *inputs, outputs[0])
+
+        def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]
+            for name, source, target in zip(("y", "dy"), inputs, turned, strict=True):
+                launch(self._permute, {"src": name}, stream, dtype, (outer, cols, inner), source, (0, 2, 1), target)
+            self._primitive.Launch(stream, outer * inner, cols, *turned, turned[1])
+            self._permute.Launch(stream, dtype, (outer, inner, cols), turned[1], (0, 2, 1), outputs[0])
+
+        return of_rows if inner == 1 else of_columns
 
 
 def _register(operator: str, factory: type[Any]) -> None:
     exists = primitive_exists(factory, data_type("y"))
 
     @register_kernel(operator, matches=exists & _PERMUTE, name="SoftmaxGradKernel")
-    def make(subject: Subject) -> Kernel:
+    def make(subject: Subject) -> SoftmaxGradKernel:
         return SoftmaxGradKernel(exists, subject)
 
 

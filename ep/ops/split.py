@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.checks import as_integer
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
 from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, register_kernel
+from ep.ops.kernels import Launches, register_kernel
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -60,12 +60,20 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
 
 @register_kernel("split", matches=BoxKernel.exists)
 class SplitKernel(BoxKernel):
-    """A launch of CopyNd for each part."""
+    """A launch of CopyNd for all parts that lie side by side, which most do: columns of the rows before `axis`."""
 
-    def compute(self, call: Call) -> None:
-        (x,), axis = call.inputs, call.attributes["axis"]
-        outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        whole = outer, x.shape[axis] * inner
-        for (begin, end), part in zip(call.attributes["sections"], call.outputs, strict=True):
-            dims = outer, (end - begin) * inner
-            self.copy(call, BoxCopy(dims, (0, 0), whole, (0, begin * inner), dims), x, part)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (shape,), axis, sections = shapes, attributes["axis"], attributes["sections"]
+        inner, first, runs = math.prod(shape[axis + 1 :]), 0, []
+        for place in range(1, 1 + len(sections)):
+            if place == len(sections) or sections[place][0] != sections[place - 1][1]:
+                copy = self.copying_columns(shape, axis, sections[first][0] * inner, to_parts=True)
+                runs.append((copy, first, place))
+                first = place
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            stream, (x,) = arrays.stream, inputs
+            for copy, begin, end in runs:
+                copy(stream, x, outputs[begin:end])
+
+        return launches

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
+from ep.include.arrays import Array, Arrays
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.where import WhereFactory
 from ep.ops.declare.function import Condition, Operand, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Call, Kernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import launch
+from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
 from ep.ops.rows import B, broadcast_rows, partials_of, row
 from ep.ops.shapes import launch_dims
 from ep.sbp import Problem, Signature
@@ -48,14 +48,20 @@ _WHERE = primitive_exists(WhereFactory, data_type("condition"), data_type("x"), 
 
 
 @register_kernel("where", matches=_WHERE)
-class WhereKernel(Kernel):
+class WhereKernel(PreparedKernel):
     """One launch of Where."""
+
+    names = in_errors(cond="condition", z="out")
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         self._primitive = _WHERE.make(subject)
 
-    def compute(self, call: Call) -> None:
-        dims = launch_dims("where", *(one.shape for one in call.inputs))
-        operands: list[Any] = [part for pair in zip(dims, call.inputs, strict=True) for part in pair]
-        launch(self._primitive, {"cond": "condition", "z": "out"}, call.stream, *operands, *call.outputs)
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        launch, (condition_dims, x_dims, y_dims) = self._primitive.Launch, launch_dims("where", *shapes)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            condition, x, y = inputs
+            launch(arrays.stream, condition_dims, condition, x_dims, x, y_dims, y, outputs[0])
+
+        return launches

@@ -20,22 +20,12 @@ class Refusals:
         """same_words: whether a message must be the one that devices of `ep` have; else it must name the argument."""
         self._device, self._same_words = device, same_words
 
-    def of(self, primitive: Primitive, output: str, arguments: Callable[[], dict[str, Any]]) -> Callable[..., None]:
-        """Return `check(error, message, **changes)`.
+    def of(self, primitive: Primitive, output: str, arguments: Callable[[], dict[str, Any]]) -> Refused:
+        """Return what checks launches with some arguments changed.
 
         arguments: returns new arguments of a launch that is accepted; `output` names the one that is written.
-        check: launches with some of them changed, and expects `error` with a message that matches `message`.
         """
-
-        def check(error: type[Exception], message: str, **changes: Any) -> None:
-            primitive.Launch(**arguments())  # as it stands it is accepted, compiled or not
-            changed = arguments() | changes
-            written = self._bytes(changed[output])
-            with self.expected(primitive, error, message):
-                primitive.Launch(**changed)
-            assert self._bytes(changed[output]) == written, f"{output} was written before the error"
-
-        return check
+        return Refused(self, self._device, primitive, output, arguments)
 
     def expected(self, primitive: Primitive, error: type[Exception], message: str) -> Any:
         """Return a context manager for one refused launch."""
@@ -44,6 +34,30 @@ class Refusals:
         parameters = list(inspect.signature(primitive.Launch).parameters)
         meant = [name for name in parameters if re.search(rf"\b{name}\b", message)] or parameters
         return pytest.raises((TypeError, ValueError), match=rf"\b({'|'.join(meant)})\b")
+
+
+class Refused:
+    """Launches of one primitive that are refused, each for an argument that is changed."""
+
+    def __init__(
+        self,
+        refusals: Refusals,
+        device: DeviceUnderTest,
+        primitive: Primitive,
+        output: str,
+        arguments: Callable[[], dict[str, Any]],
+    ) -> None:
+        self._refusals, self._device, self._primitive = refusals, device, primitive
+        self.output, self.arguments = output, arguments
+
+    def __call__(self, error: type[Exception], message: str, **changes: Any) -> None:
+        """Launch, and expect `error` with a message that matches `message`, before anything is written."""
+        self._primitive.Launch(**self.arguments())  # as it stands it is accepted, compiled or not
+        changed = self.arguments() | changes
+        written = self._bytes(changed[self.output])
+        with self._refusals.expected(self._primitive, error, message):
+            self._primitive.Launch(**changed)
+        assert self._bytes(changed[self.output]) == written, f"{self.output} was written before the error"
 
     def _bytes(self, buffer: Any) -> bytes | None:
         return self._device.array(buffer).tobytes() if hasattr(buffer, "dtype") else None

@@ -2,10 +2,53 @@
 
 import numpy as np
 
+from ep.include import Stream
+from ep.testing.refusals import Refused
 from ep.testing.samples import other_types
 
 
-class OfTwoCounts:
+class _StreamOfNoDevice(Stream):
+    """A stream, and none of a device under test."""
+
+    def device_type(self):
+        raise AssertionError("a launch on a stream of another device must be refused by the type of the stream")
+
+    device = Sync = RecordEvent = WaitEvent = AllocAsync = FreeAsync = device_type
+
+
+def check_any_launch(refused: Refused) -> None:
+    """Check what every primitive refuses: a stream of another device, and buffers whose memory it cannot use.
+
+    Buffers that are no arrays of NumPy have no strides, and can all be written.
+    """
+    refused(TypeError, "stream must be a stream", stream=_StreamOfNoDevice())
+    for name, buffer in refused.arguments().items():
+        if isinstance(buffer, list):  # of buffers
+            _check_layout(refused, rf"{name}\[0\]", buffer[0], name, buffer[1:])
+        else:
+            _check_layout(refused, name, buffer, name)
+        if name == refused.output and isinstance(buffer, np.ndarray):
+            constant = buffer.copy()
+            constant.flags.writeable = False
+            refused(ValueError, f"{name} is read-only", **{name: constant})
+
+
+def _check_layout(refused, said, buffer, name, others=None):
+    """others: the buffers that follow in a list, for an argument that is one."""
+    if isinstance(buffer, np.ndarray) and buffer.size > 1:
+        apart = np.zeros(2 * buffer.size, buffer.dtype)[::2]
+        apart[...] = buffer
+        refused(ValueError, f"{said} is not C-contiguous", **{name: apart if others is None else [apart, *others]})
+
+
+class OfAnyLaunch:
+    """Of any primitive."""
+
+    def test_what_every_launch_refuses(self, refused):
+        check_any_launch(refused)
+
+
+class OfTwoCounts(OfAnyLaunch):
     """Of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
 
     def test_count(self, refused):
@@ -48,7 +91,7 @@ def two_counts(device, key, primitive, refuses):
     )
 
 
-class OfTwoShapes:
+class OfTwoShapes(OfAnyLaunch):
     """Of a primitive made for 3 dims, launched from `src` (2, 1) to `dst` (2, 3); its key ends in the types of both."""
 
     def test_dims(self, refused):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.refused_arguments import check_any_launch
 from ep.testing.rows import RowPrimitive, check, launch
 from ep.testing.samples import other_types, sized
 
@@ -112,6 +113,7 @@ def row_tests(tested: RowPrimitive) -> type:
             memory, last = device.filled(16, data_type), tested.operands[-1]
             refused(ValueError, f"{output} overlaps {last}", **{last: memory[:6], output: memory[1:7]})
             refused(TypeError, "stream must be a stream", stream=None)
+            check_any_launch(refused)
 
     return Tests
 

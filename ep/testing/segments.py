@@ -13,6 +13,7 @@ from ep.include.number_kind import INTEGERS as IDS
 from ep.include.primitive import Factory, UnsortedSegmentSumFactory
 from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.references.segment_sum import segment_sum
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import finite, other_types, samples, sized
 
 __all__ = ["ALL_INNER", "IDS", "LARGE"]
@@ -158,7 +159,7 @@ def check_places(device: DeviceUnderTest, rng: np.random.Generator, factory: Fac
         assert set(around.view(np.uint8)) == {0xA5}
 
 
-class Refusals:
+class Refusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves out as it was."""
 
     factory: ClassVar[FactoryType]

@@ -15,9 +15,12 @@ class Library(Enum):
     """Whose elementary functions an op is made of: what it promises depends on them."""
 
     VECTOR_MATH = "those of ep.cpu.vector_math, on the CPU"
-    LIBDEVICE = "CUDA's"
+    LIBDEVICE = "CUDA's, where what a GPU approximates is exact"
+    APPROXIMATED = "CUDA's, as a GPU has them"
     HOST = "libm's and NumPy's, in CUDA's simulator, and those of devices of other packages"
 
+
+OF_CUDA = (Library.LIBDEVICE, Library.APPROXIMATED)
 
 _EXACT = 0
 _ROUNDED_ONCE = 0.51  # half a unit, and the rounding of the reference itself
@@ -70,6 +73,23 @@ _UNARY_ULPS_OF: dict[Library, dict[UnaryOp, Ulps]] = {
     Library.HOST: _UNARY_ULPS | _HOST_ULPS,
 }
 
+# A GPU approximates exponentials and reciprocals: the PTX ISA allows ex2.approx to be off by 2^-22.5 of the result, and
+# rcp.approx and div by 2^-23. In ulps, which are 2^-24 of a result or more, that is so much for each time that one
+# counts. It is added to what the roundings around it make, which LIBDEVICE has.
+_EXPONENTIAL, _RECIPROCAL = 2.0**1.5, 2.0
+
+_APPROXIMATED_ULPS: dict[UnaryOp, float] = {
+    # The exponential counts once at most: the derivative of the result's logarithm by that of e^x is between 0 and 1.
+    **dict.fromkeys((UnaryOp.kExp, UnaryOp.kExp2, UnaryOp.kSigmoid, UnaryOp.kSilu, UnaryOp.kMish), _EXPONENTIAL),
+    **dict.fromkeys((UnaryOp.kQuickGelu, UnaryOp.kFastGelu), _EXPONENTIAL),
+    **dict.fromkeys((UnaryOp.kSoftPlus, UnaryOp.kLogSigmoid), _EXPONENTIAL),
+    # libdevice's own, with a quotient beside it.
+    **dict.fromkeys((UnaryOp.kErfc, UnaryOp.kSinh, UnaryOp.kCosh, UnaryOp.kGelu), _EXPONENTIAL + _RECIPROCAL),
+    **dict.fromkeys((UnaryOp.kTan, UnaryOp.kAtan, UnaryOp.kAtanh, UnaryOp.kLgamma), _RECIPROCAL),
+}
+"""How much more float32 results may be off on a GPU than where its instructions are exact."""
+
+
 SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
 """The ops whose float64 reference is computed number by number: smaller samples."""
 
@@ -82,6 +102,9 @@ COMPLEX_ULPS = {UnaryOp.kSqrt: 4}
 
 def unary_ulps(op: UnaryOp, scalar_type: Any, library: Library) -> float:
     """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    if library is Library.APPROXIMATED:
+        more = 0.0 if scalar_type is np.float64 else _APPROXIMATED_ULPS.get(op, 0.0)
+        return unary_ulps(op, scalar_type, Library.LIBDEVICE) + more
     return _of_type(_UNARY_ULPS_OF[library].get(op, _DEFAULT), scalar_type)
 
 
@@ -112,6 +135,9 @@ _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
     Library.HOST: _BINARY_ULPS,
 }
 
+_APPROXIMATED_GRADIENT = 2 * _EXPONENTIAL
+"""How much more a float32 gradient may be off on a GPU: its exponential counts twice where it is taken as a square."""
+
 TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
 """Ops whose integer results are truncated from float64 on CUDA: how far that may be off, in ulps, before it is."""
 
@@ -129,6 +155,9 @@ COMPLEX_BINARY_EPSILONS = 8
 
 def binary_ulps(op: BinaryOp, scalar_type: Any, library: Library) -> float:
     """Return the bound for `op` in float32 or float64, made of the functions of `library`."""
+    if library is Library.APPROXIMATED:
+        more = _APPROXIMATED_GRADIENT if op not in _BINARY_ULPS and scalar_type is not np.float64 else 0.0
+        return binary_ulps(op, scalar_type, Library.LIBDEVICE) + more
     return _of_type(_BINARY_ULPS_OF[library].get(op, _GRADIENT), scalar_type)
 
 

@@ -24,7 +24,7 @@ def main(given: list[str] | None = None) -> None:
     encoder = SplitEncoder(model.config(), model.weights(), Placement(world().size))
     with reporting() as report:
         vectors = encoder.encode([alone.tokens(one) for one in sentences])
-    counted = world().allreduce(report.sent)
+    counted = sum(world().from_all(lambda: report.sent, "the bytes that each sent"))
     if world().rank > 0:
         return
     for sentence, row in zip(sentences, vectors @ vectors.T, strict=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import options, report
+from benchmarks import calls, launches, options, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
 from benchmarks.selection import MEMORY_SIZES, Selection
@@ -109,6 +109,21 @@ def test_the_group_of_rows():
     assert {size for _, size, _ in Selection(["rows"], DTYPES, None, False, "")} == {2**20}
 
 
+def test_the_group_of_calls(capsys, monkeypatch):
+    ours, theirs = calls.of_ep(), calls.of_numpy()
+    assert set(theirs) <= set(ours)
+    for name, call in theirs.items():
+        np.testing.assert_allclose(ours[name](), call(), rtol=1e-5, atol=1e-5)
+    monkeypatch.setattr(calls, "_RUNS", 1)
+    measured = calls.measure(["numpy"], 1)
+    assert list(measured) == list(ours)
+    assert all(set(of_call) == {"ep", "numpy"} for name, of_call in measured.items() if name in theirs)
+    calls.show(measured)
+    assert "mul(x, 2.5)" in capsys.readouterr().out
+    assert "calls" not in options.parse([]).only
+    assert options.parse(["--only", "calls"]).only == ("calls",)
+
+
 def test_options():
     given = options.parse(["--quick", "--only", "gather,startup", "--sizes", "1,2^20", "--threads", "3"])
     assert (given.only, given.sizes, given.threads) == (("gather", "startup"), (1, 2**20), 3)
@@ -163,3 +178,16 @@ def test_plot(tmp_path):
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="three sizes"):
         plot.draw(results[:2], 20.0, "a machine", tmp_path / "none.png")
+
+
+def test_the_group_of_launches(monkeypatch, capsys):
+    monkeypatch.setattr(launches, "_ROWS", 3)
+    monkeypatch.setattr(launches, "_ARRAYS", 5)
+    monkeypatch.setattr(launches, "_SECONDS", 0.001)
+    assert "launches" not in options.parse([]).only
+    assert options.parse(["--only", "launches"]).only == ("launches",)
+    found = launches.measure()
+    assert all(min(times.values()) > 0 for times in found["new_dims"].values())
+    assert {"concat", "stack", "split"} <= found["many_arrays"].keys()
+    launches.show(found)
+    assert "binary, row: new dims" in capsys.readouterr().out

@@ -3,15 +3,16 @@
 import hashlib
 import sys
 import threading
-import time
 
 import pytest
 
+from benchmarks import quiet
 from benchmarks.quiet import wait_for_threads
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere threads cannot be looked at")
-def test_a_thread_that_works_is_waited_for():
+def test_a_thread_that_works_is_waited_for(monkeypatch):
+    monkeypatch.setattr(quiet, "_LONGEST", 600.0)  # for a busy machine, on which it may not have its turn for long
     done = threading.Event()
     begun = threading.Event()
 
@@ -38,9 +39,8 @@ def test_it_does_not_wait_for_ever():
     worker = threading.Thread(target=spin)
     worker.start()
     try:
-        start = time.perf_counter()
         wait_for_threads()
-        assert time.perf_counter() - start < 10
+        assert worker.is_alive()
     finally:
         stop.set()
         worker.join()

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from ep.cli.main import main
@@ -21,6 +22,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     os.chdir(folder / str(world().rank))
-    said = [world().allgather(run(arguments)) for arguments in json.loads((folder / "commands.json").read_text())]
+    commands = json.loads((folder / "commands.json").read_text())
+    said = [world().from_all(partial(run, arguments), " ".join(arguments)) for arguments in commands]
     if world().rank == 0:
         (folder / "said.json").write_text(json.dumps(said))

@@ -131,7 +131,7 @@ def test_interrupt(capsys, monkeypatch):
 def test_interrupt_from_outside():
     code = (
         "import sys, time\nfrom ep.cli import demo\nfrom ep.cli.main import main\n"
-        "demo.run = lambda arguments: (print('running', flush=True), time.sleep(60))\nsys.exit(main(['demo']))"
+        "demo.run = lambda arguments: (print('running', flush=True), time.sleep(3600))\nsys.exit(main(['demo']))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT

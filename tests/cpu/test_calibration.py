@@ -17,6 +17,11 @@ from ep.include.primitive import (
 from tests.subprocesses import run
 
 MADE_UP = [everywhere(0), everywhere(NEVER), everywhere(2**20), Calibration((NEVER, 0, 2**20), (0, 2**20, NEVER), 4096)]
+NO_CALIBRATIONS = [
+    *(b"", b"{", b"[]", b"{}", b"\xff", b"1", b"null", b'"lines"', b"NaN", b"\0" * 99, b"9" * 10_000),
+    *(b"[" * 100_000, b'{"lines":' * 100_000, b"[" * 100_000 + b"]" * 100_000),
+]
+"""Contents of files, of any form."""
 COUNTS = [2**16 - 1, 2**17, 2**17 + 3, 2**18]  # on both sides of 1 MiB, read and written
 
 
@@ -77,7 +82,8 @@ def test_results_have_the_same_bits(cpu):
 @pytest.mark.parametrize("made_up", MADE_UP)
 def test_what_is_kept_is_read_again(made_up):
     kept = Kept(made_up, (0.5, 1.25, 2.0), 3)
-    assert calibration.unpacked(calibration.packed(kept)) == kept
+    assert calibration.unpacked(calibration.packed(kept), 3) == kept
+    assert calibration.unpacked(calibration.packed(kept._replace(times=())), 3).times == ()
 
 
 @pytest.mark.parametrize(
@@ -99,18 +105,55 @@ def test_what_is_kept_is_read_again(made_up):
         {"times": ["1"]},
         {"times": [[1.0]]},
         {"times": 1.0},
+        {"times": [1.0, 1.0]},
+        {"times": [1.0] * 1000},
+        {"times": [5e-324]},
+        {"times": [1e300]},
+        {"times": [float("nan")]},
+        {"times": [float("inf")]},
+        {"times": [-1.0]},
+        {"times": {"1": 1.0}},
+        {"times": None},
+        {"lines": {"1": 1, "2": 2, "3": 3}},
+        {"lines": "123"},
+        {"lines": [[1], [2], [3]]},
+        {"tiles": [1, 2, 10**400]},
+        {"tiles": []},
+        {"ahead": 1.0},
+        {"ahead": None},
+        {"again": False},
+        {"again": 1e400},
+        {"more": 1},
     ],
 )
 def test_what_makes_no_sense_is_ignored(changes):
     fields = everywhere(2**20)._asdict() | {"times": [1.0], "again": 0}
-    assert calibration.unpacked(json.dumps(fields).encode()) is not None
+    assert calibration.unpacked(json.dumps(fields).encode(), 1) is not None
     fields |= changes
-    assert calibration.unpacked(json.dumps(fields).encode()) is None
+    assert calibration.unpacked(json.dumps(fields).encode(), 1) is None
 
 
-@pytest.mark.parametrize("contents", [b"", b"{", b"[]", b"{}", b"\xff", b"1"])
+@pytest.mark.parametrize("missing", ["lines", "tiles", "ahead", "times", "again"])
+def test_what_lacks_a_field_is_ignored(missing):
+    fields = everywhere(2**20)._asdict() | {"times": [], "again": 0}
+    del fields[missing]
+    assert calibration.unpacked(json.dumps(fields).encode(), 1) is None
+
+
+@pytest.mark.parametrize("contents", NO_CALIBRATIONS, ids=range(len(NO_CALIBRATIONS)))
 def test_what_is_no_calibration_is_ignored(contents):
-    assert calibration.unpacked(contents) is None
+    assert calibration.unpacked(contents, 1) is None
+
+
+def test_every_field_may_be_anything():
+    """Each value of a calibration, and each inside of one, in turn is another one."""
+    fields = everywhere(2**20)._asdict() | {"times": [1.0], "again": 0}
+    odd = [None, True, -1, 2**64, 1.5, -0.0, "", "1", [], [[]], {}, {"a": 1}, [None] * 3, [1, 2], [1.0] * 9]
+    for name in fields:
+        for value in odd:
+            for changed in (value, [value], [value, *([1] * (KINDS - 1))]):
+                found = calibration.unpacked(json.dumps(fields | {name: changed}).encode(), 1)
+                assert found is None or found == calibration.unpacked(calibration.packed(found), 1)
 
 
 def test_the_name_has_the_processor_and_the_threads():
@@ -141,6 +184,10 @@ def file_name():
     from ep.cpu.engine import probe
     from ep.cpu.kernel_cache import CACHE
     return CACHE, CACHE.file_name(calibration.name(2), calibration.VERSION, probe.measure)
+def kept():
+    from ep.cpu.engine import probe
+    cache, name = file_name()
+    return cache.read(name, lambda contents: calibration.unpacked(contents, probe.NUM_TIMES))
 large = calibration.least_size(2) // 2 + 1000
 """
 
@@ -172,8 +219,7 @@ device.SetNumThreads(1)
 assert device.calibration() is None
 device.SetNumThreads(2)
 assert device.calibration() == found
-cache, name = file_name()
-assert calibration.unpacked(cache.read(name)).calibration == found
+assert kept().calibration == found
 """
     run(LAUNCH + code, EP_CACHE_DIR=folder)
 
@@ -182,8 +228,6 @@ def test_a_few_processes_measure(folder):
     """Each keeps the least of what it and the ones before have found: no bad moment decides, or stays."""
     code = """
 cache, name = file_name()
-def kept():
-    return calibration.unpacked(cache.read(name))
 before = kept()
 launch(large)
 after = kept()
@@ -213,7 +257,19 @@ assert device.calibration() == everywhere({made_up.lines[0]})
     run(LAUNCH + code, EP_CACHE_DIR=folder)
 
 
-@pytest.mark.parametrize("damage", ["cache.write(name, b'{}')", "(cache.folder() / name).write_bytes(b'ep-kernel-1')"])
+OF_FEWER_TIMES = """{"lines": [1, 1, 1], "tiles": [1, 1, 1], "ahead": 0, "again": 2, "times": [1.0]}"""
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "cache.write(name, b'{}')",
+        "cache.write(name, b'[' * 10**6)",
+        f"cache.write(name, b'{OF_FEWER_TIMES}')",
+        "(cache.folder() / name).write_bytes(b'ep-kernel-1')",
+    ],
+    ids=["of no fields", "of great depth", "of fewer times", "of no form"],
+)
 def test_what_is_damaged_is_measured_again(damage, folder):
     code = f"""
 cache, name = file_name()
@@ -221,7 +277,7 @@ cache.write(name, calibration.packed(Kept(everywhere(3))))
 {damage}
 launch(large)
 assert device.calibration() is not None
-assert device.calibration() == calibration.unpacked(cache.read(name)).calibration
+assert device.calibration() == kept().calibration
 """
     run(LAUNCH + code, EP_CACHE_DIR=folder)
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 COMPILE = """
 import json
 from ep.cpu.kernel_cache import CACHE
-CACHE.read = lambda name: None
+CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
 from ep.cpu.compile import compiler
 from ep.cpu.kernels.functors import op_kernel

@@ -1,12 +1,19 @@
 """Plans of the map engine and of the move engine."""
 
+import threading
+
 import numpy as np
 import pytest
 
-from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.common.bounded_cache import KEPT
 from ep.common.primitive.broadcast import StridedWalk
 from ep.cpu.engine.move.row_writer import transposed, transposing_writers
+from ep.include import primitive as primitives
 from ep.include.primitive import CopyNdFactory
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.reduce_op import ReduceOp
+from tests.profiles import calls_of
 from tests.subprocesses import run
 
 
@@ -64,3 +71,102 @@ def test_writers_of_transposed_blocks_are_among_those_that_are_prepared(streamed
     """By what they are called in the cache, where True is not 1."""
     _, writer = transposed(StridedWalk((99, 101), (1, 99), (101, 1)), 4, streamed_from)
     assert repr(writer) in map(repr, transposing_writers(1, 16))
+
+
+F32 = np.dtype(np.float32)
+A, B, C = np.ones(2**16, F32), np.ones(2**16, F32), np.zeros(2**16, F32)
+CONDITION = np.ones(2**16, bool)
+N = BlasTransposeType.N
+
+NEW_DIMS = {
+    # how a primitive is made, its launch of dims that n says, and how many functions of Python that may call
+    "binary, same": (
+        ("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4),
+        lambda n: ((n, 3), A, (n, 3), B, C),
+        38,
+    ),
+    "binary, row": (("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4), lambda n: ((n, 3), A, (3,), B, C), 68),
+    "unary": (("BroadcastElementwiseUnary", UnaryOp.kExp, F32, F32, 4), lambda n: ((n, 3), A, (n, 3), C), 55),
+    "expand": (("Expand", F32, 4), lambda n: ((n, 1), A, (n, 5), C), 60),
+    "permute": (("Permute", 4), lambda n: (F32, (n, 4), A, (1, 0), C), 80),
+    "copy_nd": (("CopyNd", 4), lambda n: (F32, C, (n + 9, 8), (3, 1), A, (n + 3, 4), (1, 0), (n, 3)), 92),
+    "copy_nd, place": (("CopyNd", 4), lambda n: (F32, C, (8, 4000), (1, n), A, (8, 1), (0, 0), (3, 1)), 92),
+    "pad": (("ConstantPad", F32), lambda n: ((n, 3), A, (1, 0), (0, 2), 0, C), 78),
+    "where": (("Where", np.dtype(bool), F32, 4), lambda n: ((n, 1), CONDITION, (n, 3), A, (3,), B, C), 95),
+    "reduce": (("Reduce", ReduceOp.kSum, F32, 4), lambda n: ((n, 4), A, (1,), C), 62),
+    "matmul": (("BroadcastMatmul", F32, N, N, 4), lambda n: (1, (n, 2, 3), A, (3, 2), B, 0, (n, 2, 2), C), 84),
+}
+
+
+@pytest.fixture
+def stream():
+    return DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+
+
+def made(name, *arguments):
+    return RequirePrimitive(getattr(primitives, f"{name}Factory"), DeviceType.kCPU, *arguments)
+
+
+@pytest.mark.parametrize("case", NEW_DIMS)
+def test_a_launch_of_new_dims_takes_few_steps_of_python(stream, case):
+    """Nothing is checked twice, and a plan is made without detours."""
+    request, arguments, most = NEW_DIMS[case]
+    primitive = made(*request)
+    for n in (5, 6, 7):
+        primitive.Launch(stream, *arguments(n))  # compiles
+    assert max(calls_of(lambda n=n: primitive.Launch(stream, *arguments(n))) for n in range(100, 110)) <= most
+    again = [calls_of(lambda n=n: primitive.Launch(stream, *arguments(n))) for n in (109, 109, 108)]
+    assert max(again) <= 12  # and the lambdas of this test
+
+
+@pytest.mark.parametrize("case", NEW_DIMS)
+def test_the_plans_that_were_used_last_are_kept(stream, case):
+    request, arguments, most = NEW_DIMS[case]
+    primitive = made(*request)
+    primitive.Launch(stream, *arguments(3))
+    for n in range(4, 4 + 2 * KEPT + 10):
+        primitive.Launch(stream, *arguments(n))
+        if n % 100 == 0:
+            assert calls_of(lambda: primitive.Launch(stream, *arguments(3))) <= 20 < most
+
+
+@pytest.mark.parametrize("case", NEW_DIMS)
+def test_no_plan_is_kept_of_a_launch_that_is_refused(stream, case):
+    """An operand is too small, of another type, or no array; strides or sizes are beyond what words hold."""
+    request, arguments, _ = NEW_DIMS[case]
+    primitive = made(*request)
+    primitive.Launch(stream, *arguments(3))
+    before = C.copy()
+    for wrong in (A[:1], A.astype(np.int16), [1.0], A[::2]):
+        given = [wrong if value is A else value for value in arguments(50)]
+        with pytest.raises((TypeError, ValueError)):
+            primitive.Launch(stream, *given)
+    for n in (2**40, 2**62):
+        with pytest.raises(ValueError, match=r"elements|reach outside"):
+            primitive.Launch(stream, *arguments(n))
+    assert len(primitive._plans) == 1
+    assert C.tobytes() == before.tobytes()
+    primitive.Launch(stream, *arguments(50))
+    assert len(primitive._plans) == 2
+
+
+def test_threads_launch_new_dims_at_once(stream):
+    """Each finds the plan of its own dims, while others make theirs and throw away what was used long ago."""
+    add, wrong = made("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 2), []
+
+    def work(seed):
+        draw = np.random.default_rng(seed)
+        for _ in range(1500):
+            rows, cols = (int(size) for size in draw.integers(1, 30, 2))
+            x, row = draw.random((rows, cols), F32), draw.random(cols, F32)
+            out = np.empty((rows, cols), F32)
+            add.Launch(stream, (rows, cols), x, (cols,), row, out)
+            if not np.array_equal(out, x + row):
+                wrong.append((rows, cols))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -8,7 +8,7 @@ import pytest
 
 from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
-from ep.cpu.engine.product.cut import cut
+from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
@@ -17,7 +17,9 @@ from tests.subprocesses import run
 N, T = BlasTransposeType
 SIDES = (1, 2, 16, 100, 384, 1000, 4096)
 AROUND_TILES = ((2, 48, 3), (3, 193, 385), (4, 97, 384), (5, 95, 2), (9, 47, 769), (65, 49, 7), (257, 241, 17))
-VECTORS = ((1, 4101, 13), (4101, 1, 13), (1, 5, 9), (7, 1, 16))
+VECTORS = ((1, 4101, 13), (4101, 1, 13), (1, 5, 9), (7, 1, 16), (1, 1, 4099), (1, 31, 4105), (33, 1, 21), (1, 77, 19))
+NARROW = ((1, 2, 1031), (3, 1, 129), (2, 2, 128), (5, 7, 1023), (8, 8, 2049), (8, 9, 130))
+CUT = ((1, 1, 400_003), (1, 3, 140_001), (4, 4, 30_000), (3, 8, 20_001), (12, 7, 50_000), (1, 24, 20_000))
 
 
 @pytest.fixture
@@ -38,6 +40,24 @@ def test_blocks_are_large_enough_to_be_worth_a_call(batches):
             assert m * n * k / (rows * columns) > 2**16
 
 
+@pytest.mark.parametrize(("m", "n", "k"), CUT)
+def test_sums_are_cut_where_blocks_are_few(m, n, k):
+    """So that threads share them."""
+    work = float(m) * n * k
+    rows, columns = cut(m, n, work, 1)
+    parts = cut_depth(m, n, k, work, rows * columns)
+    assert rows * columns * parts >= 3
+    assert k // parts >= 32 * max(m, n)
+
+
+def test_sums_are_not_cut_where_there_is_little_to_gain():
+    for m, n, k in ((512, 512, 512), (1, 4096, 4096), (4, 4, 512), (100, 100, 1600)):
+        work = float(m) * n * k
+        rows, columns = cut(m, n, work, 1)
+        assert cut_depth(m, n, k, work, rows * columns) == 1
+    assert cut_depth(1, 1, 10**6, 0.0, 0) == 1
+
+
 def test_large_products_have_work_for_many_threads():
     for sizes in ((2048, 2048, 2048), (16, 4096, 4096), (4096, 16, 4096), (128, 1536, 384)):
         rows, columns = cut(*sizes[:2], float(np.prod(sizes)), 1)
@@ -48,7 +68,7 @@ def test_large_products_have_work_for_many_threads():
 def test_the_bits_do_not_depend_on_the_number_of_threads(cpu, data_type):
     rng = np.random.default_rng(1)
     stream, results = cpu.CreateStream(), {}
-    for m, n, k in ((509, 523, 131), (16, 1031, 257), (1, 4099, 101)):
+    for m, n, k in ((509, 523, 131), (16, 1031, 257), (1, 4099, 101), *CUT):
         a, b = (rng.standard_normal(dims).astype(data_type) for dims in ((m, k), (k, n)))
         for threads in (1, 2, 5):
             cpu.SetNumThreads(threads)
@@ -63,7 +83,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
     stream = cpu.CreateStream()
     for transposes in TRANSPOSES:
         primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
-        for m, n, k in AROUND_TILES + VECTORS:
+        for m, n, k in AROUND_TILES + VECTORS + NARROW:
             a = matrices(rng, data_type, *stored((m, k), transposes[0]))
             b = matrices(rng, data_type, *stored((k, n), transposes[1]))
             c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)
@@ -74,15 +94,48 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
                 assert (memory[m * n :] == 7).all()
 
 
-@pytest.mark.parametrize("rows", [8, 3])
-def test_sums_are_of_short_parts(cpu, rows):
+@pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda each: each[0].name + each[1].name)
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kComplex64])
+def test_sums_that_are_cut(cpu, rng, data_type, transposes):
+    """Their parts are added up, and alpha and beta enter once."""
+    primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
+    for m, n, k in CUT:
+        a = matrices(rng, data_type, *stored((m, k), transposes[0]))
+        b = matrices(rng, data_type, *stored((k, n), transposes[1]))
+        a[(0,) * 2], c = 0, matrices(rng, data_type, m, n)
+        for alpha, beta in ((1, 0), (-0.5, 0.25), (0, 3)):
+            result = np.full_like(c, np.nan) if beta == 0 else c.copy()
+            primitive.Launch(cpu.CreateStream(), m, n, k, alpha, a, b, beta, result)
+            check(result, *product(alpha, a, b, beta, c, transposes), 10)  # parts are short: their sums lose little
+
+
+@pytest.mark.parametrize(
+    ("a_dims", "b_dims"), [((3000, 4, 70), (3000, 70, 4)), ((5, 1, 90_000), (5, 90_000, 1)), ((2000, 9, 30), (30, 7))]
+)
+def test_sums_of_products_are_cut(cpu, rng, a_dims, b_dims):
+    """Along the products, where these are more than k."""
+    results = set()
+    a, b = (matrices(rng, DataType.kFloat, *dims) for dims in (a_dims, b_dims))
+    c = matrices(rng, DataType.kFloat, a_dims[1], b_dims[-1])
+    primitive = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCPU, "float32", N, N, 3)
+    for threads in (1, 2, 5):
+        cpu.SetNumThreads(threads)
+        result = c.copy()
+        primitive.Launch(cpu.CreateStream(), 2, a_dims, a, b_dims, b, -1, c.shape, result)
+        check(result, *product(2, a, b, -1, c), 100)
+        results.add(result.tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(8, 96), (3, 96), (1, 1), (4, 4), (1, 4), (1, 20), (200, 1)])
+def test_sums_are_of_short_parts(cpu, rows, columns):
     """One after the other, ones beside 2^24 would all be lost."""
-    k, columns = 2048, 96
+    k = 1 << 17
     a, b, c = np.ones((rows, k), np.float32), np.ones((k, columns), np.float32), np.empty((rows, columns), np.float32)
     a[:, 0] = 2.0**24
     primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, "float32", N, N)
     primitive.Launch(cpu.CreateStream(), rows, columns, k, 1, a, b, 0, c)
-    assert (abs(c - (2.0**24 + k - 1)) <= 128).all()
+    assert (abs(c - (2.0**24 + k - 1)) <= 4096).all()
 
 
 def test_tiles_of_other_processors():
@@ -100,7 +153,7 @@ rng = np.random.default_rng(1)
 stream = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0).CreateStream()
 for transposes in TRANSPOSES:
     primitive = ep.RequirePrimitive(MatmulFactory, ep.DeviceType.kCPU, "float64", *transposes)
-    for m, n, k in ((2, 49, 401), (4, 13, 3), (7, 95, 5), (129, 59, 31)):
+    for m, n, k in ((2, 49, 401), (4, 13, 3), (7, 95, 5), (129, 59, 31), (1, 1, 5001), (5, 8, 1500), (1, 13, 300)):
         a = matrices(rng, ep.DataType.kDouble, *stored((m, k), transposes[0]))
         b = matrices(rng, ep.DataType.kDouble, *stored((k, n), transposes[1]))
         c = np.full((m, n), np.nan)

@@ -258,7 +258,7 @@ def test_the_last_caches(tmp_path):
 COMPILE = """
 import json
 from ep.cpu.kernel_cache import CACHE
-CACHE.read = lambda name: None
+CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import op_kernel
 from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, row_writers, walk

@@ -3,6 +3,9 @@
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType
+from tests.cuda.stub import folder, python
+
+__all__ = ["cuda", "folder", "python", "stream"]
 
 
 @pytest.fixture

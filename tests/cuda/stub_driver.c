@@ -2,7 +2,7 @@
  * It is stricter than the real one in that nothing works on a thread without a current context.
  * Environment: STUB_LOG logs calls; STUB_MISALIGN gives addresses that are aligned to 256 bytes only;
  * STUB_PAGEABLE makes host memory pageable unless it was pinned here;
- * STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
+ * STUB_CAPTURE lets all streams be captured; STUB_FAULT lets synchronisation fail as an illegal access does; STUB_BUSY lets queries say "not ready". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -13,6 +13,8 @@
 #include <time.h>
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL = 700 };
+enum { UNSUPPORTED = 900, INVALIDATED = 901, UNJOINED = 904, ISOLATION = 905, IMPLICIT = 906 };
+enum { RELAXED = 2 };
 
 typedef int Result;
 typedef unsigned long long Address;
@@ -34,6 +36,25 @@ static void say(const char *format, ...) {
 
 #define NEEDS_CONTEXT \
   if (depth == 0) return INVALID_CONTEXT
+
+/* Captures: there is one at a time, of one or several streams. What CUDA refuses meanwhile ends it, as there. */
+static void *captured[8]; /* its streams, the one that began it first */
+static int num_captured, is_spoilt, graph_number;
+static __thread int mode_of_thread;
+
+static int is_captured(void *stream) {
+  for (int i = 0; i < num_captured; i++)
+    if (captured[i] == stream) return 1;
+  return 0;
+}
+static Result spoil(const char *what) { return say("SPOILT by %s\n", what), is_spoilt = 1, UNSUPPORTED; }
+
+#define NO_CAPTURE_OF(stream) \
+  if (is_captured(stream)) return spoil(__func__)
+#define NO_CAPTURE \
+  if (num_captured) return spoil(__func__)
+#define SAFE \
+  if (num_captured && mode_of_thread != RELAXED) return spoil(__func__)
 
 Result cuInit(unsigned flags) { return 0; }
 Result cuDriverGetVersion(int *version) { return *version = 13000, 0; }
@@ -60,7 +81,7 @@ Result cuCtxPushCurrent(void *context) { return stack[depth++] = context, 0; }
 Result cuCtxPopCurrent(void **context) { NEEDS_CONTEXT; return *context = stack[--depth], 0; }
 Result cuCtxSetCurrent(void *context) { return stack[depth ? depth - 1 : depth++] = context, 0; }
 Result cuCtxGetDevice(int *device) { NEEDS_CONTEXT; return *device = stack[depth - 1] - contexts, 0; }
-Result cuCtxSynchronize(void) { NEEDS_CONTEXT; return 0; }
+Result cuCtxSynchronize(void) { NEEDS_CONTEXT; NO_CAPTURE; return 0; }
 
 static Result take(Address *address, size_t size) {
   void *block;
@@ -68,8 +89,12 @@ static Result take(Address *address, size_t size) {
   *address = (Address)block + (is_set("STUB_MISALIGN") ? 256 : 0);
   return 0;
 }
-Result cuMemAlloc(Address *address, size_t size) { NEEDS_CONTEXT; return say("take %zu bytes\n", size), take(address, size); }
-Result cuMemFree(Address address) { NEEDS_CONTEXT; return say("free %llx\n", address), 0; }
+Result cuMemAlloc(Address *address, size_t size) {
+  NEEDS_CONTEXT;
+  SAFE;
+  return say("take %zu bytes\n", size), take(address, size);
+}
+Result cuMemFree(Address address) { NEEDS_CONTEXT; SAFE; return say("free %llx\n", address), 0; }
 Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
   NEEDS_CONTEXT;
   return say("take %zu bytes on %p\n", size, stream), take(address, size);
@@ -81,10 +106,11 @@ static size_t pinned_size;
 
 Result cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   NEEDS_CONTEXT;
+  SAFE;
   if (posix_memalign(address, 4096, size)) return OUT_OF_MEMORY;
   return pinned = *address, pinned_size = size, 0;
 }
-Result cuMemFreeHost(void *address) { NEEDS_CONTEXT; return free(address), 0; }
+Result cuMemFreeHost(void *address) { NEEDS_CONTEXT; SAFE; return say("free host memory\n"), free(address), 0; }
 Result cuMemGetInfo(size_t *unused, size_t *total) { NEEDS_CONTEXT; return *unused = memory / 2, *total = memory, 0; }
 Result cuMemcpyAsync(Address dst, Address src, size_t size, void *stream) {
   NEEDS_CONTEXT;
@@ -107,53 +133,103 @@ Result cuStreamCreate(void **stream, unsigned flags) {
   NEEDS_CONTEXT;
   return *stream = (void *)(last += 16), say("stream %p flags %u\n", *stream, flags), 0;
 }
-Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; return say("destroy %p\n", stream), 0; }
+Result cuStreamDestroy(void *stream) { NEEDS_CONTEXT; NO_CAPTURE_OF(stream); return say("destroy %p\n", stream), 0; }
 Result cuStreamSynchronize(void *stream) {
   NEEDS_CONTEXT;
+  NO_CAPTURE_OF(stream);
   return say("wait for %p\n", stream), is_set("STUB_FAULT") ? ILLEGAL : 0;
 }
-Result cuStreamQuery(void *stream) { NEEDS_CONTEXT; return is_set("STUB_BUSY") ? NOT_READY : 0; }
-Result cuStreamIsCapturing(void *stream, int *status) { NEEDS_CONTEXT; return *status = is_set("STUB_CAPTURE"), 0; }
-Result cuStreamGetDevice(void *stream, int *device) { return *device = 0, 0; }
-Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+Result cuStreamQuery(void *stream) { NEEDS_CONTEXT; NO_CAPTURE_OF(stream); return is_set("STUB_BUSY") ? NOT_READY : 0; }
+Result cuStreamIsCapturing(void *stream, int *status) {
   NEEDS_CONTEXT;
+  if (stream == (void *)1 && num_captured) return IMPLICIT;
+  return *status = is_captured(stream) ? 1 + is_spoilt : is_set("STUB_CAPTURE"), 0;
+}
+Result cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *number, void **graph, const void **dependencies,
+                              const void **edges, size_t *count) {
+  NEEDS_CONTEXT;
+  if (dependencies) *dependencies = NULL;
+  if (edges) *edges = NULL;
+  if (count) *count = 0;
+  return *status = is_captured(stream) ? 1 + is_spoilt : 0, *number = graph_number, *graph = (void *)0xa0, 0;
+}
+Result cuStreamGetDevice(void *stream, int *device) { return *device = 0, 0; }
+
+struct event { struct timespec time; int graph; };
+
+Result cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
+  int graph = ((struct event *)event)->graph;
+  NEEDS_CONTEXT;
+  if (graph != (is_captured(stream) ? graph_number : 0)) {
+    if (!graph) return is_spoilt = 1, ISOLATION;
+    if (stream == (void *)1) return is_spoilt = 1, IMPLICIT;
+    captured[num_captured++] = stream;
+    say("%p is captured too\n", stream);
+  }
   return say("%p waits\n", stream), 0;
 }
 
 Result cuEventCreate(void **event, unsigned flags) {
   NEEDS_CONTEXT;
-  return *event = calloc(1, sizeof(struct timespec)), say("event flags %u\n", flags), 0;
+  return *event = calloc(1, sizeof(struct event)), say("event flags %u\n", flags), 0;
 }
 Result cuEventDestroy(void *event) { NEEDS_CONTEXT; return free(event), 0; }
 Result cuEventRecord(void *event, void *stream) {
   NEEDS_CONTEXT;
-  return say("record on %p\n", stream), clock_gettime(CLOCK_MONOTONIC, event);
+  if (stream == (void *)1 && num_captured) return is_spoilt = 1, IMPLICIT;
+  ((struct event *)event)->graph = is_captured(stream) ? graph_number : 0;
+  return say("record on %p\n", stream), clock_gettime(CLOCK_MONOTONIC, &((struct event *)event)->time);
 }
 Result cuEventQuery(void *event) { NEEDS_CONTEXT; return is_set("STUB_BUSY") ? NOT_READY : 0; }
 Result cuEventSynchronize(void *event) { NEEDS_CONTEXT; return 0; }
 Result cuEventElapsedTime(float *milliseconds, void *start, void *end) {
-  struct timespec *from = start, *to = end;
+  struct timespec *from = &((struct event *)start)->time, *to = &((struct event *)end)->time;
   NEEDS_CONTEXT;
   *milliseconds = (to->tv_sec - from->tv_sec) * 1e3 + (to->tv_nsec - from->tv_nsec) * 1e-6;
   return 0;
 }
 
-Result cuStreamBeginCapture(void *stream, int mode) { NEEDS_CONTEXT; return say("capture %p mode %d\n", stream, mode), 0; }
+Result cuStreamBeginCapture(void *stream, int mode) {
+  NEEDS_CONTEXT;
+  captured[0] = stream, num_captured = 1, is_spoilt = 0, graph_number++;
+  return say("capture %p mode %d\n", stream, mode), 0;
+}
 Result cuStreamEndCapture(void *stream, void **graph) {
   NEEDS_CONTEXT;
-  return *graph = (void *)0xa0, say("captured %p\n", stream), 0;
+  num_captured = 0;
+  return *graph = (void *)0xa0, say("captured %p\n", stream), is_spoilt ? INVALIDATED : 0;
+}
+
+struct object { void (*destroy)(void *); void *argument; int in_graph, in_executable; };
+static struct object objects[64];
+static int num_objects;
+
+Result cuUserObjectCreate(void **object, void *argument, void (*destroy)(void *), unsigned count, unsigned flags) {
+  objects[num_objects] = (struct object){destroy, argument, 0, 0};
+  return *object = &objects[num_objects++], count == 1 && flags == 1 ? 0 : INVALID_VALUE;
+}
+Result cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsigned flags) {
+  return ((struct object *)object)->in_graph = 1, count == 1 && flags == 1 ? 0 : INVALID_VALUE;
+}
+static void let_go(int graph, int executable) {
+  for (struct object *one = objects; one < objects + num_objects; one++) {
+    int was_held = one->in_graph || one->in_executable;
+    if (graph) one->in_graph = 0;
+    if (executable) one->in_executable = 0;
+    if (was_held && !one->in_graph && !one->in_executable) one->destroy(one->argument), say("object destroyed\n");
+  }
 }
 Result cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  for (struct object *one = objects; one < objects + num_objects; one++) one->in_executable |= one->in_graph;
   return *executable = (void *)0xb0, say("instantiate %p flags %llu\n", graph, flags), 0;
 }
 Result cuGraphLaunch(void *executable, void *stream) { return say("replay %p on %p\n", executable, stream), 0; }
-Result cuGraphDestroy(void *graph) { return say("destroy graph %p\n", graph), 0; }
-Result cuGraphExecDestroy(void *executable) { return say("destroy executable %p\n", executable), 0; }
+Result cuGraphDestroy(void *graph) { return let_go(1, 0), say("destroy graph %p\n", graph), 0; }
+Result cuGraphExecDestroy(void *executable) { return let_go(0, 1), say("destroy executable %p\n", executable), 0; }
 
 Result cuThreadExchangeStreamCaptureMode(int *mode) {
-  static __thread int current;
-  int former = current;
-  return current = *mode, *mode = former, 0;
+  int former = mode_of_thread;
+  return mode_of_thread = *mode, *mode = former, 0;
 }
 Result cuLibraryLoadData(void **library, const void *code, void *a, void *b, unsigned n, void *c, void *d, unsigned m) {
   return *library = (void *)0x77, say("load %.8s, %u and %u options\n", (const char *)code, n, m), 0;

@@ -179,3 +179,50 @@ def test_the_manager_says_so(driver, monkeypatch):
     for ask in (manager.GetDevice, manager.SetActiveDeviceByIndex):
         with pytest.raises(DeviceUnavailableError, match="there is no CUDA device: the NVIDIA driver finds no GPU"):
             ask(0)
+
+
+def test_arrays_of_a_gpu_that_is_not_there():
+    """An operator names the argument, and what is missing: packages, too."""
+    run(
+        """
+import sys
+import numpy as np
+from ep.cuda import packages
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "cuda":
+            raise ModuleNotFoundError("No module named 'cuda'", name="cuda")
+
+sys.meta_path.insert(0, Absent())
+packages.version_of = lambda package: None
+import ep.ops
+from ep import DeviceUnavailableError
+
+class Interface:
+    __cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+class Tensor:
+    def __dlpack_device__(self):
+        return 2, 0
+
+for array in (Interface(), Tensor()):
+    for argument, call in {
+        "x": lambda: ep.ops.gelu(array),
+        "y": lambda: ep.ops.add(np.ones(3, np.float32), array),
+        "indices": lambda: ep.ops.gather(np.ones(3), array),
+        "arrays[1]": lambda: ep.ops.concat([np.ones(3), array]),
+        "array": lambda: ep.ops.copy_to_host(array),
+        "fill_value": lambda: ep.ops.full((3,), array),
+    }.items():
+        try:
+            call()
+        except DeviceUnavailableError as error:
+            name = type(array).__name__
+            expected = f"{argument} ({name}) is an array of a cuda device, and there is none: numba-cuda and "
+            assert str(error).startswith(expected), error
+        else:
+            raise AssertionError
+""",
+        **GPU,
+    )

@@ -8,8 +8,9 @@ import pytest
 
 from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
-from ep.cuda import cublas_lt
+from ep.cuda import cublas_lt, product_calls
 from ep.cuda.driver import CudaError
+from ep.cuda.primitive import product_primitive
 from ep.cuda.product_calls import calls
 from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
 from ep.include import DeviceUnavailableError
@@ -95,15 +96,45 @@ def test_alignments(launch):
     assert launch((2, 3), (3, 4), (2, 4), first=1)[1][0]["alignments"] == [4] * 3
 
 
-def test_the_workspace_is_made_outside_of_captures(launch, stream, monkeypatch):
-    monkeypatch.setattr(type(stream), "is_capturing", lambda self: True)
-    assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == 0
-    monkeypatch.undo()
-    address, size = stream.workspace()
-    assert size >= 2**22
-    assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == address
-    monkeypatch.setattr(type(stream), "is_capturing", lambda self: True)
-    assert stream.workspace() == (address, size)
+def test_the_workspace(launch, stream):
+    assert launch((2, 3), (3, 4), (2, 4))[1][0]["workspace"] == stream.workspace()
+    assert stream.workspace_size >= 2**22
+
+
+def test_batches_that_are_too_many_for_one_call(launch):
+    c, made = launch((70_000, 1, 2), (70_000, 2, 1), (70_000, 1, 1), beta=1)
+    assert (c == 3).all()
+    assert [call["sizes"][3] for call in made] == [65_535, 70_000 - 65_535]
+
+
+@pytest.mark.parametrize("transpose", [N, T])
+def test_rows_that_are_too_many_for_one_call(launch, transpose):
+    rows, most = 4_194_242, 4_194_240
+    dims = (rows, 2) if transpose is N else (2, rows)
+    c, made = launch(dims, (2, 1), (rows, 1), (transpose, N), "complex64")
+    assert (c == 2).all()
+    assert [call["sizes"][1] for call in made] == [most, 2]
+    _, made = launch(dims, (2, 1), (rows, 1), (transpose, N), "complex64", allow_tf32=True)
+    assert [call["sizes"][1] for call in made] == [rows]
+
+
+def test_pieces_are_those_of_the_operands(cuda, stream, lt, monkeypatch):
+    """Numbers that differ, where a call takes 2 rows and 3 matrices at most."""
+    monkeypatch.setattr(product_primitive, "max_rows", lambda *_: 2)
+    monkeypatch.setattr(product_calls, "MAX_BATCH_COUNT", 3)
+    rng = np.random.default_rng(1)
+    for transposes in itertools.product((N, T), (N, T)):
+        a, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((7, 5, 4), (7, 4, 3)))
+        expected = a @ b
+        a, b = (x.transpose(0, 2, 1).copy() if t is T else x for x, t in zip((a, b), transposes, strict=True))
+        left, right, result = (cuda.Alloc(AllocationOptions(), x.nbytes).view(x.dtype) for x in (a, b, expected))
+        left.copy_from_host(a, stream)
+        right.copy_from_host(b, stream)
+        lt.calls = []
+        primitive = RequirePrimitive(BroadcastMatmulFactory, DeviceType.kCUDA, "float32", *transposes, 3)
+        primitive.Launch(stream, 1, a.shape, left, b.shape, right, 0, expected.shape, result)
+        assert (result.copy_to_host(stream).reshape(expected.shape) == expected).all()
+        assert len(lt.calls) == 9
 
 
 def test_plans_are_kept_and_destroyed(cuda, stream, lt):
@@ -125,7 +156,7 @@ def test_plans_are_kept_and_destroyed(cuda, stream, lt):
 
 def test_an_error_of_the_library(cuda, lt, monkeypatch):
     wanted = cublas_lt.Multiplication(
-        *[cublas_lt.DataType.kFloat] * 2, 2, 3, 4, False, False, False, 1, (0, 0, 0), (4, 4, 4)
+        *[cublas_lt.DataType.kFloat] * 2, 2, 3, 4, False, False, False, 1, (0, 0, 0), (4, 4, 4), 4
     )
     monkeypatch.setattr(SimulatedCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
     with pytest.raises(
@@ -139,13 +170,14 @@ def test_every_matrix_of_c_is_written_first_once():
         a, b, c = ((*own, 2, 2) for own in dims)
         product = broadcast_product(a, b, c, False, False)
         written = []
-        for call in calls(product):
+        for call in calls(product, False):
             places = [call.offsets[2] + index * call.strides[2] for index in range(call.batch_count)]
             assert all((place in written) is not call.first for place in places)
             written += places
         assert sorted(set(written)) == list(range(0, int(np.prod(c)), product.m * product.n))
         assert len(written) == int(np.prod(np.broadcast_shapes(*dims))) // (product.m // 2) // (product.k // 2)
-    assert next(itertools.islice(calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False)), 1, None), None) is None
+    one = calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False), False)
+    assert next(itertools.islice(one, 1, None), None) is None
 
 
 def test_where_the_library_is_missing():

@@ -4,66 +4,15 @@ The stand-in (`stub_driver.c`) computes nothing, but has memory, contexts, strea
 runs on it. What only a GPU can show is not shown here.
 """
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from ep.cuda.packages import why_no_compiler
+from tests.cuda.stub import BEGIN, needs_stub
 from tests.subprocesses import SOURCES
 
-COMPILER = shutil.which(os.environ.get("CC", "cc"))
-
-pytestmark = [
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
-    pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
-    pytest.mark.skipif(why_no_compiler() is not None, reason=str(why_no_compiler())),
-]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Where a libcuda.so.1 is that needs no GPU."""
-    folder = tmp_path_factory.mktemp("stub")
-    source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
-    command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
-    subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
-    return folder
-
-
-@pytest.fixture
-def python(folder):
-    """Runs Python where the stand-in is the driver; returns what it prints, to either stream."""
-
-    def run(*arguments, **environment):
-        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES, "NUMBA_ENABLE_CUDASIM": "0"}
-        done = subprocess.run(
-            [sys.executable, "-P", *arguments],
-            env={**os.environ, **own, **environment},
-            cwd=SOURCES,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout.splitlines()
-
-    return run
-
-
-BEGIN = """
-import threading
-from ep import *
-from ep.cuda.driver import CudaError, ParameterBlock
-from ep.cuda.stream import CudaStream
-cuda = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
-driver = cuda.driver
-"""
+pytestmark = needs_stub
 
 
 @pytest.mark.parametrize("environment", [{}, {"STUB_MISALIGN": "1"}], ids=["aligned", "misaligned"])
@@ -276,7 +225,7 @@ def test_the_framework_keeps_its_stream(python):
     lines = python(
         "-c",
         f"{BEGIN}stream = CudaStream.from_handle(0x5550, 0)\ncuda.DestroyStream(stream)\n"
-        "own = cuda.CreateStream()\nhandle = own.handle\ndel own",
+        "own = cuda.CreateStream()\nhandle = own.handle\ndel own\ncuda.CreateStream()",
         STUB_LOG="1",
     )
     assert [line for line in lines if line.startswith("destroy")] == ["destroy 0x5010"]

@@ -241,13 +241,21 @@ class TestStreams:
         cuda.driver.synchronize_stream(0, handle)
         cuda.driver.destroy_stream(0, handle)
 
-    @pytest.mark.parametrize("handle", [0, 1, 2])
+    @pytest.mark.parametrize("handle", [0, 1])
     def test_default_streams(self, cuda, handle):
         stream = CudaStream.from_handle(handle, 0)
-        assert stream.handle == (handle or 1)
+        assert stream.handle == 1
         buffer = on_device(cuda, stream, np.arange(5))
         assert buffer.copy_to_host(stream).tolist() == [0, 1, 2, 3, 4]
         assert stream.GetAsyncError() is None
+
+    @pytest.mark.parametrize("stream", [2, SimpleNamespace(__cuda_stream__=lambda: (0, 2))], ids=["number", "object"])
+    def test_the_per_thread_default_stream_is_refused(self, cuda, stream):
+        """Two threads would share one workspace and one error report for what are two streams, and no fence."""
+        with pytest.raises(
+            ValueError, match=r"stream is 2, the per-thread default stream, .* another one in each thread"
+        ):
+            CudaStream.from_handle(stream, 0)
 
     def test_handles_are_checked(self, cuda):
         with pytest.raises(TypeError, match="stream must be an integer"):

@@ -92,6 +92,7 @@ def test_atomics(operation, space):
         red.{space}.add.u32 [%rd1], 0;
         bar.sync 0;
         ld.{space}.u32 %r2, [%rd1];
+        bar.sync 0;
         setp.eq.u32 %p2, %i, 9;
         @%p2 st.global.v2.u32 [%out], {{%r2, %r1}};
         """,

@@ -47,7 +47,7 @@ def sbps(shape, dtype):
 
 def value_of(tensor, target):
     """The whole that the pieces of all ranks are, put together by the reference."""
-    pieces = world().allgather(np.asarray(tensor.to_local()))
+    pieces = world().from_all(lambda: np.asarray(tensor.to_local()), "pieces")
     return assemble(pieces, target, tensor.shape)
 
 
@@ -60,7 +60,7 @@ def change(generator, source, target, shape, dtype):
         moved = tensor.to(target)
     assert moved.sbp == (target,)
     assert np.array_equal(value_of(moved, target), whole), (source, target, shape, dtype)
-    assert world().allreduce(report.sent) == report.bytes, (source, target, shape, dtype)
+    assert sum(world().from_all(lambda: report.sent, "sent")) == report.bytes, (source, target, shape, dtype)
     if isinstance(target, Broadcast):
         assert np.array_equal(moved.numpy(), whole)
 
@@ -94,7 +94,7 @@ def check_a_mesh_of_two_axes():
             with reporting() as report:
                 moved = tensor.to(target)
             assert np.array_equal(moved.numpy(), whole), (source, target)
-            assert world().allreduce(report.sent) == report.bytes, (source, target)
+            assert sum(world().from_all(lambda: report.sent, "sent")) == report.bytes, (source, target)
 
 
 def check_nan_spreads():
@@ -128,7 +128,7 @@ def check_sums_have_the_same_bits_however_they_are_asked_for():
     whole = partial.numpy()
     bits = [whole.tobytes(), partial.to("S(0)").numpy().tobytes(), partial.to("S(1)").numpy().tobytes()]
     bits.append(partial.numpy().tobytes())
-    assert len({one for rank in world().allgather(bits) for one in rank}) == 1
+    assert len({one for rank in world().from_all(lambda: bits, "bits") for one in rank}) == 1
     row = to_global(own[5], placement, "P").numpy()
     assert row.tobytes() == whole[5].tobytes()
 

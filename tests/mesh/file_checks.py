@@ -20,10 +20,14 @@ def resident(path):
 
 def check_a_rank_reads_its_piece():
     placement = Placement(world().size)
-    name = Path(tempfile.gettempdir()) / f"ep-mesh-{world().bcast(np.random.default_rng().integers(2**60))}.npy"
-    if placement.rank == 0:
-        np.lib.format.open_memmap(name, "w+", np.float32, (ROWS, COLUMNS))[::1000] = 3
-    world().Barrier()
+    numbers = world().from_all(lambda: np.random.default_rng().integers(2**60), "numbers")
+    name = Path(tempfile.gettempdir()) / f"ep-mesh-{numbers[0]}.npy"
+
+    def write():
+        if placement.rank == 0:
+            np.lib.format.open_memmap(name, "w+", np.float32, (ROWS, COLUMNS))[::1000] = 3
+
+    world().on_all(write, "the file")
     try:
         table = np.load(name, mmap_mode="r")
         before = resident(str(name))
@@ -35,6 +39,6 @@ def check_a_rank_reads_its_piece():
         assert not np.shares_memory(piece, table)
         assert np.array_equal(tensor.numpy(), table)
     finally:
-        world().Barrier()
+        world().on_all(lambda: None, "all have read")
         if placement.rank == 0:
             name.unlink()

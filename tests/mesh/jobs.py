@@ -19,10 +19,15 @@ ENVIRONMENT = {
     "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
     "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
 }
+HANGS = 1800
+"""Seconds after which a job hangs, however busy the machine is."""
 
 
-def mpiexec(ranks: int, *arguments: str, timeout: float = 240, fails: bool = False, **environment: str) -> str:
-    """Return what Python with `arguments` prints on all ranks, stderr too; it must not take longer than `timeout`."""
+def job(ranks: int, *arguments: str, seconds: float = HANGS, **environment: str) -> tuple[int, str]:
+    """Run Python with `arguments` on all ranks; return the exit code, and what they print, stderr too.
+
+    Raises subprocess.TimeoutExpired after `seconds`.
+    """
     program = Path(sys.executable).with_name("mpiexec")
     command = [str(program if program.exists() else shutil.which("mpiexec") or pytest.skip("there is no mpiexec"))]
     inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
@@ -30,10 +35,16 @@ def mpiexec(ranks: int, *arguments: str, timeout: float = 240, fails: bool = Fal
     done = subprocess.run(
         [*command, "-n", str(ranks), sys.executable, *arguments],
         env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path, **environment},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": timeout, "check": False},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": seconds, "check": False},
     )
-    assert (done.returncode != 0) == fails, done.stdout
-    return done.stdout
+    return done.returncode, done.stdout
+
+
+def mpiexec(ranks: int, *arguments: str, fails: bool = False, **environment: str) -> str:
+    """Return what Python with `arguments` prints on all ranks, stderr too."""
+    code, output = job(ranks, *arguments, **environment)
+    assert (code != 0) == fails, output
+    return output
 
 
 def results(ranks: int, folder: Path) -> dict[str, str]:
@@ -45,7 +56,7 @@ def results(ranks: int, folder: Path) -> dict[str, str]:
     with open(folder / f"mesh-{ranks}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not found.exists():
-            output = mpiexec(ranks, "-m", "tests.mesh.program", str(found), timeout=900)
+            output = mpiexec(ranks, "-m", "tests.mesh.program", str(found))
             assert found.exists(), output
     read: dict[str, str] = json.loads(found.read_text())
     return read

@@ -6,6 +6,7 @@ Where a check fails on one rank, all go on with the next one: a check raises on 
 import json
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 
 from ep.mesh.world import world
@@ -20,11 +21,13 @@ def main(path: str) -> None:
             mine = ""
         except Exception:
             mine = traceback.format_exc()
-        found[name] = "".join(f"rank {rank}: {one}" for rank, one in enumerate(world().allgather(mine)) if one)
+            print(f"rank {world().rank}: {mine}", file=sys.stderr)  # for it may leave the ranks out of step
+        every = world().from_all(partial(str, mine), name)
+        found[name] = "".join(f"rank {rank}: {one}" for rank, one in enumerate(every) if one)
     if world().rank == 0:
-        partial = Path(f"{path}.partial")
-        partial.write_text(json.dumps(found))
-        partial.rename(path)
+        unfinished = Path(f"{path}.partial")
+        unfinished.write_text(json.dumps(found))
+        unfinished.rename(path)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def compile_all():
             wholes = [np.zeros(shape, dtype) for shape, dtype in zip(case.shapes, case.dtypes, strict=True)]
             with np.errstate(all="ignore"):
                 case.operator.compute(arrays_on(DeviceType.kCPU), wholes, case.attributes())
-    done = world().Ibarrier()
+    done = world().comm.Ibarrier()
     while not done.Test():  # which leaves the cores to those that compile, as a wait of MPI does not
         time.sleep(0.002)
 

@@ -1,26 +1,8 @@
-"""What one job at a time shows: an error ends it, without mpi4py there is a word of help, and one process is a mesh."""
+"""What one process shows: nothing starts MPI by itself, without mpi4py there is a word of help, and it is a mesh."""
 
 import pytest
 
-from tests.mesh.jobs import mpiexec
 from tests.subprocesses import run
-
-RAISES = """
-from ep.mesh import Placement, from_whole
-import numpy as np
-placement = Placement(3)
-tensor = from_whole(np.arange(6.0), placement, "S(0)")
-if placement.rank == 1:
-    raise RuntimeError("no more of this")
-tensor.numpy()  # waits for the rank that is gone
-"""
-
-
-def test_a_rank_that_raises_ends_the_job():
-    pytest.importorskip("mpi4py")
-    output = mpiexec(3, "-c", RAISES, fails=True)
-    assert "rank 1 of 3 ends the job:\nTraceback (most recent call last):" in output
-    assert "RuntimeError: no more of this" in output
 
 
 def test_importing_does_not_start_mpi():

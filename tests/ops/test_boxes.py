@@ -8,6 +8,7 @@ import ep.ops
 from ep import DeviceType
 from ep.include.primitive import CopyNdFactory
 from ep.testing.keys import needs_one_of
+from tests.profiles import calls_of
 
 pytestmark = needs_one_of(CopyNdFactory)
 
@@ -146,8 +147,16 @@ def test_results_are_no_views(on_the_cpu):
         ("split", ([1, 2, 3], 0), ValueError, "indices_or_sections is 0"),
         ("split", ([1, 2, 3], 1.0), TypeError, "indices_or_sections must be an integer"),
         ("split", ([1, 2, 3], [1.0]), TypeError, r"indices_or_sections\[0\] must be an integer"),
-        ("slice", ([1, 2], 0), TypeError, r"slices\[0\] must be a slice, a tuple of 2 or 3 integers, or None, not 0"),
+        (
+            "slice",
+            ([1, 2], 0),
+            TypeError,
+            r"slices\[0\] must be a slice, a tuple of 2 or 3 integers, None or `...`, not 0",
+        ),
         ("slice", ([1, 2], None, None), ValueError, "there are 2 slices for the 1 axes of x"),
+        ("slice", ([1, 2], ..., None, None), ValueError, "there are 2 slices for the 1 axes of x"),
+        ("slice", ([[1, 2]], ..., ...), ValueError, "slices has 2 times `...`, which may be there once"),
+        ("slice", ([[1, 2]], ..., 2), TypeError, r"slices\[1\] must be a slice"),
         ("slice", ([1, 2], slice(None, None, -1)), ValueError, r"slices\[0\] has the step -1; it must be 1 at least"),
         ("slice", ([1, 2], (0, 2, 0)), ValueError, r"slices\[0\]: slice step cannot be zero"),
         ("slice", ([1, 2], (0.5, 2)), TypeError, r"slices\[0\]: slice indices must be integers"),
@@ -162,3 +171,40 @@ def test_overlap(on_the_cpu):
     x = np.arange(8.0)
     with pytest.raises(ValueError, match="out overlaps x"):
         ep.ops.slice(x, (0, 4), out=x[2:6])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_many_arrays_take_no_more_steps_of_python_than_a_few(axis):
+    """Not a launch for each, nor a function that is called for each."""
+
+    def calls(count):
+        arrays = [numbers((3, 4), np.float32, place) for place in range(count)]
+        for join in (ep.ops.concat, ep.ops.stack):
+            join(arrays, axis)
+        return calls_of(lambda: ep.ops.concat(arrays, axis)) + calls_of(lambda: ep.ops.stack(arrays, axis))
+
+    assert calls(500) == calls(80) < 120
+
+
+def test_many_parts_take_few_steps_of_python():
+    x = numbers((4, 1000))
+    ep.ops.split(x, 500, 1)
+    assert calls_of(lambda: ep.ops.split(x, 500, 1)) < 500 * 3 + 60
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+def test_many_arrays_large_and_small(operate, rng, axis):
+    """Some are moved by one thread, several at once, and others are shared among threads."""
+    sizes = [int(size) for size in rng.integers(0, 9, 90)]
+    shapes = [tuple(size if place == (axis or 0) else (5, 3, 2)[place] for place in range(3)) for size in sizes]
+    arrays = [numbers(shape, np.int32, 50 * place) for place, shape in enumerate(shapes)]
+    arrays[40] = numbers(tuple(4000 if place == (axis or 0) else (5, 3, 2)[place] for place in range(3)))
+    same(operate("concat", arrays, axis), np.concatenate(arrays, axis))
+
+
+@pytest.mark.parametrize("cuts", [[2, 5, 5, 9], [9, 2, 30], [-3, 4], [50, 60]])
+def test_parts_that_do_not_lie_side_by_side(operate, cuts):
+    x = numbers((3, 20, 2))
+    results, expected = operate("split", x, cuts, 1), np.split(x, cuts, 1)
+    for result, want in zip(results, expected, strict=True):
+        same(result, want)

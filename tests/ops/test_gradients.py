@@ -8,28 +8,21 @@ import pytest
 import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS
-from ep.ops.declare.operator import operator_named, operators
+from ep.ops.declare.operator import operators
 from ep.ops.gradients import has_gradient, vjp
 from ep.ops.gradients.vjp import RULES
 from ep.ops.names import function_name, parameter_name
 from tests.ops.gradient_cases import COMPLEX, DOMAINS, drawn
+from tests.ops.gradient_checks import call
 
 STEP = 1e-6
-SPLITS = ("concat", "stack")
-
-
-def call(name, inputs, attributes):
-    function = getattr(ep.ops, name)
-    if name in SPLITS:
-        return function(list(inputs), **attributes)
-    positional, named = operator_named(name).arguments(attributes)
-    return function(*inputs, *positional, **named)
 
 
 def check(name, inputs, attributes, rng, tolerance=2e-7):
     """The gradients by all floating inputs, in a random direction of each, beside central differences."""
     output = call(name, inputs, attributes)
     dy = [rng.normal(size=one.shape) for one in output] if isinstance(output, list) else rng.normal(size=output.shape)
+    dy = dy if isinstance(output, list) else dy.astype(output.dtype)
     found = vjp(name, inputs, attributes, output, dy)
     again = vjp(name, inputs, attributes, None, dy)
     assert len(found) == len(inputs)
@@ -319,8 +312,69 @@ def test_what_a_tape_notes(rng):
     assert of_unused is None
     with pytest.raises(ValueError, match=r"dy is needed: the result has shape \(2, 3\)"):
         tape.gradients(wide, [x])
+    with pytest.raises(ValueError, match=r"dy has shape \(3,\); the result has \(2, 3\)"):
+        tape.gradients(wide, [x], np.ones(3))
     with pytest.raises(AttributeError, match="no operator 'less_than' with a gradient"):
         tape.less_than(x, x)
+
+
+def test_attributes_on_a_tape_are_given_as_elsewhere(rng):
+    """By position or by name; those that follow a sequence of arrays, too."""
+    tape = ep.ops.Tape()
+    w = tape.watch(rng.normal(size=(4, 3)))
+    pairs = [
+        (tape.sum(w, 1), tape.sum(w, axis=1)),
+        (tape.sum(x=w, axis=1), ep.ops.sum(w.value, 1)),
+        (tape.concat([w, w], 1), tape.concat([w, w], axis=1)),
+        (tape.concat([w, w], 1), ep.ops.concat([w.value, w.value], 1)),
+        (tape.stack([w, w], 2), tape.stack(arrays=[w, w], axis=2)),
+        (tape.expand(w, 2, -1, -1), tape.expand(w, sizes=(2, -1, -1))),
+        (tape.expand(w, (2, -1, -1)), ep.ops.expand(w.value, 2, -1, -1)),
+        (tape.slice(w, (1, 3), (0, 2)), ep.ops.slice(w.value, (1, 3), (0, 2))),
+        (tape.elu(w, 0.5), tape.elu(w, alpha=0.5)),
+        (tape.split(w, [1], 1)[1], ep.ops.split(w.value, [1], 1)[1]),
+    ]
+    for one, other in pairs:
+        dy = rng.normal(size=one.value.shape)
+        (found,) = tape.gradients(one, [w], dy)
+        assert found.shape == (4, 3)
+        if isinstance(other, np.ndarray):
+            assert np.array_equal(one.value, other)
+        else:
+            assert np.array_equal(found, tape.gradients(other, [w], dy)[0])
+
+
+def test_what_a_tape_refuses():
+    tape, other = ep.ops.Tape(), ep.ops.Tape()
+    weights = np.ones((4, 3))
+    w, elsewhere = tape.watch(weights), other.watch(weights)
+    loss = tape.sum(w)
+    refused = [
+        (lambda: tape.gradients(loss, [w, weights]), TypeError, r"by\[1\] must be what this tape watches"),
+        (lambda: tape.gradients(loss, w), TypeError, "by must be a sequence of what the tape watches"),
+        (lambda: tape.gradients(weights, [w]), TypeError, "result must be what this tape watches"),
+        (lambda: tape.gradients(loss, [elsewhere]), ValueError, r"by\[0\] is on another tape"),
+        (lambda: tape.add(w, elsewhere), ValueError, "y is on another tape"),
+        (lambda: tape.concat([w, elsewhere]), ValueError, r"arrays\[1\] is on another tape"),
+        (lambda: tape.square(w, out=weights), TypeError, "square got out; on a tape it has none"),
+        (lambda: tape.sum(w, 1, axis=1), TypeError, "sum got two values for 'axis'"),
+        (lambda: tape.sum(), TypeError, "sum needs x"),
+        (lambda: tape.add(w, w, w), TypeError, "add got 3 positional arguments, 1 more than it takes"),
+    ]
+    for call_it, error, words in refused:
+        with pytest.raises(error, match=words):
+            call_it()
+    assert (weights == 1).all()
+
+
+def test_a_tape_of_other_types():
+    """A result of bfloat16 or complex numbers begins with a one of its type; an integer on the way stops gradients."""
+    tape = ep.ops.Tape()
+    z, w = tape.watch(np.array([1 + 2j])), tape.watch(np.float16([2, 3]))
+    assert tape.gradients(tape.sum(tape.mul(z, z)), [z])[0].tolist() == [2 - 4j]
+    assert tape.gradients(tape.sum(tape.mul(w, w)), [w])[0].tolist() == [4, 6]
+    assert tape.gradients(tape.sum(tape.cast(w, "int32")), [w]) == [None]
+    assert tape.gradients(tape.sum(w), [w], 3)[0].tolist() == [3, 3]
 
 
 ON_DEVICE = {
@@ -331,6 +385,10 @@ ON_DEVICE = {
     "slice": ([(5, 3)], {"slices": ((1, 5, 2),)}),
     "softmax": ([(5, 3)], {}),
     "max": ([(5, 3)], {"axis": 0}),
+    "mean": ([(5, 3)], {"axis": 0}),
+    "prod": ([(5, 3)], {}),
+    "fmod": ([(5, 3), (3,)], {}),
+    "floor": ([(5, 3)], {}),
 }
 
 

@@ -1,11 +1,13 @@
 """Forks while other threads load what provides devices, compile and launch: the child launches and ends."""
 
+import faulthandler
 import os
 import signal
 import threading
 import time
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +17,9 @@ from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import few_entries, random_call
 from tests.stress.draw import pick
 
-FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
+FRESH, SECONDS, DEVICES = True, 900, ("cpu",)
 
-CHILD_SECONDS = 100  # for launches whose kernels are on disk; a child that needs more hangs
+CHILD_SECONDS = 300  # for launches whose kernels are on disk; a child that needs more hangs
 
 
 def load(rng, tag):
@@ -38,8 +40,16 @@ def compile_all(rng, tag):
 
 
 def trial(rng, tag):
-    warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
     have_kernels_on_disk(tag)
+    forks_while(rng, tag, [pick(rng, (load, launch, compile_all)) for _ in range(int(rng.integers(1, 5)))])
+
+
+def forks_while(rng, tag, works, begin=lambda: None):
+    """Fork while a thread does each of `works`; raise the first error of any thread or child.
+
+    begin: what each child does first.
+    """
+    warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, which is what is tested
     errors = []
 
     def guarded(work, generator):
@@ -48,14 +58,13 @@ def trial(rng, tag):
         except BaseException as error:
             errors.append(error)
 
-    works = [pick(rng, (load, launch, compile_all)) for _ in range(int(rng.integers(1, 5)))]
     rngs = rng.spawn(len(works) + 1)
     threads = [threading.Thread(target=guarded, args=pair) for pair in zip(works, rngs[1:], strict=True)]
-    forking = threading.Thread(target=guarded, args=(fork_often, rngs[0]))
+    forking = threading.Thread(target=guarded, args=(partial(fork_often, begin=begin), rngs[0]))
     for thread in threads:
         thread.start()
     if rng.random() < 0.5:
-        fork_often(rngs[0], tag)
+        fork_often(rngs[0], tag, begin)
     else:  # the child's main thread is then this one
         forking.start()
         forking.join()
@@ -79,12 +88,12 @@ def have_kernels_on_disk(tag):
     os.waitpid(child, 0)
 
 
-def fork_often(rng, tag):
+def fork_often(rng, tag, begin=lambda: None):
     for number in range(8):
         time.sleep(rng.exponential(0.03))
         child = os.fork()
         if child == 0:
-            in_the_child(rng, tag)
+            in_the_child(rng, tag, begin)
         status = os.waitpid(child, 0)[1]
         if status:
             ended = signal.Signals(status).name if status < 128 else f"exit status {status >> 8}"
@@ -92,11 +101,14 @@ def fork_often(rng, tag):
             raise AssertionError(f"child {number} ended with {ended}{hangs}")
 
 
-def in_the_child(rng, tag):
+def in_the_child(rng, tag, begin):
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    # it says where it hangs; the worker's dump_traceback_later has a thread, which a child lacks and would wait for
+    faulthandler.register(signal.SIGALRM, chain=True)
     signal.alarm(CHILD_SECONDS)
     status = 1
     try:
+        begin()
         launch(np.random.default_rng(rng.integers(2**32)), tag)
         status = 0
     except BaseException:

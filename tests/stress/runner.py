@@ -12,7 +12,10 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-KINDS = ("launches", "malformed", "copies", "threads", "forks", "interrupts", "cache_files", "leaks")
+KINDS = (
+    *("launches", "malformed", "copies", "threads", "forks", "compiling_forks", "interrupts", "cache_files", "leaks"),
+    *("gradients", "ranks"),
+)
 AT_ONCE = 500
 """Trials of one process, so that one that has gone on for long is left behind now and then."""
 

@@ -11,7 +11,8 @@ import numpy as np
 from ep.common.arrays.checks import DTYPES, check_result, native_dtype
 from ep.common.arrays.dlpack import bfloat16_from_dlpack
 from ep.common.arrays.host_indices import RESOLVERS
-from ep.common.buffer_checks import check_plain
+from ep.common.arrays.host_views import is_large, to_c_order, write_view
+from ep.common.buffer_checks import check_plain, is_masked_array
 from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -42,7 +43,19 @@ class HostArrays(Arrays):
         array = value if type(value) is np.ndarray else _imported(value, argument)
         if array.dtype in DTYPES and array.flags.c_contiguous:
             return array
-        return np.asarray(array, native_dtype(array.dtype, argument), order="C")
+        dtype = native_dtype(array.dtype, argument)
+        # the stream is made for those that need it
+        return to_c_order(self.stream, array, dtype) if is_large(array) else np.asarray(array, dtype, order="C")
+
+    def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[NDArray]:
+        dtype = self.as_buffer(values[0], f"{argument}[0]").dtype if values else None
+        return [
+            # most arrays are as the first one is; a call for each would take longer than to copy a small one
+            value
+            if type(value) is np.ndarray and value.dtype is dtype and value.flags.c_contiguous
+            else self.as_buffer(value, f"{argument}[{position}]")
+            for position, value in enumerate(values)
+        ]
 
     def number(self, number: NDArray) -> NDArray:
         return number
@@ -54,6 +67,8 @@ class HostArrays(Arrays):
 
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return RESOLVERS[mode](indices, size)
+
+    empty: Any = staticmethod(np.empty)  # without a function of Python's around it: each call comes here
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
@@ -68,7 +83,10 @@ class HostArrays(Arrays):
     def delivered(self, result: NDArray, out: NDArray | None) -> NDArray:
         if out is None or out is result:
             return result
-        out[...] = result
+        if is_large(out):
+            write_view(self.stream, result, out)
+        else:
+            out[...] = result
         return out
 
     def copy_from_host(self, array: NDArray) -> NDArray:
@@ -94,7 +112,7 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
     """As `check_plain`, also of the arrays in a list."""
     if isinstance(value, list | tuple):
         for one in value:
-            if isinstance(one, list | tuple | np.ma.MaskedArray):
+            if isinstance(one, list | tuple) or is_masked_array(one):
                 _check_plain(one, argument)
     else:
         check_plain(value, argument)

@@ -10,11 +10,19 @@ import numpy as np
 NDArray = np.ndarray[Any, Any]
 
 
+_UNSIGNED: Final = {
+    np.dtype(f"{kind}{size}"): (np.dtype(f"u{size}"), int(np.iinfo(f"{kind}{size}").max))
+    for kind in "iu"
+    for size in (1, 2, 4, 8)
+}
+"""For each type of indices, the unsigned one of its size, and the largest index."""
+
+
 def _raise(indices: NDArray, size: int) -> NDArray:
     # As unsigned numbers the negative ones are the largest, so that one maximum tells.
-    bits = 8 * indices.itemsize
-    limit = min(size, 2 ** (bits - 1)) if indices.dtype.kind == "i" else size
-    if indices.view(f"u{indices.itemsize}").max() >= limit:
+    unsigned, largest = _UNSIGNED[indices.dtype]
+    # not `max`, which goes through a function of Python's
+    if np.maximum.reduce(indices.view(unsigned), axis=None) >= min(size, largest + 1):
         _refuse(indices, (indices < 0) | (indices >= size), f"0 ... {size - 1}" if size else "nothing")
     return indices
 

@@ -1,10 +1,14 @@
 """Functions that several functors share, in forms that neither overflow nor cancel, nor magnify what rounding lost."""
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
+
+_TAIL: Final = (64.0, 600.0)
+"""In float32 and in float64: e^-t is a normal number up to here, and e^(c - t) as far as x e^-t is not 0."""
 
 
 def by_precision(m: MathLibrary, single: float, double: float) -> Any:
@@ -100,25 +104,40 @@ def lifted(m: MathLibrary) -> Function:
 
 
 def gate(m: MathLibrary) -> Function:
-    """x * sigmoid(z), given h = e^(-|z|/2) and whether z >= 0; 0 where x and z are -inf.
+    """x * sigmoid(z), given e = e^(c - |z|), the factor e^-c and whether z >= 0; 0 where x and z are -inf.
 
-    e^-|z| is taken as the square of h, whose factors meet x one by one: the product can be a normal number where
-    e^-|z| alone is not.
+    See `tail`: the factors meet x one by one, so the product can be a normal number where e^-|z| alone is not.
     """
     one, lift = m.T(1), m.use(lifted)
 
-    def f(x: Scalar, h: Scalar, right: Scalar) -> Scalar:
+    def f(x: Scalar, e: Scalar, factor: Scalar, right: Scalar) -> Scalar:
         y = lift(x)
-        return (y if right else (y * h) * h) / (one + h * h)
+        return (y if right else (y * factor) * e) / (one + e * factor)
+
+    return f
+
+
+def tail(m: MathLibrary) -> Function:
+    """For t >= 0 the pair (e^(c - t), e^-c), where c is 0 unless e^-t could be less than the smallest normal number.
+
+    The square of e^(-t/2) would do as well, but doubles the relative error of the exponential.
+    """
+    zero, one, end = m.T(0), m.T(1), by_precision(m, *_TAIL)
+    factor, exp = by_precision(m, *(math.exp(-t) for t in _TAIL)), m.exp
+
+    def f(t: Scalar) -> Scalar:
+        far = t > end
+        return exp((end if far else zero) - t), factor if far else one
 
     return f
 
 
 def gated(m: MathLibrary) -> Function:
     """x * sigmoid(z), 0 where both are -inf."""
-    zero, minus_half, exp, times_sigmoid = m.T(0), m.T(-0.5), m.exp, m.use(gate)
+    zero, tail_of, times_sigmoid = m.T(0), m.use(tail), m.use(gate)
 
     def f(x: Scalar, z: Scalar) -> Scalar:
-        return times_sigmoid(x, exp(minus_half * abs(z)), z >= zero)
+        e, factor = tail_of(abs(z))
+        return times_sigmoid(x, e, factor, z >= zero)
 
     return f

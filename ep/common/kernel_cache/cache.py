@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ep.common import environment
 from ep.common.kernel_cache.container import pack, unpack
@@ -21,6 +21,8 @@ from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
 from ep.include.compiled_kernels import CompiledKernels, KernelsOnDisk
 from ep.include.errors import EnvironmentVariableError
+
+T = TypeVar("T")
 
 _log: Final = logging.getLogger("ep")
 _KEPT: Final = 4  # files of one kernel: of as many states of its sources
@@ -85,8 +87,11 @@ class KernelCache(CompiledKernels):
         digest = hashlib.sha256(f"{made_of.digest} {sources}".encode()).hexdigest()[:16]
         return f"{kernel}-{variant}-{digest}.kernel"
 
-    def read(self, name: str | None) -> bytes | None:
-        """Return the contents of the file `name`, or None where there is none that can be read and trusted."""
+    def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
+        """Return what the file `name` holds, or None where there is none that can be read and trusted.
+
+        form: makes of contents what they hold; None where they are of another form, which counts as damage.
+        """
         if name is None:
             return None
         try:
@@ -101,10 +106,11 @@ class KernelCache(CompiledKernels):
             self._say_once("folder", logging.WARNING, "compiled kernels cannot be read: %s", error)
             return None
         contents = unpack(self._full_name(name), packed)
-        if contents is None:
+        held = None if contents is None else form(contents)
+        if held is None:
             path = self.folder() / name
-            self._say_once("damaged", logging.WARNING, "%s is damaged: the kernel is compiled again", path)
-        return contents
+            self._say_once("damaged", logging.WARNING, "%s is damaged: what it is for is made again", path)
+        return held
 
     def write(self, name: str | None, contents: bytes) -> None:
         """Keep `contents` as the file `name`, and the latest few of the same kernel from other sources.

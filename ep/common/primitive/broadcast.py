@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 Dims = tuple[int, ...]
@@ -10,16 +11,27 @@ Dims = tuple[int, ...]
 
 def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None) -> Dims:
     """The dims that NumPy's broadcasting of `operands` gives; ValueError, with the operands' names, where it fails."""
-    num_dims = max(map(len, operands))
-    result = []
-    for axis in range(-num_dims, 0):
-        sizes = {dims[axis] for dims in operands if -axis <= len(dims)}
-        if len(sizes - {1}) > 1:
-            shown = names or [f"operand {position}" for position in range(len(operands))]
-            listed = ", ".join(f"{name} {tuple(dims)}" for name, dims in zip(shown, operands, strict=True))
-            raise ValueError(f"dims do not broadcast at axis {axis}: {listed}")
-        result.append(next(iter(sizes - {1}), 1))
+    result: list[int] = []
+    for dims in operands:
+        if len(dims) > len(result):
+            result[:0] = dims[: len(dims) - len(result)]
+        for axis, size in enumerate(dims, len(result) - len(dims)):
+            if size != result[axis]:
+                if result[axis] == 1:
+                    result[axis] = size
+                elif size != 1:
+                    raise _do_not_broadcast(operands, names)
     return tuple(result)
+
+
+def _do_not_broadcast(operands: Sequence[Sequence[int]], names: Sequence[str] | None) -> ValueError:
+    """The error for dims that do not broadcast, with the first axis at which they do not."""
+    shown = names or [f"operand {position}" for position in range(len(operands))]
+    listed = ", ".join(f"{name} {tuple(dims)}" for name, dims in zip(shown, operands, strict=True))
+    for axis in range(-max(map(len, operands)), 0):
+        if len({dims[axis] for dims in operands if -axis <= len(dims)} - {1}) > 1:
+            break
+    return ValueError(f"dims do not broadcast at axis {axis}: {listed}")
 
 
 def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]:
@@ -69,17 +81,26 @@ def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, .
     decided between axes that are kept. Returns the dims, of at least one axis, and the strides of each operand.
     """
     kept: list[tuple[int, ...]] = []  # per axis, its size and the operands' strides
-    for size, *steps in zip(dims, *strides, strict=True):
+    operands = range(1, 1 + len(strides))
+    for axis in zip(dims, *strides, strict=True):
+        size = axis[0]
         if size == 1:
             continue
-        if kept and all(outer == step * size for outer, step in zip(kept[-1][1:], steps, strict=True)):
-            kept[-1] = (kept[-1][0] * size, *steps)
-        else:
-            kept.append((size, *steps))
-    return tuple(zip(*(kept or [(1,) * (1 + len(strides))]), strict=True))
+        if kept:
+            outer = kept[-1]
+            for operand in operands:  # without a generator, which takes longer than the few comparisons
+                if outer[operand] != axis[operand] * size:
+                    break
+            else:
+                kept[-1] = outer[0] * size, *axis[1:]
+                continue
+        kept.append(axis)
+    return tuple(zip(*kept, strict=True)) if kept else ((1,),) * (1 + len(strides))
 
 
 def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:
     """Simplify a walk over `dims`, none of size 0, in the order of falling destination strides: see `simplify_walk`."""
-    axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=lambda axis: -axis[2])
-    return StridedWalk(*simplify_walk(*(zip(*axes, strict=True) if axes else ((), (), ()))))
+    if [*dst_strides] != sorted(dst_strides, reverse=True):
+        axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=itemgetter(2), reverse=True)
+        dims, src_strides, dst_strides = zip(*axes, strict=True)
+    return StridedWalk(*simplify_walk(dims, src_strides, dst_strides))

@@ -31,7 +31,9 @@ def widen(walk: StridedWalk, itemsize: int, max_unit: int = MAX_UNIT) -> tuple[S
 
     max_unit: the widest unit, a power of two, where addresses do not allow MAX_UNIT.
     """
-    dims, src, dst = (list(part) for part in walk)
+    if walk.src_strides[-1] != 1 or walk.dst_strides[-1] != 1 or walk.dims[-1] % 2:
+        return walk, itemsize
+    dims, src, dst = map(list, walk)
     unit = itemsize
     while unit < max_unit and src[-1] == dst[-1] == 1 and dims[-1] % 2 == 0:
         if any(stride % 2 for stride in (*src[:-1], *dst[:-1])):

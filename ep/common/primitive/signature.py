@@ -101,6 +101,9 @@ class Signature:
         self._derive("_are_written", tuple(operand.written for operand in self.operands))
         self._derive("_factors", tuple(tuple(map(self.sizes.index, operand.count)) for operand in self.operands))
 
+    def __hash__(self) -> int:
+        return hash(self.sizes)  # of all of it would take far longer, and plans are laid out by signatures
+
     def _derive(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
 

@@ -15,7 +15,9 @@ def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
 
 def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_dims: int) -> tuple[int, ...]:
     """The strides by which a walk over `num_dims` broadcast dims reads the source: 0 where an axis is new or was 1."""
-    kept = (0 if size == 1 else stride for size, stride in zip(src_dims, src_strides, strict=True))
+    if 1 not in src_dims:
+        return (0,) * (num_dims - len(src_dims)) + tuple(src_strides)
+    kept = [0 if size == 1 else stride for size, stride in zip(src_dims, src_strides, strict=True)]
     return (0,) * (num_dims - len(src_dims)) + tuple(kept)
 
 
@@ -23,7 +25,10 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
     """The elements from the first to the last that the strides reach, both included; 0 for an empty array."""
     if 0 in dims:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(dims, strides, strict=True))
+    reached = 1
+    for size, stride in zip(dims, strides, strict=True):
+        reached += (size - 1) * stride
+    return reached
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:

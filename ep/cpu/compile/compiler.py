@@ -111,11 +111,11 @@ def _address(name: str, function: Callable[..., Any], to: Any, compiled: Callabl
         codegen = cpu_target.target_context.codegen()
         variant = hashlib.sha256(repr((str(to), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
         file_name = CACHE.file_name(name, variant, function)
-        if kept := CACHE.read(file_name):
-            symbol, _, machine_code = kept.partition(b"\0")
+        if kept := CACHE.read(file_name, _linkable):
+            symbol, machine_code = kept
             codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
             statistics.loaded += 1
-            return int(codegen._engine.get_function_address(symbol.decode()))
+            return int(codegen._engine.get_function_address(symbol))
         notice.compiling()
         library, symbol_name = compiled()
         address = int(library.get_pointer_to_function(symbol_name))
@@ -123,6 +123,12 @@ def _address(name: str, function: Callable[..., Any], to: Any, compiled: Callabl
         statistics.compiled += 1
         CACHE.write(file_name, b"\0".join((symbol_name.encode(), library._get_compiled_object())))
         return address
+
+
+def _linkable(contents: bytes) -> tuple[str, bytes] | None:
+    """The symbol and the machine code that a file holds; None where it lacks one of them."""
+    symbol, _, machine_code = contents.partition(b"\0")
+    return (symbol.decode(), machine_code) if symbol and symbol.isascii() and machine_code else None
 
 
 def _settings() -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.state import TYPE_WORDS, type_words
+from ep.cpu.object_layout import data_address
 from ep.include.data_type import DataType
 
 
@@ -32,27 +33,42 @@ class Plan:
     words: by the layout `fields`, the engine's and what the check of a launch reads.
     in_place: whether the walks of all operands agree.
     sizes: those of the signature.
-    moves: the plans of the move engine that launches of this one run, which must be linked first.
     """
 
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
         """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
         self.fields = base if signature is None else plan_layout(base, signature)
         self.words = np.zeros(self.fields.num_words, np.int64)
-        self.address: int = self.words.ctypes.data
         self.sizes: tuple[int, ...] = ()
         self.in_place = False
-        self.moves: tuple[Any, ...] = ()
 
-    def set(self, **values: int | Sequence[int]) -> None:
-        """Write fields."""
+    @property
+    def moves(self) -> Sequence[Any]:
+        """The plans of the move engine that launches of this one run, which must be linked first."""
+        return ()
+
+    @property
+    def address(self) -> int:
+        """Where the words are, for the plans that refer to this one."""
+        return data_address(self.words)
+
+    def set(self, **values: int) -> None:
+        """Write fields of one word; OverflowError for what no word holds."""
+        words, fields = self.words, self.fields
         for field, value in values.items():
-            place = getattr(self.fields, field)
-            count = len(value) if isinstance(value, Sequence) else 1
-            self.words[place : place + count] = value
+            words[getattr(fields, field)] = value
+
+    def set_words(self, place: int, values: Sequence[int]) -> None:
+        """Write a field of several words, which begins at `place`."""
+        words = self.words
+        for position, value in enumerate(values, place):  # NumPy takes longer for so few
+            words[position] = value
 
     def set_checks(self, sizes: Sequence[int], in_place: bool, data_types: Sequence[DataType] = ()) -> None:
         """Write what the check of a launch reads; data_types: of all operands, where Launch says any."""
         self.sizes, self.in_place = tuple(sizes), in_place
-        types = [word for data_type in data_types for word in type_words(data_type)]
-        self.set(sizes=self.sizes, in_place=in_place, types=types)
+        fields = self.fields
+        self.words[fields.in_place] = in_place
+        self.set_words(fields.sizes, self.sizes)
+        for operand, data_type in enumerate(data_types):
+            self.set_words(fields.types + TYPE_WORDS * operand, type_words(data_type))

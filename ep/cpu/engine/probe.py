@@ -45,6 +45,9 @@ _READ_AT_ONCE: Final = 0.5  # of what is written, the part that the next launch 
 _THROUGH, _LINES, _TILES = range(3)
 _WAYS: Final = (_THROUGH, _LINES, _TILES)
 
+NUM_TIMES: Final = 2 + len(_SIZES) * KINDS * len(_WAYS)
+"""How many a round measures."""
+
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
 

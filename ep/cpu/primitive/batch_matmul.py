@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ep.common.checks import as_size
+from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.signature import Signature, reads
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory

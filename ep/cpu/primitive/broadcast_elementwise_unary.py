@@ -40,8 +40,8 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
         writers = [writer for size in sizes for writer in row_writers(size, size)]
         self._compile_writers([*writers, RowWriter("transpose_tile", self._types[0].itemsize)])
 
-    def _plan(self, shape: ExpandShape) -> Plan:
-        return strided_plan(self.signature, shape.walk(), self._types, shape.counts())
+    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
+        return strided_plan(self.signature, shape.walk(), self._types, counts)
 
 
 class BroadcastIdentityImpl(StridedCopy, BroadcastElementwiseUnary):

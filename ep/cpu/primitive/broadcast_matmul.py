@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ep.common.checks import as_dims
+from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.product import broadcast_product
@@ -14,7 +15,6 @@ from ep.common.primitive.signature import Signature, reads
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.blas import BlasTransposeType

@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 from ep.common.checks import as_dims
+from ep.common.numbers import Numbers
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.scalar import is_scalar
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
+from ep.include.primitive.primitive import Request
 
 
 class BroadcastPrimitive(PlannedPrimitive):
@@ -21,6 +22,10 @@ class BroadcastPrimitive(PlannedPrimitive):
 
     state_layout = MAP_STATE
     _numbers: tuple[Numbers, ...]  # of each operand that is read
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._dims_names = tuple(f"{operand.name}_dims" for operand in self.signature.operands[:-1])
 
     def _launch_broadcast(
         self, stream: Any, plan: Plan | None, given: tuple[Any, ...], operands: tuple[Any, ...], dst: Any
@@ -31,15 +36,14 @@ class BroadcastPrimitive(PlannedPrimitive):
             sources = self._with_arrays(given, operands)
             if self._entry(self._words, plan.words, given, *sources, dst) == 0:
                 return
-        names = [operand.name for operand in self.signature.operands[:-1]]
-        of_dims = tuple(f"{name}_dims" for name in names)
-        most = self.request.max_num_dims or 0
-        each = tuple(as_dims(dims, name, most) for dims, name in zip(given, of_dims, strict=True))
+        names, most = self._dims_names, self.request.max_num_dims or 0
+        each = tuple([as_dims(dims, name, most) for dims, name in zip(given, names, strict=True)])
+        dims = broadcast_dims(*each, names=names)
         self._launch_planned(
             stream,
             each,
-            tuple(map(math.prod, (*each, broadcast_dims(*each, names=of_dims)))),
-            (*self._with_arrays(each, operands), dst),
+            tuple(map(math.prod, (*each, dims))),
+            (*(self._with_arrays(each, operands) if () in each else operands), dst),
             lambda: broadcast_plan(self.signature, each, self._types),
         )
 

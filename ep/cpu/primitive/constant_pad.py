@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import CONSTANT_PAD
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.common.primitive.signature import Signature, reads
 from ep.cpu.engine.move.plan import PadPlan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory

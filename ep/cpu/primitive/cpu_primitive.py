@@ -10,10 +10,11 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
 from ep.cpu.buffers import check_stream, read_buffer
-from ep.cpu.engine.move.link import link
+from ep.cpu.engine.move.link import link, link_compiled
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.state import STATE, LaunchState
+from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -67,11 +68,15 @@ class CpuPrimitive(Primitive):
     def _set_entry(self) -> None:
         """Compile what every launch needs, where that has not been done."""
         if self._entry is _not_compiled:
-            from ep.cpu.threads import runtime
-
-            device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-            self._state.set(settings=device.settings_address, share=runtime.start(device))
+            self._start_threads()
             self._entry = self._compile()
+
+    def _start_threads(self) -> None:
+        """Write to the state how launches share their work."""
+        from ep.cpu.threads import runtime
+
+        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+        self._state.set(settings=device.settings_address, share=runtime.start(device))
 
     def _compile_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
@@ -161,10 +166,10 @@ class PlannedPrimitive(CpuPrimitive):
         made: Plan = found[2]
         return made
 
-    def _forget(self, key: Any) -> None:
-        """Let launches find the plan of `key` no more."""
-        self._plans.pop(key, None)
-        self._typed_plans.clear()
+    def _replace(self, key: Any, plan: Plan) -> None:
+        """Let launches find a plan in the place of the one that `key` has."""
+        self._plans.put(key, plan)
+        self._typed_plans = BoundedCache()
         self._last_typed = self._last_but_one = None, None, None
 
     def _launch_planned(
@@ -183,7 +188,10 @@ class PlannedPrimitive(CpuPrimitive):
         types: of the operands, where Launch says any. Plans are then found by (dims, types), and else by dims.
         """
         key = (dims, types) if types else dims
-        plan, counts, made = self._plans.get(key), self.signature.counts(sizes), None
+        plan, made = self._plans.get(key), None
+        if plan is None and 0 not in sizes and self._launch_new(stream, key, dims, buffers, make):
+            return
+        counts = self.signature.counts(sizes)
         if plan is None and any(counts[operand] for operand in self.signature.written):
             self._checked(stream, buffers, counts, types=types)  # first, so that what a plan is made of fits in memory
             plan = made = make()
@@ -194,6 +202,28 @@ class PlannedPrimitive(CpuPrimitive):
             self._plans.keep(key, lambda: made)
         if plan is not None:
             self._run(plan.words, dims, *buffers)
+
+    def _launch_new(
+        self, stream: Any, key: Any, dims: tuple[Any, ...], buffers: Sequence[Any], make: Callable[[], Plan]
+    ) -> bool:
+        """Make the plan of a launch that has not been checked, and do it; whether that was possible.
+
+        Most launches of new dims are right: then the compiled check is enough, and that in Python would take longer
+        than all else. Where anything has to be compiled, or is not as expected, nothing is written and no plan kept.
+        """
+        if type(stream) is not CpuStream or self._entry is _not_compiled:
+            return False
+        try:
+            plan = make()
+        except OverflowError:  # strides or sizes that no word holds, and so no memory
+            return False
+        for move in plan.moves:
+            if not link_compiled(move):
+                return False
+        if self._entry(self._words, plan.words, dims, *buffers):
+            return False
+        self._plans.put(key, plan)
+        return True
 
     def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
         """Compile ways to write rows that plans may name, and the walk that calls them."""

@@ -32,8 +32,8 @@ class StridedCopy(StridedPrimitive):
         super()._compile_variants()
         self._compile_writers(row_writers(self._types[0].itemsize, MAX_UNIT))
 
-    def _plan(self, shape: ExpandShape) -> Plan:
-        return move_plan(self.signature, shape.walk(), self._types[0], shape.counts())
+    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
+        return move_plan(self.signature, shape.walk(), self._types[0], counts)
 
 
 class ExpandImpl(StridedCopy, Expand):

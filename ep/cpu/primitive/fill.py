@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.checks import as_size
+from ep.common.numbers import Numbers
 from ep.common.primitive.keys import FILL
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.primitive.tensor_fill import CpuFill
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ep.common.checks import as_size
+from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.signature import Signature, reads
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.one_hot import OneHot, OneHotFactory

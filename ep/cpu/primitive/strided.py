@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from ep.common.numbers import Numbers
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.common.scalar import is_scalar
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.primitive.numbers import Numbers
 from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
@@ -27,8 +27,8 @@ class StridedPrimitive(PlannedPrimitive):
         self._numbers = Numbers(self._types[0])
 
     @abstractmethod
-    def _plan(self, shape: ExpandShape) -> Plan:
-        """The plan of launches of such dims and strides."""
+    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
+        """The plan of launches of such dims and strides; counts: those of the shape."""
 
     def Launch(
         self,
@@ -55,4 +55,5 @@ class StridedPrimitive(PlannedPrimitive):
         shape = as_expand_shape(*dims, self.request.max_num_dims)
         if self.takes_numbers and shape.src_dims == () and is_scalar(src):
             src = self._numbers.array(src, "src")
-        self._launch_planned(stream, shape.key, shape.counts(), (src, dst), lambda: self._plan(shape))
+        counts = shape.counts()
+        self._launch_planned(stream, shape.key, counts, (src, dst), lambda: self._plan(shape, counts))

@@ -44,7 +44,7 @@ def start_streaming(device: CpuDevice, settle: bool = False) -> None:
     num_threads = device.GetNumThreads()
     if settle or device.calibration() is None:
         file_name = CACHE.file_name(calibration.name(num_threads), calibration.VERSION, probe.measure)
-        kept = calibration.unpacked(CACHE.read(file_name) or b"")
+        kept = CACHE.read(file_name, lambda contents: calibration.unpacked(contents, probe.NUM_TIMES))
         while kept is None or kept.again > 0:
             start(device)
             kept = probe.measure(device.settings(), thread_pool.share(), num_threads, kept)

@@ -7,10 +7,11 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from ep.common.native_lock import new_taken_lock
 from ep.cpu.threads import thread_pool
 from ep.include.process import Rank, new_lock, start_thread
 
@@ -44,7 +45,7 @@ class Workers:
         with self._lock:
             while len(self._threads) < min(num_threads, thread_pool.MAX_THREADS) - 1:
                 number = len(self._threads) + 1
-                self._pool[thread_pool.worker_lock(number)] = _new_lock()
+                self._pool[thread_pool.worker_lock(number)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
                 except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
@@ -63,7 +64,7 @@ class Workers:
     def _reset(self) -> None:
         self._pool[:] = 0
         for word in thread_pool.OWNER_LOCKS:
-            self._pool[word] = _new_lock()
+            self._pool[word] = new_taken_lock()
 
     def _start_again(self) -> None:
         """In a forked child: forget the parent's threads and what they were doing."""
@@ -71,15 +72,3 @@ class Workers:
         self._threads = []
         self._reset()
         self.start(num_threads)
-
-
-def _new_lock() -> int:
-    """The address of a new lock, taken: who acquires it sleeps until it is released."""
-    api: Any = ctypes.pythonapi
-    api.PyThread_allocate_lock.restype = ctypes.c_void_p
-    api.PyThread_acquire_lock.argtypes = (ctypes.c_void_p, ctypes.c_int)
-    lock = api.PyThread_allocate_lock()
-    if not lock:
-        raise MemoryError("no more locks can be made")
-    api.PyThread_acquire_lock(lock, 1)
-    return int(lock)

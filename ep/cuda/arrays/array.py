@@ -9,7 +9,6 @@ import numpy as np
 
 from ep.common.arrays import dlpack
 from ep.common.checks import as_integer
-from ep.cuda.arrays.streams import let_wait
 from ep.cuda.buffer import Memory
 from ep.cuda.driver import LEGACY_STREAM
 from ep.include.process import ProcessBound
@@ -121,7 +120,7 @@ class CudaArray(ProcessBound):
         if consumer == 0 or consumer < _NO_SYNCHRONIZATION:
             raise ValueError(f"stream is {stream}; it must be -1, 1, 2 or a handle")
         if consumer != _NO_SYNCHRONIZATION:
-            let_wait(consumer, self._stream)
+            self._stream.let_wait(consumer)
         return dlpack.capsule(self.address, self.shape, self.dtype, self.__dlpack_device__(), self)
 
     def __len__(self) -> int:

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import check_result, is_weak, native_dtype
+from ep.common.arrays.strided_copy import copy_strided
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
-from ep.cuda.arrays.streams import default_stream, let_wait
+from ep.cuda.arrays.streams import default_stream
 from ep.cuda.stream import CudaStream
-from ep.include.allocation_options import AllocationOptions
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
-from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.registry import RequirePrimitive
-
-_OPTIONS = AllocationOptions()
 
 
 class CudaArrays(Arrays):
@@ -85,7 +80,7 @@ class CudaArrays(Arrays):
             steps = contiguous_strides(target.shape)
             self._copy(result, steps, self._flat(target), target.strides, target.shape, "out")
         for handle in self._waiting:
-            let_wait(handle, self._stream)
+            self._stream.let_wait(handle)
         return result if out is None else out
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
@@ -102,7 +97,7 @@ class CudaArrays(Arrays):
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """A new array of unknown contents."""
-        buffer = self._stream.device().Alloc(_OPTIONS, math.prod(shape) * dtype.itemsize).view(dtype)
+        buffer = self._stream.device().alloc_on(self._stream, math.prod(shape) * dtype.itemsize).view(dtype)
         return CudaArray((*buffer.live_memory()[:6], self._stream.handle), tuple(shape), self._stream, buffer)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:
@@ -136,18 +131,12 @@ class CudaArrays(Arrays):
         self, src: CudaArray, src_strides: Dims, dst: CudaArray, dst_strides: Dims, shape: Dims, argument: str
     ) -> None:
         """Queue a copy of elements from strides to strides."""
-        dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
-        if len(dims) > kMaxNumDims:
+        if not copy_strided(self._stream, shape, src, src_strides, dst, dst_strides):
+            dims = simplify_strided(shape, src_strides, dst_strides).dims
             raise ValueError(
                 f"{argument} of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
                 f"at most {kMaxNumDims} can be copied, so make it contiguous first"
             )
-        _expand(src.dtype).Launch(self._stream, dims, src, dims, dst, src_strides, dst_strides)
-
-
-@cache
-def _expand(dtype: np.dtype[Any]) -> Expand:
-    return RequirePrimitive(ExpandFactory, DeviceType.kCUDA, dtype, kMaxNumDims)
 
 
 class _CudaDeviceArrays(DeviceArrays):

@@ -20,19 +20,6 @@ def default_stream(device_index: int) -> CudaStream:
     return stream
 
 
-def let_wait(consumer: int, stream: CudaStream) -> None:
-    """Let work queued from now on, on the stream with the handle `consumer`, wait for what is queued on `stream`."""
-    if consumer == stream.handle:
-        return
-    driver, index = stream.device().driver, stream.device_index
-    event = driver.create_event(index, timing=False)
-    try:
-        driver.record_event(index, event, stream.handle)
-        driver.wait_event(index, consumer, event)
-    finally:  # CUDA keeps it until nothing waits for it
-        driver.destroy_event(index, event)
-
-
 def current_stream_of(value: Any, device_index: int) -> int:
     """The handle of the stream on which the library of an array works now; the default one where that is not known."""
     library = type(value).__module__.partition(".")[0]

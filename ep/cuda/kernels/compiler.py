@@ -68,7 +68,7 @@ def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
 def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
     """What `make` compiles, from the disk cache where it is there."""
     file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
-    if kept := CACHE.read(file_name):
+    if kept := CACHE.read(file_name, lambda contents: contents or None):
         statistics.loaded += 1
         return kept
     if cc < _OLDEST:

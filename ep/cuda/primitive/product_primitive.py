@@ -14,8 +14,8 @@ from ep.common.primitive.product import Product
 from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, number_key
 from ep.cuda.buffers import reader
-from ep.cuda.cublas_lt import MAX_ALIGNMENT, Multiplication, library, scale_type
-from ep.cuda.driver import driver
+from ep.cuda.cublas_lt import MAX_ALIGNMENT, Multiplication, Plan, library, max_rows, scale_type
+from ep.cuda.driver import CaptureError, driver
 from ep.cuda.product_calls import calls
 from ep.cuda.stream import CudaStream
 from ep.include.data_type import DataType
@@ -38,6 +38,14 @@ class Number(NamedTuple):
     scale: np.ndarray[Any, Any]
 
 
+class _PlannedCall(NamedTuple):
+    """A call of the library; first: whether no call before wrote these matrices of c."""
+
+    plan: Plan
+    addresses: tuple[int, int, int]
+    first: bool
+
+
 class ProductPrimitive(Primitive):
     """A product of matrices: checks the arguments of a launch, and queues as few calls of the library as it takes."""
 
@@ -56,7 +64,7 @@ class ProductPrimitive(Primitive):
         self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
 
     def Prepare(self) -> None:
-        library()
+        library().prepare(driver().current_device())
 
     def _number(self, number: Any, argument: str) -> Number:
         """alpha or beta; raises what `convert_value` raises."""
@@ -88,7 +96,7 @@ class ProductPrimitive(Primitive):
         elif product.terms.size > 1 and self.data_type.itemsize == 2:
             self._sum_in_float32(stream, product, alpha, beta, (a, b), buffers[2], count)
         else:
-            self._multiply(stream, product, alpha, beta, (a, b, c), self.data_type)
+            self._queue(stream, self._planned(stream, product, (a, b, c), self.data_type), alpha, beta)
 
     def _scale(self, stream: CudaStream, beta: Number, c: Any, address: int, count: int) -> None:
         """Queue `c = beta c`."""
@@ -124,32 +132,29 @@ class ProductPrimitive(Primitive):
         """Queue a sum of products of a 16-bit type, which is rounded once, after the last one."""
         wide_type, (widen, narrow) = DataType.kFloat, self._casts
         memory = stream.AllocAsync(count * wide_type.itemsize)
-        wide = memory.view(wide_type.dtype)
-        if beta.value != 0:
-            widen.Launch(stream, c, wide, count)
-        self._multiply(stream, product, alpha, beta, (*operands, wide.address), wide_type)
-        narrow.Launch(stream, wide, c, count)
-        stream.FreeAsync(memory)
+        try:
+            wide = memory.view(wide_type.dtype)
+            planned = self._planned(stream, product, (*operands, wide.address), wide_type)
+            if beta.value != 0:
+                widen.Launch(stream, c, wide, count)
+            self._queue(stream, planned, alpha, beta)
+            narrow.Launch(stream, wide, c, count)
+        finally:
+            stream.FreeAsync(memory)
 
-    def _multiply(
-        self,
-        stream: CudaStream,
-        product: Product,
-        alpha: Number,
-        beta: Number,
-        addresses: tuple[int, int, int],
-        dst_type: DataType,
-    ) -> None:
-        """Queue a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
-        multiplier, device = library(), stream.device_index
-        workspace, workspace_size = stream.workspace()
+    def _planned(
+        self, stream: CudaStream, product: Product, addresses: tuple[int, int, int], dst_type: DataType
+    ) -> list[_PlannedCall]:
+        """The calls of a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
         sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
-        for call in calls(product):
+        a_columns = product.m if self._transpose_a else product.k
+        planned = []
+        for call in calls(product, self._transpose_a, max_rows(self.data_type, self._allow_tf32)):
             a, b, c = (at + offset * size for at, offset, size in zip(addresses, call.offsets, sizes, strict=True))
             wanted = Multiplication(
                 self.data_type,
                 dst_type,
-                product.m,
+                call.rows,
                 product.n,
                 product.k,
                 self._transpose_a,
@@ -158,13 +163,32 @@ class ProductPrimitive(Primitive):
                 call.batch_count,
                 call.strides,
                 (_alignment(a), _alignment(b), _alignment(c)),
+                a_columns,
             )
-            key: Hashable = device, wanted, workspace_size
-            plan = self._plans.get(key)
-            if plan is None:
-                plan = self._plans.keep(key, partial(multiplier.plan, device, wanted, workspace_size))
+            planned.append(_PlannedCall(self._plan(stream, wanted), (a, b, c), call.first))
+        return planned
+
+    def _plan(self, stream: CudaStream, wanted: Multiplication) -> Plan:
+        """The plan of a call, on any stream of the device; CaptureError for a new one while launches are captured."""
+        device = stream.device_index
+        key: Hashable = device, wanted
+        plan: Plan | None = self._plans.get(key)
+        if plan is not None:
+            return plan
+        if stream.is_capturing():
+            raise CaptureError(
+                f"cuBLASLt chooses no algorithm while launches are captured, and a product of {wanted.batch_count} "
+                f"matrices [{wanted.m}, {wanted.k}] by [{wanted.k}, {wanted.n}] of {self.data_type.name}, at multiples "
+                f"of {wanted.alignments} bytes, is new to this primitive; launch it once before the capture"
+            )
+        return self._plans.keep(key, partial(library().plan, device, wanted, stream.workspace_size))
+
+    def _queue(self, stream: CudaStream, planned: Sequence[_PlannedCall], alpha: Number, beta: Number) -> None:
+        multiplier = library()
+        workspace = stream.workspace() if any(call.plan.workspace_size for call in planned) else 0
+        for call in planned:
             numbers = alpha.scale.ctypes.data, (beta if call.first else self._one).scale.ctypes.data
-            multiplier.multiply(device, stream.handle, plan, (a, b, c), numbers, workspace)
+            multiplier.multiply(stream.device_index, stream.handle, call.plan, call.addresses, numbers, workspace)
 
 
 def _alignment(address: int) -> int:

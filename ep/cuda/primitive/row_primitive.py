@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
-from ep.cuda.launch_config import WARP_THREADS
+from ep.cuda.launch_config import WARP_THREADS, pack_elements
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.row_plan import Keep, PartVariant, RowVariant, row_plan
+from ep.cuda.row_plan import Keep, PartVariant, RowPlan, RowVariant, row_plan
 from ep.cuda.stream import check_stream
 from ep.include.primitive.primitive import Request
 
@@ -21,6 +23,8 @@ class RowPrimitive(CudaPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         (self._type,) = request.dtypes or ()
+        self._pack_bytes = pack_elements(self._type) * self._type.itemsize
+        self._plans = BoundedCache()
 
     def _kernel(self, variant: RowVariant | PartVariant) -> Any:
         from ep.cuda.engine.rows import kernel
@@ -32,12 +36,21 @@ class RowPrimitive(CudaPrimitive):
         elements = 16 // self._type.itemsize
         return RowVariant(Keep.REGISTERS, True, min(256 // elements, WARP_THREADS), 256 // elements // WARP_THREADS)
 
+    def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
+        """The plan of a launch, which of the addresses knows only whether all are multiples of a pack."""
+        is_odd = any(address % self._pack_bytes for address in addresses)
+        key = rows, cols, is_odd, shared_bytes
+        plan: RowPlan | None = self._plans.get(key)
+        if plan is not None:
+            return plan
+        return self._plans.keep(key, lambda: row_plan(self._type, rows, cols, addresses, shared_bytes))
+
     def _launch(self, stream: Any, rows: Any, cols: Any, *buffers: Any) -> None:
         stream, rows, cols = check_stream(stream), as_size(rows, "rows"), as_size(cols, "cols")
         addresses = self._read(stream, buffers, (rows * cols,) * len(buffers))
         if not (rows and cols):
             return
-        variants, grid, part_packs, part_bytes = row_plan(self._type, rows, cols, addresses, stream.shared_bytes)
+        variants, grid, part_packs, part_bytes = self._plan(rows, cols, addresses, stream.shared_bytes)
         if not part_bytes:
             self._queue_grid(stream, variants[0], grid, *addresses, rows, cols)
             return

@@ -39,6 +39,35 @@ class CopyNd(Primitive):
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
 
+    def LaunchColumns(
+        self,
+        stream: Stream,
+        data_type: DTypeLike,
+        whole: Any,
+        rows: int,
+        cols: int,
+        begin: int,
+        parts: Sequence[Any],
+        to_parts: bool,
+    ) -> None:
+        """Copy between a matrix and matrices that are its parts, as a Launch for each: many small ones may be one.
+
+        data_type: the type of the elements of all buffers.
+        whole: buffer of `[rows, cols]` elements; rows >= 1.
+        parts: buffers that have a `size` of rows times their columns, in the order in which they lie side by side in
+            whole, the first from column `begin` on. None shares memory with whole.
+        to_parts: whether the parts are written, and not whole.
+
+        Raises TypeError or ValueError, as Launch does, before anything is written to the part that is wrong.
+        """
+        for part in parts:
+            dims = rows, part.size // rows
+            if to_parts:
+                self.Launch(stream, data_type, part, dims, (0, 0), whole, (rows, cols), (0, begin), dims)
+            else:
+                self.Launch(stream, data_type, whole, (rows, cols), (0, begin), part, dims, (0, 0), dims)
+            begin += dims[1]
+
 
 class CopyNdFactory(Factory[CopyNd]):
     """Makes CopyNd for a number of dims; its data type is an argument of Launch."""

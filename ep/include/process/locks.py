@@ -12,7 +12,9 @@ import os
 import sys
 import threading
 import weakref
+from contextlib import AbstractContextManager
 from enum import IntEnum, auto
+from operator import attrgetter
 from typing import Any, Final
 
 from ep.include.process.signals import HeldSignals
@@ -22,6 +24,7 @@ class Rank(IntEnum):
     """What a lock guards, the outermost first: who holds a lock may take those of later ranks, and no others."""
 
     SECTION = auto()  # imports, compilation, loading: `exclusively`
+    GRAPHS = auto()  # the memory of graphs
     MEMORY = auto()  # an allocator
     STREAMS = auto()  # the streams of a device
     REPORTS = auto()  # the errors that they report
@@ -52,12 +55,30 @@ def _forget(reference: weakref.ref[Any]) -> None:
 section_lock: Final = new_lock(Rank.SECTION)
 """The one lock of its rank; `exclusively` takes it. Who forks has it from the first step to the last."""
 
+_OF_COMPILERS: Final = (
+    ("numba.core.compiler_lock", "global_compiler_lock"),
+    ("numba.cuda.core.compiler_lock", "global_compiler_lock"),
+    ("llvmlite.binding.ffi", "lib._lock"),
+)
+"""Locks that compilers take, by module and name, the outermost first: after the section's, before all others."""
+
+
+def _locks_of_compilers() -> list[AbstractContextManager[Any]]:
+    """Those of compilers that have been imported."""
+    found = []
+    for module, name in _OF_COMPILERS:
+        try:
+            found.append(attrgetter(name)(sys.modules[module]))
+        except (KeyError, AttributeError):  # not imported so far, or not to the end
+            continue
+    return found
+
 
 class _Fork:
     """What the thread that is forking has taken."""
 
     signals: HeldSignals | None = None
-    locks: tuple[Any, ...] = ()
+    locks: tuple[AbstractContextManager[Any], ...] = ()
 
 
 _fork: Final = _Fork()
@@ -69,21 +90,26 @@ def _before_fork() -> None:
     signals = HeldSignals()
     signals.hold()  # an interrupt would leave locks that nobody gives back
     section_lock.acquire()
-    _fork.signals, taken = signals, [section_lock]
-    # sorted() makes a list of what is there, then asks for ranks: a lock may come or go at any moment
-    for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE)):
-        lock = reference()
-        if lock is not None and lock is not section_lock:
-            lock.acquire()
-            taken.append(lock)
+    taken: list[AbstractContextManager[Any]] = [section_lock]
+    _fork.signals = signals
+    for lock in (*_locks_of_compilers(), *_own_locks()):
+        lock.__enter__()
+        taken.append(lock)
     _fork.locks = tuple(taken)
+
+
+def _own_locks() -> list[threading.RLock]:
+    """All that `new_lock` has made and that are there, but the section's, in the order of their ranks."""
+    # sorted() makes a list of what is there, then asks for ranks: a lock may come or go at any moment
+    found = [reference() for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE))]
+    return [lock for lock in found if lock is not None and lock is not section_lock]
 
 
 def _after_fork() -> HeldSignals | None:
     signals, taken = _fork.signals, _fork.locks
     _fork.signals, _fork.locks = None, ()
     for lock in reversed(taken):
-        lock.release()
+        lock.__exit__(None, None, None)
     return signals
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
+from ep.ops.declare.calls import Function, Read, calling
 from ep.ops.declare.operator import Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
@@ -26,8 +27,6 @@ _ROLES: Final = {role.value.capitalize(): role for role in Role}
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The functions of declared operators by their names, aliases among them."""
-
-Function = Callable[..., Any]
 
 
 def operator(
@@ -58,6 +57,7 @@ def operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
                 *(inspect.getdoc(resolve) or "", tuple(aliases), rows, local),
                 standard=standard or {},
+                many=many,
             )
         )
         return function_of(declared, takes_out=takes_out, many=many)(resolve)
@@ -75,15 +75,14 @@ def function_of(
         names = tuple(one.name for one in inputs)
         reader = _reader(inputs)
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
             out = kwargs.pop("out", None) if takes_out else None
             if len(args) < len(names):
                 args, kwargs = _in_order(resolve, names, args, kwargs)
             arrays, buffers, given = reader(args[: len(names)], names)
-            attributes = resolve(*given, *args[len(names) :], **kwargs)
-            results = arrays.compute(declared, buffers, attributes, out)
-            return results if many else results[0]
+            return Read(arrays, buffers, resolve(*given, *args[len(names) :], **kwargs), out)
 
+        function = calling(declared, resolve.__name__, inputs, read, takes_out=takes_out, many=many)
         _describe(function, resolve, takes_out=takes_out, many=many)
         for name in (resolve.__name__, *(declared.aliases if resolve is declared.resolve else ())):
             FUNCTIONS[name] = function
@@ -155,6 +154,21 @@ def _read_indices(arrays: Operands, value: ArrayLike, name: str) -> Array:
 _READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
 
 
+class _Labels(Sequence[str]):
+    """What errors call the items of a sequence: made when one is asked for."""
+
+    def __init__(self, name: str, length: int) -> None:
+        self._name, self._length = name, length
+
+    def __getitem__(self, position: Any) -> Any:
+        if not 0 <= position < self._length:
+            raise IndexError(position)
+        return f"{self._name}[{position}]"
+
+    def __len__(self) -> int:
+        return self._length
+
+
 def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
     """Read the one input that is a sequence of arrays."""
     (sequence,), (name,) = values, names
@@ -163,14 +177,12 @@ def _read_sequence(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[O
     given = list(sequence)
     if not given:
         raise ValueError(f"{name} is empty; there must be one at least")
-    labels = [f"{name}[{position}]" for position in range(len(given))]
-    arrays = arrays_of(given, labels)
-    buffers = [arrays.as_buffer(value, label) for value, label in zip(given, labels, strict=True)]
-    for buffer, label in zip(buffers, labels, strict=True):
-        if buffer.dtype != buffers[0].dtype:
-            raise TypeError(
-                f"{label} has dtype {buffer.dtype}, {labels[0]} has {buffers[0].dtype}; convert one of them"
-            )
+    arrays = arrays_of(given, _Labels(name, len(given)))
+    buffers = arrays.as_buffers(given, name)
+    dtypes = [buffer.dtype for buffer in buffers]
+    if dtypes.count(dtypes[0]) < len(dtypes):
+        position, other = next(each for each in enumerate(dtypes) if each[1] != dtypes[0])
+        raise TypeError(f"{name}[{position}] has dtype {other}, {name}[0] has {dtypes[0]}; convert one of them")
     return arrays, buffers, [buffers]
 
 

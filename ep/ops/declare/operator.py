@@ -11,17 +11,19 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ep.common.lazy import lazy
+from ep.common.bounded_cache import BoundedCache
+from ep.common.exact import Inexact, exact
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError
 from ep.include.suggest import did_you_mean
+from ep.ops.declare.prepared import Prepared
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.kernels.conditions import Subject
-from ep.ops.kernels.kernel import Call, Kernel
-from ep.ops.kernels.registry import choose, kernels_of, when_registered
+from ep.ops.kernels.kernel import Kernel
+from ep.ops.kernels.registry import Registration, choose, kernels_of, when_registered
 from ep.sbp import Problem, Signature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
@@ -29,8 +31,6 @@ Attributes = Mapping[str, Any]
 
 REQUIRED: Final = inspect.Parameter.empty
 """The default of an attribute that must be given."""
-
-_MOST_KEPT: Final = 1024  # kernels that an operator keeps
 
 
 class Role(Enum):
@@ -74,6 +74,20 @@ class Attribute(NamedTuple):
         return f"{self.name}: {self.type}" + ("" if self.is_required else f" = {self.default!r}")
 
 
+class Chosen:
+    """What follows from the kernels that an operator has: made anew when one is registered, and never changed over.
+
+    asked_for: the attributes that the choice of a kernel depends on.
+    calls: what the operator's functions keep of their calls (`ep/ops/declare/calls.py`).
+    """
+
+    def __init__(self, registered: Sequence[Registration], rule: TypeRule) -> None:
+        """registered: the kernels; rule: for the type of the results."""
+        self.registered = registered
+        self.asked_for = tuple(sorted(rule.attributes().union(*(one.matches.attributes() for one in registered))))
+        self.kernels, self.calls = BoundedCache(), BoundedCache()
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """What there is to know of one operator, whatever the device.
@@ -92,6 +106,7 @@ class Operator:
         logical ones. It takes any signature: for one that is not listed, the result may be wrong.
     standard: by names of the array API standard that the operator stands for, what is different of it.
     not_listed: why rows that hold for all finite data are left out, for an operator of which there are such.
+    many: whether the function returns a list of results.
     """
 
     name: str
@@ -107,15 +122,14 @@ class Operator:
     local: Callable[[Problem, Signature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
     standard: Mapping[str, str] = field(default_factory=dict)
-    ready: dict[Any, Any] = field(default_factory=dict)
-    """What the function keeps of kernels that it calls without further questions."""
-    _kernels: dict[Any, tuple[Kernel, np.dtype[Any]]] = field(default_factory=dict)
+    many: bool = False
+    chosen: Chosen = field(init=False)
+    """Of the kernels that are registered now. A call asks for it once, and uses that to its end."""
 
-    @lazy
+    @property
     def asked_for(self) -> tuple[str, ...]:
         """The attributes that the choice of a kernel depends on, as far as kernels are registered."""
-        conditions = (kernel.matches.attributes() for kernel in kernels_of(self.name))
-        return tuple(sorted(self.dtype.attributes().union(*conditions)))
+        return self.chosen.asked_for
 
     def arguments(self, attributes: Attributes) -> tuple[list[Any], dict[str, Any]]:
         """How its function takes attributes, given by name: by position, and by name.
@@ -136,6 +150,30 @@ class Operator:
             args.append(rest.pop(one.name))
         return args, rest
 
+    def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The inputs, and the attributes by name, of a call of its function; the reverse of `arguments`.
+
+        Raises TypeError for an input that is missing, and for an attribute that is given twice or is one too many.
+        """
+        kinds = {name: one.kind for name, one in inspect.signature(self.resolve).parameters.items()}
+        inputs, given = list(args[: len(self.inputs)]), dict(named)
+        for name in self.input_names[len(inputs) :]:
+            if name not in given:
+                raise TypeError(f"{self.name} needs {name}")
+            inputs.append(given.pop(name))
+        rest = list(args[len(self.inputs) :])
+        for name in (one.name for one in self.attributes):
+            kind = kinds.get(name)
+            if not rest or kind is inspect.Parameter.KEYWORD_ONLY:
+                break
+            if name in given:
+                raise TypeError(f"{self.name} got two values for {name!r}")
+            given[name] = tuple(rest) if kind is inspect.Parameter.VAR_POSITIONAL else rest[0]
+            rest = [] if kind is inspect.Parameter.VAR_POSITIONAL else rest[1:]
+        if rest:
+            raise TypeError(f"{self.name} got {len(args)} positional arguments, {len(rest)} more than it takes")
+        return inputs, given
+
     def meaning_of(self, name: str) -> str:
         """What the docstring says of an input or attribute, in one line; its name where it says nothing."""
         entry = re.search(rf"(?:^|\. )(?:\w+, )*{name}(?:, \w+)*: (.+(?:\n +.+)*)", self.meaning, re.MULTILINE)
@@ -154,12 +192,19 @@ class Operator:
         self, arrays: Arrays, inputs: Sequence[Array], attributes: Attributes, out: Array | None = None
     ) -> list[Array]:
         """Run the operator on buffers, with resolved attributes; return what `arrays` delivers of the results."""
+        return self.prepare(arrays.device_type, inputs, attributes).compute(arrays, inputs, out)
+
+    def prepare(self, device_type: DeviceType, inputs: Sequence[Array], attributes: Attributes) -> Prepared:
+        """Return what computes all calls with inputs of these shapes and dtypes on a device, with these attributes.
+
+        Of the inputs it reads `shape` and `dtype` alone. Raises UnsupportedPrimitiveError where no kernel matches,
+        ValueError for shapes that do not fit.
+        """
         dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # of a sequence of inputs, the first one's
-        kernel, dtype = self.kernel(arrays.device_type, dtypes, attributes)
-        shapes = self.shape([one.shape for one in inputs], attributes)
-        outputs = [arrays.destination(shape, dtype, out) for shape in shapes]
-        kernel.compute(Call(arrays, inputs, outputs, attributes))
-        return [arrays.delivered(output, out) for output in outputs]
+        shapes = [one.shape for one in inputs]
+        kernel, dtype = self.kernel(device_type, dtypes, attributes)
+        results = self.shape(shapes, attributes)
+        return Prepared(*kernel.prepared(shapes, attributes), results, dtype)
 
     def kernel(
         self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
@@ -168,14 +213,14 @@ class Operator:
 
         Raises UnsupportedPrimitiveError where no kernel matches, and says why.
         """
-        key = (device_type, *dtypes, *(_exact(attributes[name]) for name in self.asked_for))
-        found = self._kernels.get(key)
+        chosen = self.chosen
+        key = (device_type, *dtypes, *(_key(attributes[name]) for name in chosen.asked_for))
+        found: tuple[Kernel, np.dtype[Any]] | None = chosen.kernels.get(key)
         if found is None:
-            subject = self.subject(device_type, list(map(as_data_type, dtypes)), attributes)
-            found = choose(self.name, subject).make(subject), subject.data_types["out"].dtype
-            if len(self._kernels) >= _MOST_KEPT:
-                self._kernels.clear()
-            self._kernels[key] = found
+            subject = self._subject(chosen, device_type, list(map(as_data_type, dtypes)), attributes)
+            made = choose(self.name, subject, chosen.registered).make(subject)
+            found = made, subject.data_types["out"].dtype
+            chosen.kernels.put(key, found)
         return found
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
@@ -183,9 +228,14 @@ class Operator:
 
         A sequence of inputs counts as one.
         """
+        return self._subject(self.chosen, device_type, types, attributes)
+
+    def _subject(
+        self, chosen: Chosen, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes
+    ) -> Subject:
         named = dict(zip(self.input_names, types, strict=True))
         named["out"] = self.dtype.result(named, attributes)
-        return Subject(device_type, named, {name: attributes[name] for name in self.asked_for})
+        return Subject(device_type, named, {name: attributes[name] for name in chosen.asked_for})
 
     def problem(self, inputs: Sequence[Array], attributes: Attributes, ranks: int) -> Problem:
         """The use of the operator on whole inputs, of which `shape` and `dtype` are read, along one axis of a mesh."""
@@ -214,15 +264,16 @@ class Operator:
         return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
     def forget(self) -> None:
-        """Choose kernels anew."""
-        self.__dict__.pop("asked_for", None)
-        self._kernels.clear()
-        self.ready.clear()
+        """Choose kernels anew. A call that has begun ends with what was chosen before, and keeps it there."""
+        object.__setattr__(self, "chosen", Chosen(kernels_of(self.name), self.dtype))  # the class is frozen
 
 
-def _exact(value: Any) -> Any:
-    """A key that tells -0.0 from 0.0 and knows a NaN again."""
-    return value.hex() if isinstance(value, float) else value
+def _key(value: Any) -> Any:
+    """The exact key of an attribute; of one that has none, the attribute."""
+    try:
+        return exact(value)
+    except Inexact:
+        return value
 
 
 _OPERATORS: Final[dict[str, Operator]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from ep.include.data_type import as_data_type
-from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.gradients.vjp import (
@@ -16,6 +15,7 @@ from ep.ops.gradients.vjp import (
     call,
     conjugated,
     gradient_of,
+    in_type,
     summed_to,
     zeros_like,
 )
@@ -41,11 +41,11 @@ def _unary_rule(op: UnaryOp) -> Callable[[Backward], Gradients] | None:
         (x,) = back.inputs
         if as_data_type(x.dtype) not in gradient.takes and op is UnaryOp.kIdentity:
             return [call("identity")(back.dy)]
-        operands = {"x": x, "y": back.output, "dy": back.dy}
-        if isinstance(by, UnaryOp):
-            operands = {"x": back.dy}
         attributes = {parameter_name(one): back.attributes[parameter_name(one)] for one in gradient.attributes}
-        return [call(function_name(by))(*(operands[name] for name in gradient.operands), **attributes)]
+        if isinstance(by, UnaryOp):
+            return [call(function_name(by))(back.dy, **attributes)]
+        operands = [back.dy if one == "dy" else back.output if one == "y" else x for one in gradient.operands]
+        return [call(function_name(by))(*operands, **attributes)]
 
     return rule
 
@@ -70,10 +70,7 @@ def _trigamma(back: Backward) -> Gradients:
 
 @gradient_of("cast")
 def _cast(back: Backward) -> Gradients:
-    (x,), dy = back.inputs, back.dy
-    if as_data_type(dy.dtype) in COMPLEXES and as_data_type(x.dtype) not in COMPLEXES:
-        dy = call("real")(dy)
-    return [call("cast")(dy, x.dtype) if as_data_type(x.dtype) in FLOATS + COMPLEXES else None]
+    return [in_type(back.dy, back.inputs[0].dtype)]
 
 
 @gradient_of("add")
@@ -122,18 +119,12 @@ def _pow(back: Backward) -> Gradients:
     return [summed_to(of_x, x), summed_to(of_y, y)]
 
 
-@gradient_of("fmod")
-def _fmod(back: Backward) -> Gradients:
+@gradient_of("fmod", "floor_mod")
+def _remainder(back: Backward) -> Gradients:
+    """How often y was taken from x follows from the remainder: x / y alone may be rounded to the next integer."""
     x, y = back.inputs
-    whole = call("trunc")(call("div")(x, y))
-    return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, whole)), y)]
-
-
-@gradient_of("floor_mod")
-def _floor_mod(back: Backward) -> Gradients:
-    x, y = back.inputs
-    whole = call("floor")(call("div")(x, y))
-    return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, whole)), y)]
+    times = call("rint")(call("div")(call("sub")(x, back.output), y))
+    return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, times)), y)]
 
 
 @gradient_of("floor_div", "trunc_div")

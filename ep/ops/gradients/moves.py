@@ -10,6 +10,7 @@ from ep.ops.gradients.vjp import (
     Gradients,
     call,
     gradient_of,
+    summed_to,
 )
 
 
@@ -75,7 +76,17 @@ def _stack(back: Backward) -> Gradients:
 
 @gradient_of("matmul")
 def _matmul(back: Backward) -> Gradients:
+    """Products with the other operand, summed over what was broadcast; a vector is a matrix here.
+
+    matmul conjugates what it transposes, so that these are the gradients of complex matrices, too.
+    """
     x1, x2 = back.inputs
-    transposes = [back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2")]
-    both: Gradients = call("matmul_grad")(back.dy, x1, x2, *transposes)
-    return both
+    t1, t2 = (back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2"))
+    matmul = call("matmul")
+    a = x1 if len(x1.shape) > 1 else x1.reshape((1, *x1.shape))
+    b = x2 if len(x2.shape) > 1 else x2.reshape((*x2.shape, 1))
+    rows, columns = a.shape[-1 if t1 else -2], b.shape[-2 if t2 else -1]
+    dc = back.dy.reshape((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns))
+    of_a = matmul(b, dc, t2, True) if t1 else matmul(dc, b, False, not t2)
+    of_b = matmul(dc, a, True, t1) if t2 else matmul(a, dc, not t1, False)
+    return [summed_to(of_a, a).reshape(x1.shape), summed_to(of_b, b).reshape(x2.shape)]

@@ -11,6 +11,9 @@ from ep.ops.gradients.vjp import (
     call,
     conjugated,
     gradient_of,
+    in_type,
+    ones_like,
+    wide,
 )
 
 
@@ -21,49 +24,59 @@ def _kept(back: Backward, of: Any) -> Any:
 
 
 def _spread(back: Backward, of: Any) -> Any:
-    """A result expanded to the shape of x."""
-    return call("expand")(_kept(back, of), back.inputs[0].shape)
-
-
-def _as_x(back: Backward, of: Any) -> Any:
-    """A gradient in the type of x, where the result had another."""
+    """A result in the type of x, expanded to its shape."""
     (x,) = back.inputs
-    return of if of.dtype == x.dtype else call("cast")(of, x.dtype)
+    return call("expand")(_kept(back, in_type(of, x.dtype)), x.shape)
 
 
 @gradient_of("sum")
 def _sum(back: Backward) -> Gradients:
-    return [_as_x(back, _spread(back, back.dy))]
+    return [_spread(back, back.dy)]
 
 
 @gradient_of("mean")
 def _mean(back: Backward) -> Gradients:
-    (x,) = back.inputs
-    count = math.prod(x.shape[axis] for axis in back.attributes["axes"])
-    return [_as_x(back, _spread(back, call("div")(back.dy, max(count, 1))))]
+    count = math.prod(back.inputs[0].shape[axis] for axis in back.attributes["axes"])
+    return [_spread(back, call("div")(wide(back.dy), max(count, 1)))]
 
 
 @gradient_of("prod")
 def _prod(back: Backward) -> Gradients:
-    """The product of the others: where there is one zero, it alone has a gradient; where there are two, none has."""
+    """The product of the other elements: along each axis, then that of what the axis leaves, along the next."""
     (x,) = back.inputs
-    axes, where, equal = back.attributes["axes"], call("where"), call("equal")
-    zero = equal(x, 0)
-    others = where(zero, 1, x)
-    rest = _spread(back, call("prod")(others, axes))
-    zeros = _spread(back, call("sum")(call("cast")(zero, x.dtype), axes))
-    of_others = where(equal(zeros, 0), call("div")(rest, conjugated(others)), 0)
-    of_zero = where(equal(zeros, 1), rest, 0)
-    return [_as_x(back, call("mul")(_spread(back, back.dy), where(zero, of_zero, of_others)))]
+    left = wide(in_type(x, back.dy.dtype))
+    others = ones_like(left)
+    for axis in back.attributes["axes"]:
+        others = call("mul")(others, _others(left, axis))
+        left = call("prod")(left, axis, keepdims=True)
+    return [in_type(call("mul")(_kept(back, wide(back.dy)), conjugated(others)), x.dtype)]
+
+
+def _others(x: Any, axis: int) -> Any:
+    """For each element the product of the others along an axis.
+
+    Halves of the axis are multiplied until one element is left, and that of a half meets the other half on the way
+    back: no division, which a zero or a product out of range would spoil.
+    """
+    size = x.shape[axis]
+    if size < 2:
+        return ones_like(x)
+    odd = size % 2
+    before, after = ([(0, by if at == axis else 0) for at in range(len(x.shape))] for by in (odd, -odd))
+    first, second = call("split")(call("pad")(x, before, constant_values=1), 2, axis)
+    rest = _others(call("mul")(first, second), axis)
+    both = [call("mul")(rest, second), call("mul")(rest, first)]
+    return call("pad")(call("concat")(both, axis), after)
 
 
 @gradient_of("max", "min")
 def _largest(back: Backward) -> Gradients:
     """Elements that are equal to the result share the gradient."""
     (x,) = back.inputs
-    found = call("cast")(call("equal")(x, _spread(back, back.output)), x.dtype)
-    share = call("div")(back.dy, call("sum")(found, back.attributes["axes"]).reshape(back.dy.shape))
-    return [call("mul")(found, _spread(back, share))]
+    found = call("equal")(x, _kept(back, back.output))
+    count = call("sum")(found, back.attributes["axes"], dtype="float64", keepdims=True)
+    share = call("div")(_kept(back, wide(back.dy)), count)
+    return [call("where")(found, in_type(share, x.dtype), 0)]
 
 
 @gradient_of("softmax")

@@ -7,33 +7,51 @@ have the same bits in every run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from ep.include.data_type import as_data_type
+from ep.common.arrays.checks import is_weak
+from ep.common.lazy import lazy
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike, Operands
+from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.operator import Attributes, Operator, Role, operator_named, operators
 from ep.ops.devices import arrays_of
+from ep.ops.indices import as_indices
+from ep.ops.operands import as_weak
 
 
-class Backward(NamedTuple):
+@dataclass(frozen=True)
+class Backward:
     """What a gradient follows from.
 
     inputs: of the operator, arrays. attributes: resolved.
-    output: the result; a list of them for an operator with several. dy: the gradient by it, likewise.
+    dy: the gradient by the result; a list of them for an operator with several.
+    result: returns the result, likewise.
     """
 
     inputs: Sequence[Any]
     attributes: Attributes
-    output: Any
     dy: Any
+    result: Callable[[], Any]
+
+    @lazy
+    def output(self) -> Any:
+        """The result, computed only where a rule asks for it and the caller had none at hand."""
+        return self.result()
 
 
 Gradients = Sequence[Any]
 """A gradient for each input; None for one that has none, as indices."""
+
+INEXACT: Final = FLOATS + COMPLEXES
+"""The types whose numbers have gradients."""
 
 RULES: Final[dict[str, Callable[[Backward], Gradients]]] = {}
 
@@ -59,47 +77,127 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     name: the operator's, such as "gather".
     inputs: what it was given, on one device; for concat and stack the arrays, one after the other.
     attributes: what its function was given besides, by name; that of expand, repeat and slice is one sequence.
-    output: its result; None where there is none at hand: then it is computed anew.
-    dy: the gradient by the result, of its shape and dtype; for split a sequence of them.
+    output: its result; None where there is none at hand: then it is computed anew where the gradient needs it.
+    dy: the gradient by the result, of its shape and dtype; for split a sequence of them. Where the result has no axes,
+        it may be a Python number.
 
-    Of an input that has no gradient, since it is no floating or complex number, or is an index or a condition, it is
-    None. Raises ValueError for a name that is no operator's, and TypeError for an operator without a gradient, such as
-    one of second order.
+    Each gradient has the shape and dtype of its input; of complex numbers it is the conjugate, as in PyTorch. Of an
+    input that has no gradient, since it is no floating or complex number, or is an index or a condition, it is None. So
+    are all where the result is no floating or complex number; the dtype of dy is then any. Raises ValueError for a name
+    that is no operator's and for an output or a dy of another shape than the result, TypeError for one of another dtype
+    and for an operator without a gradient, such as one of second order.
     """
     declared = operator_named(name)
     rule = RULES.get(declared.name)
     if rule is None:
         raise TypeError(f"{declared.name} has no gradient{did_you_mean(declared.name, RULES)}")
-    many = declared.inputs[0].role is Role.TENSORS
-    names = [f"inputs[{position}]" for position in range(len(inputs))] if many else declared.input_names
-    if len(inputs) != len(names):
-        raise ValueError(f"inputs has {len(inputs)} arrays; {declared.name} has {', '.join(names)}")
-    arrays = arrays_of(inputs, names)
-    taken = [as_array(arrays, value, label) for value, label in zip(inputs, names, strict=True)]
+    if not isinstance(attributes, Mapping):
+        raise TypeError(f"attributes must be a mapping of names to values, not {shown(attributes)}")
+    several = declared.inputs[0].role is Role.TENSORS
+    names = [f"inputs[{position}]" for position in range(len(inputs))] if several else list(declared.input_names)
+    if len(inputs) != len(names) or not names:
+        raise ValueError(f"inputs has {len(inputs)} arrays; {declared.name} has {', '.join(declared.input_names)}")
+    outputs = None if output is None else _parts(declared, output, "output")
+    dys = _parts(declared, dy, "dy")
+    results = {**(outputs or {}), **dys}
+    arrays = arrays_of([*inputs, *results.values()], [*names, *results])
+    taken = _read(declared, arrays, inputs, names)
     positional, given = declared.arguments(attributes)
-    resolved = declared.resolve(*([taken] if many else taken), *positional, **given)
-    if output is None:
-        output = FUNCTIONS[declared.name](*([taken] if many else taken), *positional, **given)
-    _check_shape(declared, taken, resolved, dy)
+    resolved = declared.resolve(*([taken] if several else taken), *positional, **given)
+    types = [as_data_type(one.dtype) for one in taken]
+    result_type = declared.dtype.result(dict(zip(declared.input_names, types, strict=False)), resolved)
+    shapes = declared.shape([tuple(one.shape) for one in taken], resolved)
+    needed = result_type in INEXACT and any(one in INEXACT for one in types)
+    found = None if outputs is None else _checked(declared, arrays, outputs, "output", shapes, result_type)
+    by_result = _checked(declared, arrays, dys, "dy", shapes, result_type if needed else None)
+
+    def result() -> Any:
+        if found is not None:
+            return found if declared.many else found[0]
+        return FUNCTIONS[declared.name](*([taken] if several else taken), *positional, **given)
+
+    back = Backward(taken, resolved, by_result if declared.many else by_result[0], result)
+    if not needed:
+        _ = back.output  # which refuses what the operator does not take
+        return [None] * len(taken)
+    return [gradient if data_type in INEXACT else None for data_type, gradient in zip(types, rule(back), strict=True)]
+
+
+def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
+    """The results that a value stands for, by the names that they have in errors."""
+    if not declared.many:
+        return {name: value}
+    if not isinstance(value, list | tuple):
+        raise TypeError(f"{name} must be a sequence, as {declared.name} has several results, not {shown(value)}")
+    return {f"{name}[{position}]": one for position, one in enumerate(value)}
+
+
+def _read(declared: Operator, arrays: Operands, inputs: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """The inputs as arrays; a Python number has the dtype of the other operand."""
+    roles = [one.role for one in declared.inputs]
+    if roles == [Role.TENSORS]:
+        roles *= len(inputs)
+    weak = [role is Role.OPERAND and is_weak(value) for role, value in zip(roles, inputs, strict=True)]
+    taken = [
+        value if number else as_indices(arrays, value) if role is Role.INDICES else arrays.as_buffer(value, name)
+        for value, name, role, number in zip(inputs, names, roles, weak, strict=True)
+    ]
+    alike = [place for place, role in enumerate(roles) if role in (Role.OPERAND, Role.TENSORS)]
+    known = [place for place in alike if not weak[place]]
+    for place in known:
+        dtype, first = taken[place].dtype, taken[known[0]].dtype
+        if dtype != first:
+            raise TypeError(f"{names[place]} has dtype {dtype}, {names[known[0]]} has {first}; convert one of them")
+    if any(weak):
+        dtype = taken[known[0]].dtype if known else np.array([taken[place] for place in alike]).dtype
+        taken = [
+            as_number(arrays, value, dtype, name) if number else value
+            for value, name, number in zip(taken, names, weak, strict=True)
+        ]
+    return taken
+
+
+def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str) -> Array:
+    """Return a Python number as an array without axes; ValueError where the dtype does not hold it."""
+    as_weak(number, dtype, name)
+    return call("cast")(arrays.as_buffer(number, name), dtype)
+
+
+def _checked(
+    declared: Operator,
+    arrays: Operands,
+    values: Mapping[str, Any],
+    argument: str,
+    shapes: Sequence[Dims],
+    data_type: DataType | None,
+) -> list[Array]:
+    if len(values) != len(shapes):
+        raise ValueError(f"{argument} has {len(values)} parts; the result of {declared.name} has {len(shapes)}")
+    of = f"the result of {declared.name}"
     return [
-        gradient if as_data_type(value.dtype) in FLOATS + COMPLEXES else None
-        for value, gradient in zip(taken, rule(Backward(taken, resolved, output, dy)), strict=True)
+        as_result(arrays, value, name, of, shape, None if data_type is None else data_type.dtype)
+        for (name, value), shape in zip(values.items(), shapes, strict=True)
     ]
 
 
-def as_array(arrays: Any, value: Any, name: str) -> Any:
-    known = isinstance(getattr(value, "dtype", None), np.dtype) and isinstance(getattr(value, "shape", None), tuple)
-    return value if known else arrays.as_buffer(value, name)
+def as_result(
+    arrays: Operands, value: ArrayLike, name: str, of: str, shape: Dims, dtype: np.dtype[Any] | None
+) -> Array:
+    """Return an array that has the shape and dtype of a result, or is a Python number for one without axes.
 
-
-def _check_shape(declared: Operator, inputs: Sequence[Any], attributes: Attributes, dy: Any) -> None:
-    shapes = declared.shape([tuple(one.shape) for one in inputs], attributes)
-    given = dy if declared.name == "split" else [dy]
-    if len(given) != len(shapes):
-        raise ValueError(f"dy has {len(given)} parts; the result of {declared.name} has {len(shapes)}")
-    for one, shape in zip(given, shapes, strict=True):
-        if tuple(np.shape(one) if not hasattr(one, "shape") else one.shape) != tuple(shape):
-            raise ValueError(f"dy has shape {tuple(one.shape)}; the result of {declared.name} has {tuple(shape)}")
+    of: the result, in words. dtype: None for any. Raises ValueError for another shape, TypeError for another dtype.
+    """
+    if is_weak(value):
+        if tuple(shape):
+            raise ValueError(f"{name} is the number {value}, of shape (); {of} has {tuple(shape)}")
+        if dtype is not None:
+            return as_number(arrays, value, dtype, name)
+    array = arrays.as_buffer(value, name)
+    if tuple(array.shape) != tuple(shape):
+        raise ValueError(f"{name} has shape {tuple(array.shape)}; {of} has {tuple(shape)}")
+    if dtype is not None and array.dtype != dtype:
+        raise TypeError(f"{name} has dtype {array.dtype}; {of} has {dtype}")
+    return array
 
 
 def call(name: str) -> Callable[..., Any]:
@@ -115,6 +213,28 @@ def conjugated(x: Any) -> Any:
     return call("conj")(x) if as_data_type(x.dtype) in COMPLEXES else x
 
 
+def in_type(gradient: Any, dtype: np.dtype[Any]) -> Any:
+    """A gradient in the type of an operand; that by a real number is the real part."""
+    if as_data_type(gradient.dtype) in COMPLEXES and as_data_type(dtype) not in COMPLEXES:
+        gradient = call("real")(gradient)
+    return gradient if gradient.dtype == dtype else call("cast")(gradient, dtype)
+
+
+def wide(x: Any) -> Any:
+    """The same in float64, or complex128: counts and products on the way to a gradient may exceed its own type."""
+    return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
+
+
 def zeros_like(like: Any) -> Any:
-    """Zeros of the shape and floating type of an array; it may hold what is not finite."""
-    return call("nan_assign")(call("sub")(like, like))
+    """Zeros of the shape and type of an array; it may hold what is not finite."""
+    return _truth(like, "not_equal")
+
+
+def ones_like(like: Any) -> Any:
+    """Ones, likewise."""
+    return _truth(like, "equal")
+
+
+def _truth(like: Any, name: str) -> Any:
+    same = call("equal")(like, like)
+    return call("cast")(call(name)(same, same), like.dtype)

@@ -17,13 +17,15 @@ from ep.ops.kernels.conditions import (
     device_type,
     primitive_exists,
 )
-from ep.ops.kernels.kernel import Call, Kernel
+from ep.ops.kernels.kernel import Call, Kernel, Launches, PreparedKernel
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
 
 __all__ = [
     "Call",
     "Kernel",
+    "Launches",
     "Predicate",
+    "PreparedKernel",
     "PrimitiveExists",
     "Registration",
     "Subject",

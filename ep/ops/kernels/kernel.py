@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 from ep.include.stream import Stream
 from ep.ops.kernels.conditions import Subject
+from ep.ops.names import renamed
+
+Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
+"""Queues the work of a call: (the arrays of the device, inputs, outputs), as Call has them."""
 
 
 class Call(NamedTuple):
@@ -44,3 +49,39 @@ class Kernel(ABC):
     @abstractmethod
     def compute(self, call: Call) -> None:
         """Queue the work that writes the outputs."""
+
+    def prepared(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> tuple[Launches, Mapping[str, str]]:
+        """Return what computes all calls with inputs of `shapes` and with these attributes.
+
+        Beside it, how the operator calls arguments that the errors of launches call otherwise.
+        """
+        return lambda arrays, inputs, outputs: self.compute(Call(arrays, inputs, outputs, attributes)), {}
+
+
+class PreparedKernel(Kernel):
+    """A kernel whose launches follow from shapes and attributes: they are worked out once for all such calls.
+
+    A class that overrides `compute` as well computes each call by that.
+    """
+
+    names: Mapping[str, str] = {}
+    """For the errors of launches: the operator's name of each argument of Launch that is called otherwise."""
+
+    @abstractmethod
+    def prepare(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> Launches:
+        """Return what launches the primitives.
+
+        Raises ValueError, in the operator's words, for shapes that they do not take.
+        """
+
+    def compute(self, call: Call) -> None:
+        launches = self.prepare([one.shape for one in call.inputs], call.attributes)
+        try:
+            launches(call.arrays, call.inputs, call.outputs)
+        except (TypeError, ValueError) as error:
+            raise renamed(error, self.names) from error
+
+    def prepared(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> tuple[Launches, Mapping[str, str]]:
+        if type(self).compute is not PreparedKernel.compute:
+            return super().prepared(shapes, attributes)
+        return self.prepare(shapes, attributes), self.names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
@@ -62,7 +62,7 @@ def register_kernel(
                         f"the kernel {added} of {operator} ties with {other}; give one of them another priority"
                     )
             _KERNELS[operator] = sorted([*kernels, added], key=lambda kernel: -kernel.priority)
-        _LISTENERS.get(operator, _nothing)()
+            _LISTENERS.get(operator, _nothing)()  # with the lock: what is made of the kernels is made of the last ones
         return make
 
     return register
@@ -74,17 +74,24 @@ def kernels_of(operator: str) -> list[Registration]:
 
 
 def when_registered(operator: str, forget: Callable[[], None]) -> None:
-    """Call `forget` whenever a kernel of an operator is registered: what was chosen may be chosen otherwise."""
-    _LISTENERS[operator] = forget
+    """Call `forget` now, and whenever a kernel of an operator is registered: what was chosen may be chosen otherwise.
+
+    It must take no lock.
+    """
+    with _LOCK:
+        _LISTENERS[operator] = forget
+        forget()
 
 
-def choose(operator: str, subject: Subject) -> Registration:
+def choose(operator: str, subject: Subject, kernels: Sequence[Registration] | None = None) -> Registration:
     """Return the kernel of the highest priority that matches.
+
+    kernels: those of the operator, as `kernels_of` gives them; where left out, all that are registered now.
 
     Raises UnsupportedPrimitiveError, which says why each does not, where none matches, and DuplicateRegistrationError
     where several of the highest priority do.
     """
-    kernels = kernels_of(operator)
+    kernels = kernels_of(operator) if kernels is None else kernels
     for candidate in kernels:
         if candidate.matches.holds(subject):
             ties = [one for one in kernels if one.priority == candidate.priority and one.matches.holds(subject)]
@@ -95,7 +102,7 @@ def choose(operator: str, subject: Subject) -> Registration:
     raise UnsupportedPrimitiveError(_why_none(operator, kernels, subject))
 
 
-def _why_none(operator: str, kernels: list[Registration], subject: Subject) -> str:
+def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) -> str:
     reasons = [(kernel, _first_reason(kernel, subject)) for kernel in kernels]
     if len(reasons) == 1:
         return reasons[0][1]

@@ -91,6 +91,18 @@ def test_more_memory_than_there_is(device):
     assert device.device.Alloc(OPTIONS, 8).nbytes == 8
 
 
+@pytest.mark.parametrize(
+    "options",
+    [AllocationOptions(numa_node_affinity=2**31 - 1), AllocationOptions(numa_node_affinity=-1)],
+    ids=lambda options: str(options.numa_node_affinity),
+)
+def test_options_that_no_device_can_honour(device, options):
+    """A node that no machine has: also a device that places memory must refuse it."""
+    for allocate in (device.device.Alloc, device.device.AllocPinned):
+        with pytest.raises(ValueError, match="numa_node_affinity"):
+            allocate(options, 8)
+
+
 def test_options_are_honoured_or_refused(device):
     options = AllocationOptions(numa_node_affinity=0)
     said = ""

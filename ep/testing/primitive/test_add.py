@@ -10,6 +10,7 @@ from ep.include.primitive import AddFactory
 from ep.testing.agreement import assert_same_numbers
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
 from ep.testing.references.add import total
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, samples, sized
 
 T = DataType
@@ -125,7 +126,7 @@ def test_any_places(device, key, data, count, offsets):
 
 
 @some_key(AddFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

@@ -16,6 +16,7 @@ from ep.testing import tolerances
 from ep.testing.agreement import check_binary
 from ep.testing.keys import every_key, key_name, needs, needs_one_of, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import finite, operands, other_types, samples, sized
 
 REQUIRED = {
@@ -270,7 +271,7 @@ def test_no_dims_in_any_sequence(device, none):
 
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

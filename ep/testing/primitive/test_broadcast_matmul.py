@@ -14,6 +14,7 @@ from ep.testing import products
 from ep.testing.keys import every_key, registered_keys, some_key
 from ep.testing.products import written
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
 
 D = DataType
@@ -153,7 +154,7 @@ def test_any_dims(device, key, data, batches, sizes, transposes, numbers):
 
 
 @some_key(BroadcastMatmulFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves c as it was."""
 
     @pytest.fixture

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import ConstantPadFactory
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, sized
 
 
@@ -142,7 +143,7 @@ def test_any_padding(device, key, padding, data):
 
 
 @some_key(ConstantPadFactory, (DataType.kFloat,))
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

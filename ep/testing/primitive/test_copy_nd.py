@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import CopyNdFactory
 from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
 
 
@@ -140,7 +141,7 @@ def test_any_box(device, key, arguments, data):
 
 
 @some_key(CopyNdFactory, (DataType.kFloat,))
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture
@@ -192,3 +193,51 @@ class TestRefusals:
         refused(ValueError, "dst overlaps src", src=memory[8:50], dst=memory[15:35])
         refused(ValueError, "dst overlaps src", src=memory, dst=memory[8:])
         refused(TypeError, "stream must be a stream", stream=0)
+
+
+def check_columns(device, rng, data_type, rows, widths, begin, more, to_parts):
+    """Copy columns, and compare the whole matrix and all parts with what NumPy writes."""
+    cols = begin + sum(widths) + more
+    whole = bytes_of(rng, data_type, (rows, cols))
+    parts = [bytes_of(rng, data_type, (rows, width)) for width in widths]
+    copied_whole, copied = device.buffer(whole), [device.buffer(part.reshape(-1)) for part in parts]
+    device.require(CopyNdFactory, 2).LaunchColumns(
+        device.stream, data_type, copied_whole, rows, cols, begin, copied, to_parts
+    )
+    for part, width in zip(parts, widths, strict=True):
+        inside = whole[:, begin : begin + width]
+        target, source = (part, inside) if to_parts else (inside, part)
+        target[...] = source
+        begin += width
+    assert device.array(copied_whole).tobytes() == whole.tobytes()
+    assert [device.array(got).tobytes() for got in copied] == [part.tobytes() for part in parts]
+
+
+@pytest.mark.parametrize("to_parts", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "widths", "begin", "more"),
+    [
+        (1, [3, 1, 7], 0, 0),
+        (5, [1] * 40, 2, 3),
+        (7, [0, 5, 0, 0, 33, 2], 1, 0),
+        (3, [2, 90_001, 4], 5, 1),  # one is large enough to be shared among threads
+        (2, [], 4, 4),
+    ],
+    ids=str,
+)
+@some_key(CopyNdFactory, (DataType.kInt8,), (DataType.kFloat,), (DataType.kComplex128,))
+def test_columns(device, rng, key, rows, widths, begin, more, to_parts):
+    if device.simulated:
+        widths = [min(width, 40) for width in widths]
+    check_columns(device, rng, *key, rows, widths, begin, more, to_parts)
+
+
+@pytest.mark.parametrize("to_parts", [False, True])
+def test_columns_that_do_not_fit_are_refused(device, rng, to_parts):
+    copy = device.require(CopyNdFactory, 2)
+    whole, parts = device.buffer(np.zeros(12, np.int32)), [device.buffer(np.ones(4, np.int32))]
+    for cols, begin, data_type in ((3, 3, "int32"), (2, -1, "int32"), (400, 0, "int32"), (3, 0, "float32")):
+        with pytest.raises((TypeError, ValueError)):
+            copy.LaunchColumns(device.stream, data_type, whole, 4, cols, begin, parts, to_parts)
+    assert not device.array(whole).any()
+    assert (device.array(parts[0]) == 1).all()

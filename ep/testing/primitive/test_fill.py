@@ -6,6 +6,7 @@ import pytest
 from ep.include import DataType
 from ep.include.primitive import FillFactory
 from ep.testing.keys import every_key, some_key, those_keys
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, samples, sized
 
 FLOAT = (DataType.kFloat,)
@@ -113,7 +114,7 @@ def test_numbers_that_the_type_cannot_hold(device, key, refuses):
 
 
 @some_key(FillFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

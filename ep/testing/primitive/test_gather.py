@@ -10,6 +10,7 @@ from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BatchGatherFactory, GatherFactory
 from ep.testing.keys import every_key, needs, some_key
 from ep.testing.references.gather import reference
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, samples, sized
 
 BYTES_BY_INT16, BYTES_BY_INT32, BYTES_BY_INT64 = (
@@ -188,7 +189,7 @@ def check_any_sizes(device, factory, key, data, batch):
     np.testing.assert_array_equal(out, reference(params, indices, offset))
 
 
-class Refusals:
+class Refusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves out as it was."""
 
     def test_offset(self, refused):

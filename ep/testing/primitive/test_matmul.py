@@ -12,6 +12,7 @@ from ep.include.primitive import BlasTransposeType, MatmulFactory
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
 from ep.testing.products import try_dims, written
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types
 
 D = DataType
@@ -186,7 +187,7 @@ def test_any_sizes(device, key, data, sizes, transposes, numbers):
 
 
 @some_key(MatmulFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves c as it was."""
 
     @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 from ep.include import DataType
 from ep.include.primitive import MemcpyFactory, MemcpyKind
 from ep.testing.keys import every_key, needs
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import sized
 
 
@@ -69,7 +70,7 @@ def test_memory_onto_itself_is_no_work(device, rng):
 
 
 @needs(MemcpyFactory, MemcpyKind.kDtoD)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

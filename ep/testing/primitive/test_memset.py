@@ -6,6 +6,7 @@ import pytest
 from ep.include import DataType
 from ep.include.primitive import MemsetFactory
 from ep.testing.keys import every_key, needs_one_of
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import sized
 
 LENGTHS = [0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 65, 127, 129, 4095, 4097, 100_003, 1 << 20]
@@ -45,7 +46,7 @@ def test_elements_of_any_type(device, data_type):
 
 
 @needs_one_of(MemsetFactory)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

@@ -9,6 +9,7 @@ from ep.include import DataType
 from ep.include.primitive import OneHotFactory
 from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.references.one_hot import one_hot
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, sized
 
 T = DataType
@@ -112,7 +113,7 @@ def test_any_sizes(device, key, data, count, lower, depth):
 
 
 @some_key(OneHotFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves out as it was."""
 
     @pytest.fixture

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import PermuteFactory
 from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, sized
 
 SIZES = [
@@ -167,7 +168,7 @@ def test_any_permutation(device, key, permutation, data):
 
 
 @some_key(PermuteFactory, (DataType.kFloat,))
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

@@ -13,6 +13,7 @@ from ep.include.primitive import ReduceFactory, ReduceOp
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing.keys import every_key, needs, registered_keys, some_key, spread, those_keys
 from ep.testing.reductions import check_close, draw
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, sized
 from ep.testing.tolerances import launch_ulps
 from ep.testing.ulps import errors_in_ulps
@@ -235,7 +236,7 @@ def test_any_axes(device, key, shape, data):
 
 
 @some_key(ReduceFactory, SUM)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import TensorFillFactory
 from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, samples, sized
 
 T = DataType
@@ -75,7 +76,7 @@ def test_any_place(device, key, data, count, before):
 
 
 @some_key(TensorFillFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves dst as it was."""
 
     @pytest.fixture

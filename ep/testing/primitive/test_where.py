@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.include.primitive import WhereFactory
 from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
+from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import other_types, samples, sized
 
 T = DataType
@@ -181,7 +182,7 @@ def test_any_dims(device, key, dims, data, seed):
 
 
 @some_key(WhereFactory, FLOAT)
-class TestRefusals:
+class TestRefusals(OfAnyLaunch):
     """Each is an error that names the argument, and leaves z as it was."""
 
     @pytest.fixture

@@ -19,11 +19,11 @@ def name(number, kernel="add.kFloat-sm_90"):
 
 
 def test_what_is_written_is_read(cache):
-    assert cache.read(name(1)) is None
+    assert cache.read(name(1), bytes) is None
     cache.write(name(1), b"code")
-    assert cache.read(name(1)) == b"code"
+    assert cache.read(name(1), bytes) == b"code"
     assert usage(cache.folder())[0] == 1
-    assert cache.read(None) is None
+    assert cache.read(None, bytes) is None
     cache.write(None, b"code")
     assert usage(cache.folder())[0] == 1
 
@@ -33,7 +33,7 @@ def test_a_file_of_another_folder_is_not_read(cache, tmp_path, monkeypatch):
     other = KernelCache("some", ("numpy", "pytest"), "ep.common.checks")
     other.write(name(2), b"other")
     os.replace(other.folder() / name(2), cache.folder() / name(2))
-    assert cache.read(name(2)) is None
+    assert cache.read(name(2), bytes) is None
 
 
 def test_the_last_few_of_a_kernel_are_kept(cache):
@@ -51,7 +51,7 @@ def test_the_last_few_of_a_kernel_are_kept(cache):
 def test_a_folder_that_cannot_be_written_is_said_once(cache, tmp_path, caplog):
     (tmp_path / "cache").write_text("")
     for _ in range(3):
-        assert cache.read(name(1)) is None
+        assert cache.read(name(1), bytes) is None
         cache.write(name(1), b"code")
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("ep", logging.WARNING)
@@ -83,7 +83,7 @@ def test_what_others_may_write_is_named(cache, tmp_path, caplog):
     os.chmod(tmp_path, 0o777)
     assert cache.why_untrusted().startswith(f"{tmp_path}, above ")
     assert cache.why_unwritable() == cache.why_untrusted()
-    assert cache.read(name(1)) is None
-    assert cache.read(name(1)) is None
+    assert cache.read(name(1), bytes) is None
+    assert cache.read(name(1), bytes) is None
     (record,) = caplog.records
     assert cache.why_untrusted() in record.getMessage()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ep.cuda.driver import DeviceProperties, ParameterBlock
+from ep.cuda.driver import DeviceProperties
 from ep.cuda.simulated_driver import SimulatedDriver
 from ep.include.device import kMaxAlignmentRequirement
 
@@ -24,6 +23,8 @@ class PtxDriver(SimulatedDriver):
         super().__init__()
         self.programs: list[Any] = []
         """All that were loaded so far."""
+        self.deviation = 0
+        """Where a GPU approximates: 0 for exact results, 1 or -1 for as far above or below as they may be."""
 
     def properties(self, device: int) -> DeviceProperties:
         simulated = super().properties(device)
@@ -40,19 +41,11 @@ class PtxDriver(SimulatedDriver):
         self.programs.append(program)
         return program
 
-    def launch(
-        self,
-        device: int,
-        function: Any,
-        grid: Sequence[int],
-        block: Sequence[int],
-        shared_bytes: int,
-        stream: int,
-        parameters: ParameterBlock,
+    def _run(
+        self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
     ) -> None:
-        self._check_stream(stream)
         with self._one_launch:
-            function.launch(grid, block, shared_bytes, parameters.words.tolist(), self._ranges())
+            function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation)
 
     def _ranges(self) -> list[tuple[int, int]]:
         """The memory that kernels may access: what the driver has allocated."""

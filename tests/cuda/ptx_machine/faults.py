@@ -38,6 +38,7 @@ def describe(
         "size": size,
         "mask": f"{address:#x}",
         "other": place(int(block[Block.FAULT_OTHER])),
+        "whose": "of another block" if block[Block.FAULT_IS_OTHER_BLOCK] else "of its block",
         "lane": int(block[Block.FAULT_OTHER]),
         "where": _nearest(address, known),
         "elsewhere": "has returned" if other_site < 0 else f"waits at {_quoted(sites[other_site])}",
@@ -74,6 +75,13 @@ _WORDS: Final = {
     ),
     "READ_WRITE_RACE": (
         "accesses {size} bytes of shared memory at {offset}, of which {other} writes or reads some, "
+        "with no barrier between"
+    ),
+    "GLOBAL_WRITE_WRITE_RACE": (
+        "writes {size} bytes at {address}, {where}, of which {other} {whose} writes some too, with no barrier between"
+    ),
+    "GLOBAL_READ_WRITE_RACE": (
+        "accesses {size} bytes at {address}, {where}, of which {other} {whose} writes or reads some, "
         "with no barrier between"
     ),
     "NO_MEMBER": "waits for the lanes {mask}, of which it is none itself",

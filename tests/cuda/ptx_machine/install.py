@@ -21,6 +21,7 @@ def install_without_gpu() -> bool:
     """
     if is_simulated() or why_no_compiler() or CudaDriver().why_unavailable() is None:
         return False
-    use_driver(PtxDriver())
-    use_functions(SimulatedCublasLt())
+    driver = PtxDriver()
+    use_driver(driver)
+    use_functions(SimulatedCublasLt(driver))
     return True

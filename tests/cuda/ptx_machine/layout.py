@@ -62,8 +62,15 @@ class _Block(NamedTuple):
     SHADOW_READS: int  # who read it last, and who of the others did
     RANGES: int  # the address of the beginnings and ends of memory that may be accessed, in order
     NUM_RANGES: int
-    EPOCH: int  # barriers so far, in all blocks
+    WATCH_WRITES: int  # the address of a stamp for each watched byte of global memory: who wrote it last
+    WATCH_READS: int  # who read it last, and who of the others did
+    WATCH_PLACES: int  # the address of a word for each range: where its stamps begin, NOT_YET, or NOT_WATCHED
+    WATCH_NEXT: int  # where the stamps of the next range begin
+    WATCH_END: int  # how many stamps there are
+    EPOCH: int  # barriers so far, in all blocks of all launches
     FIRST_EPOCH: int  # the first of this block
+    LAUNCH_EPOCH: int  # the first of this launch
+    DEVIATION: int  # of approximations: 0 for exact results, 1 for as far above as they may be, -1 for below
     CURRENT: int  # the address of the record of the thread that runs
     FAULT: int  # a Fault, and what goes with it
     FAULT_SITE: int
@@ -72,6 +79,7 @@ class _Block(NamedTuple):
     FAULT_THREAD: int
     FAULT_OTHER: int  # another thread, or another site
     FAULT_OTHER_SITE: int
+    FAULT_IS_OTHER_BLOCK: int  # whether the other thread is one of another block
 
 
 Block: Final = _numbered(_Block)
@@ -170,6 +178,8 @@ class _Fault(NamedTuple):
     NEVER_WRITTEN: int
     WRITE_WRITE_RACE: int
     READ_WRITE_RACE: int
+    GLOBAL_WRITE_WRITE_RACE: int
+    GLOBAL_READ_WRITE_RACE: int
     NO_MEMBER: int
     INACTIVE_SOURCE: int
     DIVERGENT_BARRIER: int

@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.cuda.ptx_machine import faults, function, memory, objects, operands, scheduler
 from tests.cuda.ptx_machine.layout import Block, Fault, Thread
+from tests.cuda.ptx_machine.stamps import NOT_YET, WATCH
 from tests.cuda.ptx_machine.syntax import Instruction
 from tests.cuda.ptx_machine.translator import translate
 
@@ -59,11 +60,13 @@ class Program:
         shared_bytes: int,
         words: Sequence[int],
         ranges: Sequence[tuple[int, int]],
+        deviation: int = 0,
     ) -> None:
         """Run the kernel; PtxError where a GPU might do anything.
 
         blocks, threads: along the three axes; shared_bytes: of dynamic shared memory; words: the parameters;
-        ranges: the beginnings and ends of all memory that may be accessed.
+        ranges: the beginnings and ends of all memory that may be accessed; deviation: 1 or -1 for approximations that
+            are as far above or below the exact result as they may be.
         """
         translation, total = self._translation, math.prod(threads)
         if len(words) != translation.num_parameters:
@@ -77,6 +80,7 @@ class Program:
         shared = np.empty(num_shared + 128, np.uint8)
         writes, reads = np.zeros(num_shared, np.int64), np.zeros(2 * num_shared, np.int64)
         known = np.array(sorted((*ranges, *self._variables)), np.int64).reshape(-1)
+        places = np.full(known.size // 2, NOT_YET, np.int64)
         records = np.zeros((total if translation.meets else 1, translation.record_words), np.int64)
         records[:, Thread.LOCAL_BYTES] = translation.local_bytes
         block = np.zeros(len(Block), np.int64)
@@ -92,6 +96,14 @@ class Program:
             (Block.SHADOW_READS, [reads.ctypes.data]),
             (Block.RANGES, [known.ctypes.data]),
             (Block.NUM_RANGES, [known.size // 2]),
+            (Block.WATCH_WRITES, [WATCH.writes.ctypes.data]),
+            (Block.WATCH_READS, [WATCH.reads.ctypes.data]),
+            (Block.WATCH_PLACES, [places.ctypes.data]),
+            (Block.WATCH_NEXT, [1]),
+            (Block.WATCH_END, [WATCH.writes.size]),
+            (Block.EPOCH, [WATCH.epoch]),
+            (Block.LAUNCH_EPOCH, [WATCH.epoch + 1]),
+            (Block.DEVIATION, [deviation]),
         ):
             block[first : first + len(values)] = values
         scheduler.run(
@@ -103,6 +115,7 @@ class Program:
             translation.meets,
             translation.local_offset,
         )
+        WATCH.epoch = int(block[Block.EPOCH])
         if block[Block.FAULT] != Fault.NONE:
             raise faults.PtxError(faults.describe(self.name, self.sites, block, threads, known))
 

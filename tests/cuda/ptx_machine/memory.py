@@ -1,8 +1,6 @@
 """Checks each access to memory: where it goes, and for shared memory who else was there since threads last met.
 
-A *stamp* says who touched a byte of shared memory: the thread, the number of barriers of the block and of meetings of
-the warp by then, and whether the access was strong. Two accesses race where neither a barrier nor a warp barrier lies
-between them.
+All bytes of shared memory have stamps, and those of global memory in launches that touch little of it.
 """
 
 from __future__ import annotations
@@ -12,33 +10,18 @@ from numba import cfunc, njit, types
 from tests.cuda.ptx_machine.layout import Access, Block, Fault, Thread
 from tests.cuda.ptx_machine.objects import compiled
 from tests.cuda.ptx_machine.pointers import WORDS, words_at
+from tests.cuda.ptx_machine.stamps import (
+    EPOCH_SHIFT,
+    NOT_WATCHED,
+    THREAD_MASK,
+    is_of_other_block,
+    place_of,
+    races,
+    races_globally,
+    stamp_of,
+)
 
 _LOWEST = 4096  # no memory of a process is below
-
-_EPOCH_SHIFT, _SYNCS_SHIFT, _STRONG_SHIFT = 36, 12, 11
-_SYNCS_MASK, _THREAD_MASK = 2**24 - 1, 2**11 - 1
-
-
-@compiled(njit)
-def _stamp(block, thread, strong):
-    return (
-        (block[Block.EPOCH] << _EPOCH_SHIFT)
-        | (thread[Thread.SYNCS] << _SYNCS_SHIFT)
-        | (strong << _STRONG_SHIFT)
-        | thread[Thread.INDEX]
-    )
-
-
-@compiled(njit)
-def _races(block, thread, stamp, strong):
-    """Whether an access now races with the one that left a stamp."""
-    other = stamp & _THREAD_MASK
-    if stamp >> _EPOCH_SHIFT != block[Block.EPOCH] or other == thread[Thread.INDEX]:
-        return False
-    if strong and stamp >> _STRONG_SHIFT & 1:
-        return False
-    in_order = other // 32 == thread[Thread.WARP] and (stamp >> _SYNCS_SHIFT & _SYNCS_MASK) < thread[Thread.SYNCS]
-    return not in_order
 
 
 @compiled(njit)
@@ -61,33 +44,33 @@ def _shared(block, thread, offset, size, site, flags):
         return _fault(block, thread, Fault.SHARED_OUT_OF_BOUNDS, site, offset, size, 0)
     writes, reads = words_at(block[Block.SHADOW_WRITES]), words_at(block[Block.SHADOW_READS])
     strong = flags & Access.STRONG != 0
-    stamp = _stamp(block, thread, strong)
+    stamp = stamp_of(block, thread, strong)
     for byte in range(offset, offset + size):
         written = writes[byte]
         if flags & Access.READ:
-            if written >> _EPOCH_SHIFT < block[Block.FIRST_EPOCH]:
+            if written >> EPOCH_SHIFT < block[Block.FIRST_EPOCH]:
                 return _fault(block, thread, Fault.NEVER_WRITTEN, site, offset, size, 0)
-            if _races(block, thread, written, strong):
-                other = written & _THREAD_MASK
+            if races(block, thread, written, strong):
+                other = written & THREAD_MASK
                 return _fault(block, thread, Fault.READ_WRITE_RACE, site, offset, size, other)
-            if reads[2 * byte] & _THREAD_MASK != thread[Thread.INDEX]:
+            if reads[2 * byte] & THREAD_MASK != thread[Thread.INDEX]:
                 reads[2 * byte + 1] = reads[2 * byte]
             reads[2 * byte] = stamp
         if flags & Access.WRITE:
-            if _races(block, thread, written, strong):
-                other = written & _THREAD_MASK
+            if races(block, thread, written, strong):
+                other = written & THREAD_MASK
                 return _fault(block, thread, Fault.WRITE_WRITE_RACE, site, offset, size, other)
             for slot in range(2):
                 reader = reads[2 * byte + slot]
-                if _races(block, thread, reader, strong):
-                    return _fault(block, thread, Fault.READ_WRITE_RACE, site, offset, size, reader & _THREAD_MASK)
+                if races(block, thread, reader, strong):
+                    return _fault(block, thread, Fault.READ_WRITE_RACE, site, offset, size, reader & THREAD_MASK)
             writes[byte] = stamp
     return block[Block.SHARED] + offset
 
 
 @compiled(njit)
-def _is_known(block, address, size):
-    """Whether an access is within one piece of memory that may be accessed."""
+def _range_of(block, address, size):
+    """The number of the piece of memory that may be accessed and has all of an access; -1 for none."""
     ranges, low, high = words_at(block[Block.RANGES]), 0, block[Block.NUM_RANGES]
     while low < high:  # the last piece that begins at the address or before it
         middle = (low + high) // 2
@@ -95,7 +78,42 @@ def _is_known(block, address, size):
             low = middle + 1
         else:
             high = middle
-    return low > 0 and address + size <= ranges[2 * low - 1]
+    return low - 1 if low > 0 and address + size <= ranges[2 * low - 1] else -1
+
+
+@compiled(njit)
+def _global(block, thread, number, address, size, site, flags):
+    """The address of an access to global memory, with the stamps of its bytes set; 0 for a fault."""
+    ranges = words_at(block[Block.RANGES])
+    begin, end = ranges[2 * number], ranges[2 * number + 1]
+    place = place_of(block, number, end - begin)
+    if place == NOT_WATCHED:
+        return address
+    writes, reads = words_at(block[Block.WATCH_WRITES]), words_at(block[Block.WATCH_READS])
+    strong = flags & Access.STRONG != 0
+    stamp, first = stamp_of(block, thread, strong), place + address - begin
+    for byte in range(first, first + size):
+        if races_globally(block, thread, writes[byte], strong):
+            fault = Fault.GLOBAL_WRITE_WRITE_RACE if flags & Access.WRITE else Fault.GLOBAL_READ_WRITE_RACE
+            return _race(block, thread, fault, site, address, size, writes[byte])
+        if flags & Access.WRITE:
+            for slot in range(2):
+                reader = reads[2 * byte + slot]
+                if races_globally(block, thread, reader, strong):
+                    return _race(block, thread, Fault.GLOBAL_READ_WRITE_RACE, site, address, size, reader)
+            writes[byte] = stamp
+        if flags & Access.READ:
+            if (reads[2 * byte] ^ stamp) & THREAD_MASK or is_of_other_block(block, reads[2 * byte]):
+                reads[2 * byte + 1] = reads[2 * byte]
+            reads[2 * byte] = stamp
+    return address
+
+
+@compiled(njit)
+def _race(block, thread, fault, site, address, size, stamp):
+    if block[Block.FAULT] == 0:
+        block[Block.FAULT_IS_OTHER_BLOCK] = is_of_other_block(block, stamp)
+    return _fault(block, thread, fault, site, address, size, stamp & THREAD_MASK)
 
 
 @compiled(njit)
@@ -116,8 +134,9 @@ def _access(block, address, space, size, site, flags):
         return address
     if space == 4:
         return _fault(block, thread, Fault.LOCAL_OUT_OF_BOUNDS, site, local, size, 0)
-    if _is_known(block, address, size):
-        return address
+    number = _range_of(block, address, size)
+    if number >= 0:
+        return _global(block, thread, number, address, size, site, flags)
     fault = Fault.NULL if 0 <= address < _LOWEST else Fault.OUT_OF_BOUNDS
     return _fault(block, thread, fault, site, address, size, 0)
 

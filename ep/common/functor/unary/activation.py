@@ -140,13 +140,14 @@ def quick_exponent(m: MathLibrary) -> Function:
 @functor(UnaryOp.kQuickGelu)
 def quick_gelu(m: MathLibrary) -> Function:
     """x sigmoid(1.702 x), where e^-(p + r) is e^-p (1 - r)."""
-    zero, minus_half, limit = m.T(0), m.T(-0.5), stable.by_precision(m, *QUICK_GELU_VANISHED)
-    exp, clamp, exponent, gate = m.exp, m.use(stable.clamped), m.use(quick_exponent), m.use(stable.gate)
+    zero, limit = m.T(0), stable.by_precision(m, *QUICK_GELU_VANISHED)
+    tail, clamp, exponent, gate = m.use(stable.tail), m.use(stable.clamped), m.use(quick_exponent), m.use(stable.gate)
 
     def f(x: Scalar) -> Scalar:
         y = clamp(x, limit)
         p, r = exponent(abs(y))
-        return gate(x if x >= zero else y - y * r, exp(minus_half * p), x >= zero)
+        e, factor = tail(p)
+        return gate(x if x >= zero else y - y * r, e, factor, x >= zero)
 
     return f
 
@@ -178,18 +179,18 @@ def mish(m: MathLibrary) -> Function:
     """x tanh(ln(1 + e^x)), where tanh(ln(1 + u)) = u (u + 2) / (u (u + 2) + 2) for u = e^x.
 
     With e = e^-|x| the fraction is e (e + 2) / (e (e + 2) + 2) on the left, (1 + 2 e) / (1 + 2 e + 2 e^2) on the
-    right. e is taken as h^2, see `stable.gated`.
+    right. e is taken as a product, see `stable.tail`.
     """
-    zero, half, one, two = m.T(0), m.T(0.5), m.T(1), m.T(2)
-    exp, lift = m.exp, m.use(stable.lifted)
+    zero, one, two = m.T(0), m.T(1), m.T(2)
+    tail, lift = m.use(stable.tail), m.use(stable.lifted)
 
     def f(x: Scalar) -> Scalar:
         y = lift(x)
-        h = exp(-half * abs(x))
-        e = h * h
+        part, factor = tail(abs(x))
+        e = part * factor
         right = one + two * e
         left = e * (e + two)
-        numerator = y * right if x >= zero else (y * h) * (h * (e + two))
+        numerator = y * right if x >= zero else (y * factor) * (part * (e + two))
         return numerator / (right + two * e * e if x >= zero else left + two)
 
     return f

@@ -69,23 +69,31 @@ class MapPlan(Plan):
         """
         fields = map_layout(len(strides))
         super().__init__(fields, signature)
+        self._moves: list[MovePlan] = []
         dims, *steps = simplify_walk(dims, *strides, *([] if dst_strides is None else [dst_strides]))
-        self.set(num_axes=len(dims), count=math.prod(dims), dims=dims)
-        gaps = dst_strides is not None and not _is_in_order(dims, steps[-1])
-        read = list(zip(steps, data_types, strict=False))[: len(strides)]
-        tiled = gaps or len(strides) != 2 or any(_wants_tile(dims, each, one.itemsize) for each, one in read)
-        for source, (row_steps, data_type) in enumerate(read):
-            first = fields.strides + kMaxNumDims * source
-            self.words[first : first + len(dims)] = row_steps
-            if tiled and not _is_in_order(dims, row_steps):
-                fill = MovePlan(_to_tile(dims, row_steps), data_type.itemsize)
+        self.set(num_axes=len(dims), count=math.prod(dims))
+        self.set_words(fields.dims, dims)
+        in_order = contiguous_strides(dims)
+        gaps = dst_strides is not None and steps[-1] != in_order
+        sources = []  # that are not in the order of the walk
+        for source, row_steps in enumerate(steps[: len(strides)]):
+            self.set_words(fields.strides + kMaxNumDims * source, row_steps)
+            if row_steps != in_order:
+                sources.append((source, row_steps, data_types[source].itemsize))
+        if gaps or len(strides) != 2 or any(_wants_tile(dims, each, size) for _, each, size in sources):
+            for source, row_steps, itemsize in sources:
+                fill = MovePlan(_to_tile(dims, row_steps), itemsize)
                 self.set(tiled=1)
                 self.words[fields.fills + source] = fill.address
-                self.moves += (fill,)
+                self._moves.append(fill)
         if gaps:
             spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
             self.set(gaps=1, tiled=1, spill=spill.address)
-            self.moves += (spill,)
+            self._moves.append(spill)
+
+    @property
+    def moves(self) -> Sequence[MovePlan]:
+        return self._moves
 
 
 class BlockPlan(Plan):
@@ -98,20 +106,28 @@ class BlockPlan(Plan):
         super().__init__(fields, signature)
         fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
         count = math.prod(walk.dims)
-        self.set(num_axes=len(walk.dims), count=count, dims=walk.dims, gaps=1, tiled=1, fills=fill.address)
+        self.set(num_axes=len(walk.dims), count=count, gaps=1, tiled=1, fills=fill.address)
         self.set(blocked=1, scattered=count * dst_type.itemsize > scattered_from(), crossed=crossed)
-        for side, strides in enumerate(walk[1:]):
-            first = fields.strides + kMaxNumDims * side
-            self.words[first : first + len(strides)] = strides
-        self.moves = (fill,)
+        self.set_words(fields.dims, walk.dims)
+        self.set_words(fields.strides, walk.src_strides)
+        self.set_words(fields.strides + kMaxNumDims, walk.dst_strides)
+        self._fill = fill
+
+    @property
+    def moves(self) -> Sequence[MovePlan]:
+        return (self._fill,)
 
 
 def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_types: Sequence[DataType]) -> MapPlan:
     """The plan of launches whose operands are row-major and broadcast to dst; data_types: as for `MapPlan`."""
     dims = broadcast_dims(*operand_dims)
-    strides = [expanded_strides(each, contiguous_strides(each), len(dims)) for each in operand_dims]
-    plan = MapPlan(signature, dims, strides, data_types)
-    plan.set_checks([math.prod(each) for each in (*operand_dims, dims)], in_place=True)
+    counts = [*map(math.prod, operand_dims), math.prod(dims)]
+    if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
+        plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
+    else:
+        strides = [expanded_strides(each, contiguous_strides(each), len(dims)) for each in operand_dims]
+        plan = MapPlan(signature, dims, strides, data_types)
+    plan.set_checks(counts, in_place=True)
     return plan
 
 
@@ -129,14 +145,10 @@ def strided_plan(
     return plan
 
 
-def _is_in_order(dims: Dims, steps: Dims) -> bool:
-    return math.prod(dims) == 1 or steps == contiguous_strides(dims)
-
-
 def _wants_tile(dims: Dims, steps: Dims, itemsize: int) -> bool:
-    """Whether a row kernel of two operands cannot read an operand as it lies, or not well."""
+    """Whether a row kernel of two operands cannot read an operand as it lies, not in order, or not well."""
     is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
-    return not _is_in_order(dims, steps) and (is_short or steps[-1] not in (0, 1))
+    return is_short or steps[-1] not in (0, 1)
 
 
 def _to_tile(dims: Dims, steps: Dims) -> StridedWalk:

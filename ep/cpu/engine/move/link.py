@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.common.compiling import compiling
-from ep.cpu.engine.move.plan import MovePlan
+from ep.cpu.engine.move.plan import MOVE_PLAN, MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter
 
 _compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
@@ -21,7 +21,15 @@ def link(plan: MovePlan) -> None:
 
         _compiled[wanted] = row_writers.writer(wanted), walk.task()
 
-    if wanted not in _compiled:
+    if not link_compiled(plan):
         compiling(wanted, "cpu", compile_wanted)
-    writer, walk = _compiled[wanted]
-    plan.set(writer=writer, walk=walk)
+        link_compiled(plan)
+
+
+def link_compiled(plan: MovePlan) -> bool:
+    """The same where all that the plan names has been compiled; whether it has."""
+    found = _compiled.get(plan.writer)
+    if found is None:
+        return False
+    plan.words[MOVE_PLAN.writer], plan.words[MOVE_PLAN.walk] = found
+    return True

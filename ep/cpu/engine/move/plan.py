@@ -83,16 +83,23 @@ class MovePlan(Plan):
         walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
         # what moves whole rows alone would write beyond the tiles that are streamed
         in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
-        self.set(num_axes=len(walk.dims), count=count, unit=unit, streamed=unit * in_order, dims=walk.dims)
         self.set(
+            num_axes=len(walk.dims),
+            count=count,
+            grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1),
+            unit=unit,
+            streamed=unit * in_order,
             in_lines=streamed_in_lines(self.writer, walk, unit),
             far=unit * extent(walk.dims, walk.src_strides) > far_from(),
+            whole_rows=blocks is not None,
         )
-        self.set(grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1), whole_rows=blocks is not None)
-        for side, strides in enumerate(walk[1:]):
-            first = MOVE_PLAN.strides + kMaxNumDims * side
-            self.words[first : first + len(strides)] = [unit * step for step in strides]
-        self.moves = (self,)
+        self.set_words(MOVE_PLAN.dims, walk.dims)
+        self.set_words(MOVE_PLAN.strides, [unit * step for step in walk.src_strides])
+        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in walk.dst_strides])
+
+    @property
+    def moves(self) -> Sequence[MovePlan]:
+        return (self,)
 
 
 def move_plan(
@@ -124,7 +131,9 @@ class BoxPlan(MovePlan):
             for begin, strides in ((dst_begin, walk.dst_strides), (src_begin, walk.src_strides))
         )
         self.apart = apart
-        self.set(begins=(src_begin, dst_begin), ends=(src_end, dst_end), apart=_NOWHERE if apart is None else apart)
+        self.set_words(BOX_PLAN.begins, (src_begin, dst_begin))
+        self.set_words(BOX_PLAN.ends, (src_end, dst_end))
+        self.set(apart=_NOWHERE if apart is None else apart)
         self.set_checks(box.counts(), False, (data_type, data_type))
 
 
@@ -139,8 +148,11 @@ class PadPlan(MovePlan):
         if (walk.src_strides[-1], walk.dst_strides[-1]) != (1, 1):  # rows of one element
             walk = StridedWalk(*((*part, 1) for part in walk))
         super().__init__(walk, size, signature, fields=PAD_PLAN)
-        self.moves = ()
         counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
-        self.set(count=counts[1], streamed=size, in_lines=0, begins=(size * src_begin, size * dst_begin))
-        self.set(num_rows=num_copied // walk.dims[-1])
+        self.set(count=counts[1], streamed=size, in_lines=0, num_rows=num_copied // walk.dims[-1])
+        self.set_words(PAD_PLAN.begins, (size * src_begin, size * dst_begin))
         self.set_checks(counts, in_place=False)
+
+    @property
+    def moves(self) -> Sequence[MovePlan]:
+        return ()

@@ -42,9 +42,10 @@ class RowWriter(NamedTuple):
 
 def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     """The way for the rows of a walk over units."""
-    count, src_step, dst_step = (part[-1] for part in walk)
-    src_row, dst_row = (steps[-2] if len(steps) > 1 else 0 for steps in walk[1:])
+    dims, src_steps, dst_steps = walk
+    count, src_step, dst_step = dims[-1], src_steps[-1], dst_steps[-1]
     if src_step == dst_step == 1:
+        src_row, dst_row = (src_steps[-2], dst_steps[-2]) if len(dims) > 1 else (0, 0)
         if src_row == 0 and dst_row == count and count * unit <= 2 * VECTOR:
             return RowWriter("repeat" if count * unit >= VECTOR else "repeat_tiny")
         return RowWriter("few", unit, count) if count == _FEW else RowWriter("copy")
@@ -64,7 +65,9 @@ def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
     row = walk.dims[-1] * unit
     if row >= LEAST_STREAMED_ROW:
         return 0
-    return -1 if any(size % LINE for size in (row, *(unit * step for step in walk.dst_strides[:-1]))) else LINE - 1
+    if row % LINE or any(unit * step % LINE for step in walk.dst_strides[:-1]):
+        return -1
+    return LINE - 1
 
 
 def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
+from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import entry
 from ep.cpu.engine.product import cut as cuts
 from ep.cpu.engine.product.blas import gemm_address
-from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS, PRODUCT_STATE
 from ep.cpu.engine.product.task import product_task
 from ep.cpu.engine.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
@@ -23,35 +23,53 @@ from ep.include.primitive.primitive import Request
 _GRAIN: Final = 200_000  # multiplications, 4 us of work: sharing takes 1 to 2
 _PRODUCT_WORDS: Final[int] = PRODUCT.num_words
 
-_cut = jit(cuts.cut)
+_A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
+_NUMBER_BYTES: Final = 16  # of the largest type
+
+_cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
 
 
 @jit
 def _run(context):
     """Multiply what the context's plan says."""
-    product = load_word(context, CONTEXT.plan)
-    state = load_word(context, CONTEXT.state)
-    task = load_word(state, STATE.task)
-    num_blocks = load_word(product, PRODUCT.num_batches)
+    state, product = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
+    task, launch = load_word(state, STATE.task), stack_words(PRODUCT_LAUNCH_WORDS)
+    a, b, alpha, beta = (
+        load_word(context, _A),
+        load_word(context, _B),
+        load_word(context, _ALPHA),
+        load_word(context, _BETA),
+    )
+    store_words(launch, state, product, a, b, load_word(context, CONTEXT.dst), alpha, beta, 0, 0)
+    depth_parts, num_results = load_word(product, PRODUCT.depth_parts), load_word(context, CONTEXT.dst_count)
+    num_blocks = load_word(product, PRODUCT.num_batches) * depth_parts
     num_blocks *= load_word(product, PRODUCT.row_parts) * load_word(product, PRODUCT.column_parts)
     work = float(load_word(product, PRODUCT.k)) * load_word(product, PRODUCT.num_terms) + 1
-    work *= load_word(context, CONTEXT.dst_count)
+    work *= num_results
     if work <= _GRAIN:
-        call_task(task, context, 0, num_blocks)
+        call_task(task, launch, 0, num_blocks)
     elif num_blocks == 1:  # no work to share, but others may run meanwhile
         thread_state = release_gil()
-        call_task(task, context, 0, 1)
+        call_task(task, launch, 0, 1)
         acquire_gil(thread_state)
     else:
-        run(state, task, context, num_blocks, max(int(_GRAIN * num_blocks / work), 1))
+        partials = allocate(_NUMBER_BYTES * num_results * depth_parts) if depth_parts > 1 else 0
+        store_word(launch, PRODUCT_LAUNCH.partials, partials)
+        run(state, task, launch, num_blocks, max(int(_GRAIN * num_blocks / work), 1))
+        if partials != 0:
+            store_word(launch, PRODUCT_LAUNCH.merges, 1)
+            run(state, task, launch, num_results, max(_GRAIN // depth_parts, 1))
+            release(partials)
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
     batch_size, m, n, k = sizes
     product = stack_words(_PRODUCT_WORDS)
-    rows, columns = _cut(m, n, float(m) * n * k, batch_size)
-    store_words(product, m, n, k, batch_size, 1, rows, columns)
+    work = float(m) * n * k
+    rows, columns = _cut(m, n, work, batch_size)
+    depth_parts = _cut_depth(m, n, k, work * batch_size, rows * columns * batch_size)
+    store_words(product, m, n, k, batch_size, 1, rows, columns, depth_parts)
     store_word(product, PRODUCT.batches + AXES.num_axes, 1)
     store_word(product, PRODUCT.batches + AXES.dims, batch_size)
     store_word(product, PRODUCT.batches + AXES.a_strides, m * k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from llvmlite import ir
 from numba.core import types
@@ -12,6 +12,8 @@ from numba.extending import intrinsic
 from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.engine.product.instructions import REALS, WORD, at, loop, masked_load, places_below
 from ep.include.data_type import DataType
+
+_LINE: Final = 64  # bytes
 
 
 @cache
@@ -98,6 +100,43 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
     return pack
 
 
+@cache
+def plane_packer(data_type: DataType, planes: int) -> Any:
+    """A function (src, count, dst, dst_step): `count` rows of `planes` elements, adjacent in src, become its columns.
+
+    dst: `planes` rows of `count` numbers, dst_step numbers from row to row.
+    """
+    lanes = _LINE // (DataType.kFloat if data_type in HALVES else data_type).itemsize
+
+    @intrinsic
+    def pack(typing_context: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            src, count, dst, dst_step = args
+            bits, real, size = _kinds(data_type)
+            src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
+            targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
+
+            def rows(index: Any, nothing: list[Any], length: int = lanes) -> list[Any]:
+                stored = bits if length == 1 else ir.VectorType(bits, length)
+                source = builder.gep(src, [builder.mul(index, WORD(planes))])
+                loaded = []
+                for number in range(planes):
+                    value = builder.load(at(builder, source, number * length, stored), align=data_type.itemsize)
+                    loaded.append(widened(builder, value, data_type))
+                apart = _taken_apart(builder, loaded) if length > 1 else loaded
+                for target, value in zip(targets, apart, strict=True):
+                    builder.store(value, at(builder, builder.gep(target, [index]), 0, value.type), align=size)
+                return nothing
+
+            (left,) = loop(builder, WORD(0), count, lanes, [], rows)
+            loop(builder, left, count, 1, [], lambda index, nothing: rows(index, nothing, 1))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return pack
+
+
 def _kinds(data_type: DataType) -> tuple[Any, Any, int]:
     """How elements are stored, the type of arithmetic, and its bytes."""
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
@@ -122,6 +161,32 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
             pieces = sequences[0][vector : vector + count // lanes]
             columns.append(_joined(builder, pieces))
     return columns
+
+
+def _taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
+    """Vectors of the elements of each plane, which take turns in as many vectors."""
+    planes = len(vectors)
+    if planes == 1:
+        return vectors
+    ways = next(number for number in range(2, planes + 1) if planes % number == 0)
+    result: list[Any] = [None] * planes
+    for way in range(ways):  # every one of so many elements, beginning with this one, and of these again
+        chosen = [_every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
+        result[way::ways] = _taken_apart(builder, chosen)
+    return result
+
+
+def _every(builder: Any, vectors: list[Any], begin: int) -> Any:
+    """The vector of element `begin` and of each that follows it by the number of vectors."""
+    lanes, result = vectors[0].type.count, vectors[0]
+    sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
+    for number in range(1, len(vectors)):  # what comes from the vectors so far stays, the rest is taken from one
+        chosen = [
+            lanes + element if source == number else (element if number == 1 else place)
+            for place, (source, element) in enumerate(sources)
+        ]
+        result = builder.shuffle_vector(result, vectors[number], _places(chosen))
+    return result
 
 
 def _by_turns(builder: Any, first: list[Any], second: list[Any]) -> list[Any]:

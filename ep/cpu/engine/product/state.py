@@ -28,7 +28,42 @@ PRODUCT: Final = layout(
     num_terms=1,  # products that are summed into each; 0 leaves beta * c
     row_parts=1,  # into how many blocks a matrix of c is cut
     column_parts=1,
+    depth_parts=1,  # into how many parts the sums are cut: the products where these are more than k, else k
     batches=AXES.num_words,  # where the operands of each matrix of c begin
     terms=AXES.num_words,  # and from there on, where those of each product do
 )
 """What is to be multiplied: the plan of a launch, or made by it."""
+
+PRODUCT_LAUNCH: Final = layout(
+    "ProductLaunch",
+    state=1,
+    product=1,
+    a=1,
+    b=1,
+    c=1,
+    alpha=1,  # the addresses of the numbers
+    beta=1,
+    partials=1,  # the matrices of c for each part of the sums, in the type of arithmetic; 0 where sums are not cut
+    merges=1,  # whether these are there already, and are to be added up
+)
+"""What the task gets by its address."""
+
+PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
+
+BLOCK: Final = layout(
+    "Block",
+    batch=1,  # the matrix of c
+    part=1,  # of the sums
+    first_row=1,
+    first_column=1,
+    rows=1,
+    columns=1,
+    first_term=1,  # the products that are summed
+    last_term=1,
+    first=1,  # the part of k
+    last=1,
+    partial=1,  # where the sums go, n to a row; 0 where they are complete and go to c
+)
+"""What is multiplied at once."""
+
+BLOCK_WORDS: Final[int] = BLOCK.num_words

@@ -1,4 +1,4 @@
-"""The task of products: it multiplies blocks of c."""
+"""The task of products: it multiplies blocks of c, and adds up sums that were cut."""
 
 from __future__ import annotations
 
@@ -7,52 +7,83 @@ from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, loader, stack_words, storer
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.compile.memory import load_word, loader, stack_words, store_word, storer
 from ep.cpu.engine.product.blas import CONJUGATE_TRANSPOSED, NOT_TRANSPOSED, gemm
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.narrow import is_narrow, narrow_multiplier
+from ep.cpu.engine.product.results import arithmetic_of, results_merger
+from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tiling import block_columns, block_multiplier
 from ep.cpu.engine.product.vector import vector_multiplier
-from ep.cpu.engine.product.walk import block, offsets
+from ep.cpu.engine.product.walk import offsets, set_block
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES
 
-_A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
 _NUMBER_WORDS: Final = 2  # of the largest type
 
 
 @cache
 def product_task(data_type: DataType) -> int:
-    """The address of the task (context, begin, end) that multiplies blocks of matrices of `data_type`."""
-    is_complex = data_type in COMPLEXES
-    multiply = _by_blas(data_type) if is_complex else block_multiplier(data_type)
-    multiply_vector = multiply if is_complex else vector_multiplier(data_type)
-    full_unit = 1 if is_complex else block_columns(data_type)
-    scale, load = _scaler(data_type), loader(data_type)
-    size = data_type.itemsize
+    """The address of the task (launch, begin, end) that multiplies blocks of matrices of `data_type`.
 
-    def product(context, begin, end):
-        words = load_word(context, CONTEXT.plan)
+    Of a launch that merges it adds up the parts of the sums of elements [begin, end) of c.
+    """
+    is_complex = data_type in COMPLEXES
+    multiply = _by_blas(data_type) if is_complex else _multiplier(data_type)
+    full_unit = 1 if is_complex else block_columns(data_type)
+    scale, load, merge = _scaler(data_type), loader(data_type), results_merger(data_type)
+    size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
+
+    def product(launch, begin, end):
+        words, c = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.c)
         m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        alpha, beta = load_word(context, _ALPHA), load_word(context, _BETA)
-        num_terms = load_word(words, PRODUCT.num_terms)
-        nothing, has_vector = k == 0 or num_terms == 0 or load(alpha, 0) == 0, (m == 1 or n == 1) and num_terms == 1
-        unit = 1 if has_vector else full_unit
+        alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
+        partials, num_batches = load_word(launch, PRODUCT_LAUNCH.partials), load_word(words, PRODUCT.num_batches)
+        nothing = k == 0 or load_word(words, PRODUCT.num_terms) == 0 or load(alpha, 0) == 0
+        if load_word(launch, PRODUCT_LAUNCH.merges) != 0:
+            if not nothing:  # else c has what it is to have
+                merge(launch, begin, end)
+            return
+        block, unit = stack_words(BLOCK_WORDS), 1 if m == 1 or n == 1 else full_unit
         for piece in range(begin, end):
-            batch, first_row, first_column, rows, columns = block(words, piece, unit)
-            c = load_word(context, CONTEXT.dst) + ((batch * m + first_row) * n + first_column) * size
+            set_block(block, words, piece, unit)
+            batch, part = load_word(block, BLOCK.batch), load_word(block, BLOCK.part)
+            rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+            place = (batch * m + load_word(block, BLOCK.first_row)) * n + load_word(block, BLOCK.first_column)
             if nothing:
-                scale(c, rows, columns, n, beta)
-            else:
-                a_offset, b_offset = offsets(words + 8 * PRODUCT.batches, batch)
-                a = load_word(context, _A) + a_offset * size
-                b = load_word(context, _B) + b_offset * size
-                if has_vector:
-                    multiply_vector(context, words, a, b, c, first_row, first_column, rows, columns)
-                else:
-                    multiply(context, words, a, b, c, first_row, first_column, rows, columns)
+                if part == 0:
+                    scale(c + place * size, rows, columns, n, beta)
+                continue
+            if load_word(words, PRODUCT.depth_parts) > 1:
+                store_word(block, BLOCK.partial, partials + (part * num_batches * m * n + place) * wide)
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.batches, batch)
+            a = load_word(launch, PRODUCT_LAUNCH.a) + a_offset * size
+            b = load_word(launch, PRODUCT_LAUNCH.b) + b_offset * size
+            multiply(launch, block, a, b, c + place * size)
 
     return compile_task(f"product.{data_type.name}", product)
+
+
+def _multiplier(data_type: DataType) -> Any:
+    """A function (launch, block, a, b, c) for a block of real numbers, by the way that suits the matrices' sizes."""
+    multiply_block, multiply_vector = block_multiplier(data_type), vector_multiplier(data_type)
+    multiply_narrow = narrow_multiplier(data_type)
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        transpose_a, transpose_b = (
+            load_word(state, PRODUCT_STATE.transpose_a),
+            load_word(state, PRODUCT_STATE.transpose_b),
+        )
+        if is_narrow(m, n, k, transpose_a, transpose_b):
+            multiply_narrow(launch, block, a, b, c)
+        elif m == 1 or n == 1:
+            multiply_vector(launch, block, a, b, c)
+        else:
+            multiply_block(launch, block, a, b, c)
+
+    return multiply
 
 
 def _scaler(data_type: DataType) -> Any:
@@ -73,32 +104,37 @@ def _scaler(data_type: DataType) -> Any:
 
 
 def _by_blas(data_type: DataType) -> Any:
-    """A function that multiplies a block of complex numbers in place, as the BLAS takes it."""
+    """A function (launch, block, a, b, c) that multiplies a block of complex numbers in place, as the BLAS takes it."""
     store, size = storer(data_type), data_type.itemsize
 
     @jit
-    def multiply(context, words, a, b, c, first_row, first_column, rows, columns):
-        state = load_word(context, CONTEXT.state)
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
         m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
         transpose_a, transpose_b = (
             load_word(state, PRODUCT_STATE.transpose_a),
             load_word(state, PRODUCT_STATE.transpose_b),
         )
-        a += first_row * size * (1 if transpose_a else k)
-        b += first_column * size * (k if transpose_b else 1)
-        one = stack_words(_NUMBER_WORDS)
+        first, partial = load_word(block, BLOCK.first), load_word(block, BLOCK.partial)
+        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
+        a += (first_row + first * m if transpose_a else first_row * k + first) * size
+        b += (first_column * k + first if transpose_b else first_column + first * n) * size
+        one, zero = stack_words(_NUMBER_WORDS), stack_words(_NUMBER_WORDS)
         store(one, 0, 1)
-        beta = load_word(context, _BETA)
-        for term in range(load_word(words, PRODUCT.num_terms)):
+        store(zero, 0, 0)
+        alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
+        if partial != 0:
+            c, alpha, beta = partial, one, zero
+        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             gemm(
                 load_word(state, PRODUCT_STATE.gemm),
                 CONJUGATE_TRANSPOSED if transpose_a else NOT_TRANSPOSED,
                 CONJUGATE_TRANSPOSED if transpose_b else NOT_TRANSPOSED,
-                rows,
-                columns,
-                k,
-                load_word(context, _ALPHA),
+                load_word(block, BLOCK.rows),
+                load_word(block, BLOCK.columns),
+                load_word(block, BLOCK.last) - first,
+                alpha,
                 a + a_offset * size,
                 m if transpose_a else k,
                 b + b_offset * size,

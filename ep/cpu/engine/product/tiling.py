@@ -17,14 +17,12 @@ from numba.core.registry import cpu_target
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.product.packing import column_packer, row_packer
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
 from ep.cpu.engine.product.tile import tile_multiplier
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in (2, 3))
 _VECTORS: Final = 3  # of columns in a tile
 _DEPTH: Final = 384  # of k that are gone along at once, at most
 _SUMMED: Final = 128  # products that are added up one after the other, at most
@@ -60,7 +58,7 @@ def block_columns(data_type: DataType) -> int:
 
 @cache
 def block_multiplier(data_type: DataType) -> Any:
-    """A function (context, words, a, b, c, first_row, first_column, rows, columns) that multiplies a block of c."""
+    """A function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`."""
     is_half, size = data_type in HALVES, data_type.itemsize
     arithmetic = DataType.kFloat if is_half else data_type
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
@@ -83,39 +81,50 @@ def block_multiplier(data_type: DataType) -> Any:
                 store(c, row * c_step + column, load_wide(src, row * columns + column))
 
     @jit
-    def multiply(context, words, a, b, c, first_row, first_column, rows, columns):
-        state = load_word(context, CONTEXT.state)
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
+        begin, end, partial = (
+            load_word(block, BLOCK.first),
+            load_word(block, BLOCK.last),
+            load_word(block, BLOCK.partial),
+        )
         m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
         transpose_a = load_word(state, PRODUCT_STATE.transpose_a)
         transpose_b = load_word(state, PRODUCT_STATE.transpose_b)
         a_row, a_step = (1, m) if transpose_a else (k, 1)
         b_column, b_step = (k, 1) if transpose_b else (1, n)
-        alpha, beta = load(load_word(context, _ALPHA), 0), load(load_word(context, _BETA), 0)
-        parts = (k + _DEPTH - 1) // _DEPTH
-        depth = (k + parts - 1) // parts
+        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
+        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
+        rounds = is_half
+        if partial != 0:
+            alpha, beta, rounds = type(alpha)(1), type(beta)(0), False
+        parts = (end - begin + _DEPTH - 1) // _DEPTH
+        depth = (end - begin + parts - 1) // parts
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
         is_low = rows <= tile_rows // 2
         packs_a = is_half or (not is_low and columns > _NARROW * tile_columns)
         packs_b = is_half or transpose_b != 0 or rows > _FEW
         keeps_b = packs_b and rows > height
-        memory, packed_a, packed_b, to, to_step = 0, 0, 0, c, n
+        memory, packed_a, packed_b, to, to_step = 0, 0, 0, partial if partial != 0 else c, n
         if packs_a or packs_b or n % lanes != 0:
             a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0
             strips = (columns + tile_columns - 1) // tile_columns if keeps_b else 1
             b_bytes = wide * tile_columns * depth * strips
-            memory = allocate(a_bytes + b_bytes + _LINE + (wide * rows * columns if is_half else 0))
+            memory = allocate(a_bytes + b_bytes + _LINE + (wide * rows * columns if rounds else 0))
             packed_a = (memory + _LINE - 1) // _LINE * _LINE
             packed_b = packed_a + a_bytes
-            if is_half:
+            if rounds:
                 to, to_step = packed_b + b_bytes, columns
         adds = 0 if beta == 0 else 1
-        if adds and (is_half or beta != 1):
+        if adds and (rounds or beta != 1):
             scale(to, to_step, c, n, rows, columns, beta)
-        for term in range(load_word(words, PRODUCT.num_terms)):
+        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
             a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
             a_offset, b_offset = a_offset + first_row * a_row, b_offset + first_column * b_column
-            for first in range(0, k, depth):
-                length = min(depth, k - first)
+            for first in range(begin, end, depth):
+                length = min(depth, end - first)
                 for row in range(0, rows, height):
                     count = min(height, rows - row)
                     from_a, row_a, step_a = a + (a_offset + row * a_row + first * a_step) * size, a_row, a_step
@@ -141,7 +150,7 @@ def block_multiplier(data_type: DataType) -> Any:
                             later_step = n * size
                             if following < columns:
                                 later = b + (b_offset + following + first * n) * size
-                            elif first + depth < k:
+                            elif first + depth < end:
                                 later = b + (b_offset + (first + depth) * n) * size
                             elif first_column + columns < n:
                                 later = b + (b_offset + columns) * size
@@ -188,7 +197,7 @@ def block_multiplier(data_type: DataType) -> Any:
                         )
                         column = following
                 adds = 1
-        if is_half:
+        if rounds:
             narrow(c, n, to, rows, columns)
         if memory != 0:
             release(memory)

@@ -1,8 +1,9 @@
 """Products of a matrix and a vector: each element of the matrix is used once, so that all depends on how it is read.
 
-Where elements that are summed up lie side by side, several rows are gone along at once. Where they lie below each
-other, several rows are added to sums that stay in the first cache: the matrix is read in runs as long as these, which
-processors foresee, and not in columns, each of whose rows is on another page. 16-bit types are widened when read.
+Where elements that are summed up lie side by side, several rows are gone along at once (`dots.py`). Where they lie
+below each other, several rows are added to sums that stay in the first cache: the matrix is read in runs as long as
+these, which processors foresee, and not in columns, each of whose rows is on another page. 16-bit types are widened
+when read.
 """
 
 from __future__ import annotations
@@ -15,132 +16,149 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, loader, release, storer
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
-from ep.cpu.engine.product.instructions import REALS, WORD, add_product, function, loop, spread
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import allocate, load_word, release, storer
+from ep.cpu.engine.product.dots import dots_of_rows
+from ep.cpu.engine.product.instructions import (
+    REALS,
+    WORD,
+    add_product,
+    at,
+    loop,
+    masked_load,
+    masked_store,
+    places_below,
+    spread,
+)
+from ep.cpu.engine.product.packing import plane_packer
+from ep.cpu.engine.product.results import arithmetic_of, results_writer
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
-_A, _B, _ALPHA, _BETA = (CONTEXT.sources + SOURCE_WORDS * number for number in range(4))
-_ROWS: Final = 4  # that are gone along at once
 _ADDED_ROWS: Final = 8  # that are added to the sums at once
 _WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
 _SUMS_BYTES: Final = 16384  # of the sums that rows are added to, at most
+_SUMS_AT_ONCE: Final = 8  # vectors of sums that stay in registers, and do not wait for each other
+_PIECE: Final = 4096  # of k that is added up at once, at most: sums lose fewer digits
 
 
 @cache
 def vector_multiplier(data_type: DataType) -> Any:
-    """A function (context, words, a, b, c, first_row, first_column, rows, columns) for one row or one column of c."""
-    arithmetic = DataType.kFloat if data_type in HALVES else data_type
+    """A function (launch, block, a, b, c) for one row or one column of c."""
+    arithmetic = arithmetic_of(data_type)
     size, is_half, wide = data_type.itemsize, data_type in HALVES, arithmetic.itemsize
-    load, store, store_wide = loader(data_type), storer(data_type), storer(arithmetic)
-    load_wide, most_sums = loader(arithmetic), _SUMS_BYTES // wide
-    dots, dot = (_dots(data_type, arithmetic, rows) for rows in (_ROWS, 1))
-    add_rows, add_row = (_row_adder(data_type, arithmetic, rows) for rows in (_ADDED_ROWS, 1))
+    store_wide, widen = storer(arithmetic), plane_packer(data_type, 1)
+    add_dots, add_columns, write = dots_of_rows(data_type), _column_adder(data_type), results_writer(data_type)
 
     @jit
-    def multiply(context, words, a, b, c, first_row, first_column, rows, columns):
-        state, k = load_word(context, CONTEXT.state), load_word(words, PRODUCT.k)
-        is_row = load_word(words, PRODUCT.m) == 1
-        vector, matrix = (a, b) if is_row else (b, a)
-        first, count = (first_column, columns) if is_row else (first_row, rows)
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        is_row = m == 1
+        first = load_word(block, BLOCK.first_column if is_row else BLOCK.first_row)
+        count = load_word(block, BLOCK.columns if is_row else BLOCK.rows)
+        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
         transposed = load_word(state, PRODUCT_STATE.transpose_b if is_row else PRODUCT_STATE.transpose_a) != 0
-        ld = load_word(words, PRODUCT.n if is_row else PRODUCT.m)
-        copy = 0
-        if is_half:
-            copy = allocate(wide * k)
-            for place in range(k):
-                store_wide(copy, place, load(vector, place))
-            vector = copy
-        results = allocate(wide * count)
-        place = 0
-        if transposed == is_row:  # what is summed up lies side by side
-            while count - place >= _ROWS:
-                dots(matrix + (first + place) * k * size, k, vector, results + place * wide)
-                place += _ROWS
-            while place < count:
-                dot(matrix + (first + place) * k * size, k, vector, results + place * wide)
-                place += 1
-        else:
-            for place in range(count):
-                store_wide(results, place, 0)
-            for place in range(0, count, most_sums):
-                row, length = 0, min(most_sums, count - place)
-                while row < k:
-                    source, sums = matrix + (row * ld + first + place) * size, results + place * wide
-                    if k - row >= _ADDED_ROWS:
-                        add_rows(source, length, ld, vector + row * wide, sums)
-                        row += _ADDED_ROWS
-                    else:
-                        add_row(source, length, ld, vector + row * wide, sums)
-                        row += 1
-        alpha, beta = load(load_word(context, _ALPHA), 0), load(load_word(context, _BETA), 0)
-        if beta == 0:
-            for place in range(count):
-                store(c, place, alpha * load_wide(results, place))
-        else:
-            for place in range(count):
-                store(c, place, alpha * load_wide(results, place) + beta * load(c, place))
+        side_by_side, ld = transposed == is_row or m == n, n if is_row else m
+        results = allocate(wide * (count + (_PIECE if is_half else 0)))
+        for place in range(count):
+            store_wide(results, place, 0)
+        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+            from_a, from_b = a + a_offset * size, b + b_offset * size
+            vector, matrix = (from_a, from_b) if is_row else (from_b, from_a)
+            for piece in range(begin, end, _PIECE):
+                length, part = min(_PIECE, end - piece), vector + piece * size
+                if is_half:
+                    widen(part, length, results + count * wide, 0)
+                    part = results + count * wide
+                if side_by_side:
+                    add_dots(matrix + (first * k + piece) * size, k, count, part, length, results)
+                else:
+                    add_columns(matrix + (piece * ld + first) * size, ld, count, part, length, results)
+        write(launch, block, results, count if is_row else 1, c)
         release(results)
-        if is_half:
-            release(copy)
 
     return multiply
 
 
-def _types(data_type: DataType, arithmetic: DataType, count: int) -> tuple[Any, Any]:
-    """How `count` elements are stored, and what they are in arithmetic."""
-    bits = ir.IntType(8 * data_type.itemsize)
-    number = REALS[arithmetic]
-    return (bits, number) if count == 1 else (ir.VectorType(bits, count), ir.VectorType(number, count))
+def _column_adder(data_type: DataType) -> Any:
+    """A function (matrix, ld, count, vector, rows, sums) that adds rows, each times its number of the vector, to sums.
+
+    matrix: rows of `count` elements, ld elements from row to row. vector, sums: in the type of arithmetic.
+    """
+    arithmetic = arithmetic_of(data_type)
+    size, wide, most_sums = data_type.itemsize, arithmetic.itemsize, _SUMS_BYTES // arithmetic.itemsize
+    width = _WIDTH_BYTES // wide
+    add_many, add_one = (_row_adder(data_type, arithmetic, rows) for rows in (_ADDED_ROWS, 1))
+    add_short, add_shorter = (_short_row_adder(data_type, arithmetic, vectors) for vectors in (2, 1))
+
+    @separate
+    def add(matrix, ld, count, vector, rows, sums):
+        if count <= width:
+            add_shorter(matrix, ld, count, vector, rows, sums)
+            return
+        if count <= 2 * width:
+            add_short(matrix, ld, count, vector, rows, sums)
+            return
+        for place in range(0, count, most_sums):
+            row, columns = 0, min(most_sums, count - place)
+            while row < rows:
+                source, target = matrix + (row * ld + place) * size, sums + place * wide
+                if rows - row >= _ADDED_ROWS:
+                    add_many(source, columns, ld, vector + row * wide, target)
+                    row += _ADDED_ROWS
+                else:
+                    add_one(source, columns, ld, vector + row * wide, target)
+                    row += 1
+
+    return add
 
 
-def _dots(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
-    """A function (matrix, k, vector, results): the product of each of so many adjacent rows and the vector."""
-    width = _WIDTH_BYTES // arithmetic.itemsize
+def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
+    """A function as of `_column_adder`, for rows of at most so many vectors: their sums stay in registers."""
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
+    at_once = _SUMS_AT_ONCE // vectors
 
     @intrinsic
-    def dots(typing_context: Any, matrix: Any, k: Any, vector: Any, results: Any) -> Any:
+    def add_rows(typing_context: Any, matrix: Any, ld: Any, count: Any, vector: Any, rows: Any, sums: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            matrix, k, vector, results = args
-            bits, number = _types(data_type, arithmetic, 1)
-            elements, numbers = (
-                builder.inttoptr(matrix, bits.as_pointer()),
-                builder.inttoptr(vector, number.as_pointer()),
+            matrix, ld, count, vector, rows, sums = args
+            elements, numbers, totals = (
+                builder.inttoptr(one, kind.as_pointer())
+                for one, kind in ((matrix, bits), (vector, number), (sums, number))
             )
+            masks = [places_below(builder, count, width, place * width) for place in range(vectors)]
 
-            def body(count: int) -> Any:
-                stored, computed = _types(data_type, arithmetic, count)
+            def several(index: Any, sums: list[Any], number_of: int = at_once) -> list[Any]:
+                after = []
+                for row in range(number_of):
+                    place = builder.add(index, WORD(row))
+                    source = builder.gep(elements, [builder.mul(place, ld)])
+                    factor = spread(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
+                    for one, mask in enumerate(masks):
+                        part = builder.gep(source, [WORD(one * width)])
+                        x = widened(builder, masked_load(builder, part, stored, data_type.itemsize, mask), data_type)
+                        after.append(add_product(builder, x, factor, sums[len(after)]))
+                return after
 
-                def step(index: Any, sums: list[Any]) -> list[Any]:
-                    place = builder.bitcast(builder.gep(numbers, [index]), computed.as_pointer())
-                    y = builder.load(place, align=1)
-                    after = []
-                    for row, total in enumerate(sums):
-                        offset = builder.add(index, builder.mul(k, WORD(row)))
-                        source = builder.bitcast(builder.gep(elements, [offset]), stored.as_pointer())
-                        x = widened(builder, builder.load(source, align=1), data_type)
-                        after.append(add_product(builder, x, y, total))
-                    return after
-
-                return step
-
-            wide = _types(data_type, arithmetic, width)[1]
-            zeros = [ir.Constant(wide, [0.0] * width)] * rows
-            left, *sums = loop(builder, WORD(0), k, width, zeros, body(width))
-            name = f"llvm.vector.reduce.fadd.v{width}f{8 * arithmetic.itemsize}"
-            reduce = function(builder, name, number, number, wide)
-            totals = [builder.call(reduce, [number(0.0), one], fastmath=("reassoc",)) for one in sums]
-            _, *totals = loop(builder, left, k, 1, totals, body(1))
-            target = builder.inttoptr(results, number.as_pointer())
-            for row, total in enumerate(totals):
-                builder.store(total, builder.gep(target, [WORD(row)]), align=1)
+            zeros = [ir.Constant(computed, [0.0] * width)] * (vectors * at_once)
+            left, *parts = loop(builder, WORD(0), rows, at_once, zeros, several)
+            for place in range(vectors, len(parts)):
+                parts[place % vectors] = builder.fadd(parts[place % vectors], parts[place])
+            _, *parts = loop(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
+            for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
+                place = builder.gep(totals, [WORD(one * width)])
+                total = builder.fadd(part, masked_load(builder, place, computed, arithmetic.itemsize, mask))
+                pointer = builder.bitcast(place, computed.as_pointer())
+                masked_store(builder, total, pointer, arithmetic.itemsize, mask)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 4), generate
+        return types.void(*[types.int64] * 6), generate
 
-    return dots
+    return add_rows
 
 
 def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
@@ -151,7 +169,7 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
     def add_rows(typing_context: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             matrix, columns, ld, vector, sums = args
-            bits, number = _types(data_type, arithmetic, 1)
+            bits, number = ir.IntType(8 * data_type.itemsize), REALS[arithmetic]
             elements, numbers, totals = (
                 builder.inttoptr(one, kind.as_pointer())
                 for one, kind in ((matrix, bits), (vector, number), (sums, number))
@@ -159,24 +177,20 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
             sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
             factors = [builder.load(builder.gep(numbers, [WORD(row)]), align=1) for row in range(rows)]
 
-            def body(count: int) -> Any:
-                stored, computed = _types(data_type, arithmetic, count)
-                many = [spread(builder, one, count) if count > 1 else one for one in factors]
+            factors = [spread(builder, one, width) for one in factors]
+            stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
-                def step(index: Any, nothing: list[Any]) -> list[Any]:
-                    place = builder.bitcast(builder.gep(totals, [index]), computed.as_pointer())
-                    total = builder.load(place, align=1)
-                    for source, factor in zip(sources, many, strict=True):
-                        pointer = builder.bitcast(builder.gep(source, [index]), stored.as_pointer())
-                        x = widened(builder, builder.load(pointer, align=1), data_type)
-                        total = add_product(builder, x, factor, total)
-                    builder.store(total, place, align=1)
-                    return nothing
+            def body(index: Any, nothing: list[Any], mask: Any = None) -> list[Any]:
+                place = at(builder, builder.gep(totals, [index]), 0, computed)
+                total = masked_load(builder, place, computed, arithmetic.itemsize, mask)
+                for source, factor in zip(sources, factors, strict=True):
+                    x = masked_load(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
+                    total = add_product(builder, widened(builder, x, data_type), factor, total)
+                masked_store(builder, total, place, arithmetic.itemsize, mask)
+                return nothing
 
-                return step
-
-            (left,) = loop(builder, WORD(0), columns, width, [], body(width))
-            loop(builder, left, columns, 1, [], body(1))
+            (left,) = loop(builder, WORD(0), columns, width, [], body)
+            body(left, [], places_below(builder, builder.sub(columns, left), width))
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word
-from ep.cpu.engine.product.state import AXES, PRODUCT
+from ep.cpu.compile.memory import load_word, store_word, store_words
+from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
 
 
 @jit
@@ -20,17 +20,23 @@ def offsets(axes, index):
 
 
 @jit
-def block(product, piece, unit):
-    """The matrix of c that a block is part of, its first row, first column, rows and columns.
+def set_block(block, product, piece, unit):
+    """Write to `block` which piece of the work it is, and no place for partial sums.
 
     unit: its first column is a multiple of it.
     """
-    m, n = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n)
+    m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
     row_parts, column_parts = load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts)
-    batch, part = piece // (row_parts * column_parts), piece % (row_parts * column_parts)
-    row, column = part // column_parts, part % column_parts
+    parts, num_terms = load_word(product, PRODUCT.depth_parts), load_word(product, PRODUCT.num_terms)
+    part, piece = piece % parts, piece // parts
+    column, piece = piece % column_parts, piece // column_parts
+    row, batch = piece % row_parts, piece // row_parts
     units = (n + unit - 1) // unit
     first_row, first_column = m * row // row_parts, units * column // column_parts * unit
     rows = m * (row + 1) // row_parts - first_row
     columns = min(units * (column + 1) // column_parts * unit, n) - first_column
-    return batch, first_row, first_column, rows, columns
+    store_words(block, batch, part, first_row, first_column, rows, columns, 0, num_terms, 0, k, 0)
+    longer = max(num_terms, k)
+    field = BLOCK.first_term if num_terms > k else BLOCK.first
+    store_word(block, field, longer * part // parts)
+    store_word(block, field + 1, longer * (part + 1) // parts)

@@ -109,8 +109,9 @@ class Chain(Fold):
     """
 
     def size_of(self, width: int) -> int:
-        """How many of `width` values each of the vectors has that become of a chain."""
-        return min(VECTOR_BYTES // self._of.size // (2 if moves_halves() else 1), width)
+        """Return how many of `width` values each of the vectors has that a chain becomes."""
+        whole = width // 2 if self._interleaves(width) else width
+        return min(VECTOR_BYTES // self._of.size // (2 if moves_halves() else 1), whole)
 
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
         """`width` numbers from number `index` on, in float32."""

@@ -102,13 +102,14 @@ def reduce_plan(
         blocks=blocks,
         all_blocks=all_blocks,
         num_stay=len(stay),
-        stay=_axes(stay),
         num_go=len(go),
-        go=_axes(go),
     )
+    _set_axes(plan, REDUCE_PLAN.stay, stay)
+    _set_axes(plan, REDUCE_PLAN.go, go)
     return plan
 
 
-def _axes(axes: Sequence[tuple[int, int]]) -> list[int]:
-    padded = [*axes, *[(1, 0)] * (PLAN_AXES - len(axes))]
-    return [size for size, _ in padded] + [stride for _, stride in padded]
+def _set_axes(plan: Plan, first: int, axes: Sequence[tuple[int, int]]) -> None:
+    for place in range(PLAN_AXES):
+        size, stride = axes[place] if place < len(axes) else (1, 0)
+        plan.words[first + place], plan.words[first + PLAN_AXES + place] = size, stride

@@ -1,10 +1,11 @@
-"""What a GPU approximates: exponentials, logarithms, sines. Here the results are rounded correctly, or nearly."""
+"""What a GPU approximates: exponentials, logarithms, sines. Here the results are exact, or off by what they may be."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from tests.cuda.ptx_machine.code import Value, constant
+from tests.cuda.ptx_machine.instructions.deviation import deviated
 from tests.cuda.ptx_machine.instructions.floats import coarse, flush
 from tests.cuda.ptx_machine.instructions.registry import instruction
 from tests.cuda.ptx_machine.modifiers import Modifiers
@@ -23,7 +24,8 @@ def of_libm(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
     dst, source = i.operands
     value = e.read(source, type)
     wide = e.code.convert("fpext", flush(e, value) if flushes else value, "double")
-    result = e.code.convert("fptrunc", e.code.call("double", _LIBM[i.name], wide), "float")
+    exact = e.code.call("double", _LIBM[i.name], wide)
+    result = e.code.convert("fptrunc", deviated(e, i.name, wide, exact), "float")
     e.write(dst, flush(e, result) if flushes else result, type)
 
 
@@ -42,5 +44,5 @@ def reciprocal_root(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None
         e.write(dst, coarse(e, value, compute) if flushes else compute(value), type)
         return
     wide = e.code.convert("fpext", flush(e, value) if flushes else value, "double")
-    result = e.code.convert("fptrunc", compute(wide), "float")
+    result = e.code.convert("fptrunc", deviated(e, i.name, wide, compute(wide)), "float")
     e.write(dst, flush(e, result) if flushes else result, type)

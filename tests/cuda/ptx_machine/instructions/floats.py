@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tests.cuda.ptx_machine.code import Value, constant
+from tests.cuda.ptx_machine.instructions.deviation import deviated
 from tests.cuda.ptx_machine.instructions.registry import instruction
 from tests.cuda.ptx_machine.instructions.rounding import rounded
 from tests.cuda.ptx_machine.modifiers import Modifiers
@@ -59,22 +60,37 @@ def fused(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("sqrt", kinds="f")
 def square_root(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    m.flag("approx")  # rounded correctly
-    _with_rounding(e, i, m, type, "sqrt")
+    if not m.flag("approx"):
+        _with_rounding(e, i, m, type, "sqrt")
+        return
+    flushes = m.flag("ftz")
+    dst, source = i.operands
+    value = e.read(source, type)
+    wide = e.code.convert("fpext", flush(e, value) if flushes else value, "double")
+    e.write(dst, _approximated(e, "sqrt", wide, e.code.intrinsic("sqrt", wide), flushes), type)
+
+
+def _approximated(e: Any, name: str, argument: Value, exact: Value, flushes: bool) -> Value:
+    """The float32 of a result in float64, off by what the instruction may be."""
+    result = e.code.convert("fptrunc", deviated(e, name, argument, exact), "float")
+    return flush(e, result) if flushes else result
 
 
 @instruction("div", kinds="f")
 def divide(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """`.full` and `.approx` are rounded correctly; `.approx` makes zero of a quotient by more than 2^126."""
+    """`.full` and `.approx` are approximations; `.approx` makes zero of a quotient by more than 2^126."""
     how = m.take("approx", "full")
-    if how != "approx":
+    if not how:
         _with_rounding(e, i, m, type, "fdiv")
         return
     flushes = m.flag("ftz")
     dst, *sources = i.operands
     a, b = (flush(e, value) if flushes else value for value in (e.read(source, type) for source in sources))
-    quotient = e.code.binary("fdiv", a, b)
-    quotient = flush(e, quotient) if flushes else quotient
+    wide_a, wide_b = (e.code.convert("fpext", value, "double") for value in (a, b))
+    quotient = _approximated(e, "div", wide_b, e.code.binary("fdiv", wide_a, wide_b), flushes)
+    if how == "full":
+        e.write(dst, quotient, type)
+        return
     size = e.code.intrinsic("fabs", b)
     large = e.code.binary(
         "and",
@@ -97,9 +113,16 @@ def quotient_sign(e: Any, value: Value) -> Value:
 def reciprocal(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
     dst, source = i.operands
     value = e.read(source, type)
-    if m.flag("approx") and type.bits == 64:
+    approximates = m.flag("approx")
+    if approximates and type.bits == 64:
         m.take("ftz")
         e.write(dst, coarse(e, value, lambda number: e.code.binary("fdiv", constant("double", 1.0), number)), type)
+        return
+    if approximates:
+        flushes = m.flag("ftz")
+        wide = e.code.convert("fpext", flush(e, value) if flushes else value, "double")
+        exact = e.code.binary("fdiv", constant("double", 1.0), wide)
+        e.write(dst, _approximated(e, "rcp", wide, exact, flushes), type)
         return
     mode, flushes = m.take(*ROUNDING, default="rn"), m.flag("ftz")
     value = flush(e, value) if flushes else value

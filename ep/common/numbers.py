@@ -1,4 +1,4 @@
-"""Plain numbers as operands of launches: compiled code takes them as arrays of one element."""
+"""Plain numbers where arrays are taken: as arrays of one element, which are kept."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Array = np.ndarray[Any, Any]
 
 
 class Numbers:
-    """The numbers that a primitive was given, as arrays without dims, kept for its later launches."""
+    """The numbers that were given, as read-only arrays without dims, kept for the next time."""
 
     def __init__(self, data_type: DataType, convert: Callable[[Any, DataType, str], Any] = convert_value) -> None:
-        """data_type: of the elements; convert: makes one of a number, and of what else Launch was given an error."""
+        """data_type: of the elements; convert: makes one of a number, and of what else was given an error."""
         self._data_type, self._convert = data_type, convert
         self._kept = BoundedCache()
         self._last: tuple[Any, Array | None] = None, None  # found without hashing
 
     def array(self, number: Any, argument: str) -> Array:
-        """The array of a number, which Launch calls `argument`; raises what `convert` raises."""
+        """The array of a number, which the caller calls `argument`; raises what `convert` raises."""
         last, array = self._last
         if array is None or number is not last:
             array = self._find(number, argument)
@@ -36,5 +36,6 @@ class Numbers:
         array: Array | None = self._kept.get(key)
         if array is None:
             made = np.array(self._convert(number, self._data_type, argument), self._data_type.dtype)
+            made.flags.writeable = False
             array = self._kept.keep(key, lambda: made)
         return array

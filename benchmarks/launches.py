@@ -1,0 +1,110 @@
+"""What launches cost that have new dims each time, and operators on a thousand small arrays."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+import ep.ops
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.bench.timing import interleaved
+from ep.include import primitive as p
+from ep.include.primitive import BlasTransposeType, ReduceOp
+
+_F32: Final = np.dtype(np.float32)
+_ROWS: Final = 1000  # at most: launches of so few elements wait for nothing but Python
+_ARRAYS: Final = 1000
+_ELEMENTS: Final = 8
+_SECONDS: Final = 0.5
+
+_N: Final = BlasTransposeType.N
+_BINARY: Final = (p.BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, _F32, _F32, 2)
+
+Arguments = Callable[[int, np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]], tuple[Any, ...]]
+
+_NEW_DIMS: Final[Mapping[str, tuple[tuple[Any, ...], Arguments]]] = {
+    # the key of a primitive, and the arguments of a launch of n rows on two arrays and a result
+    "binary, same shape": (_BINARY, lambda n, a, b, c: ((n, 3), a, (n, 3), b, c)),
+    "binary, row": (_BINARY, lambda n, a, b, c: ((n, 3), a, (3,), b, c)),
+    "unary": (
+        (p.BroadcastElementwiseUnaryFactory, UnaryOp.kRelu, _F32, _F32, 2),
+        lambda n, a, b, c: ((n, 3), a, (n, 3), c),
+    ),
+    "expand": ((p.ExpandFactory, _F32, 2), lambda n, a, b, c: ((n, 1), a, (n, 5), c)),
+    "permute": ((p.PermuteFactory, 2), lambda n, a, b, c: (_F32, (n, 4), a, (1, 0), c)),
+    "copy_nd": ((p.CopyNdFactory, 2), lambda n, a, b, c: (_F32, c, (n + 9, 8), (3, 1), a, (n + 3, 4), (1, 0), (n, 3))),
+    "copy_nd, new place": (
+        (p.CopyNdFactory, 2),
+        lambda n, a, b, c: (_F32, c, (8, 1009), (1, n), a, (8, 1), (0, 0), (3, 1)),
+    ),
+    "pad": ((p.ConstantPadFactory, _F32), lambda n, a, b, c: ((n, 3), a, (1, 0), (0, 2), 0, c)),
+    "where, same shape": (
+        (p.WhereFactory, np.dtype(bool), _F32, 2),
+        lambda n, a, b, c: ((n, 3), a.view(bool), (n, 3), a, (n, 3), b, c),
+    ),
+    "reduce": ((p.ReduceFactory, ReduceOp.kSum, _F32, 2), lambda n, a, b, c: ((n, 4), a, (1,), c)),
+    "matmul": (
+        (p.BroadcastMatmulFactory, _F32, _N, _N, 3),
+        lambda n, a, b, c: (1, (n, 2, 3), a, (3, 2), b, 0, (n, 2, 2), c),
+    ),
+}
+
+
+def new_dims() -> dict[str, dict[str, float]]:
+    """Seconds of a launch whose dims are new, beside one of the same dims again: the least of a thousand.
+
+    A launch can be the first of its dims once: so these are not medians of samples, and the least is what a launch
+    takes that nothing else on the machine disturbs.
+    """
+    stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+    a, b, c = (np.zeros(16 * (_ROWS + 1009), _F32) for _ in range(3))
+    found = {}
+    for name, ((factory, *key), arguments) in _NEW_DIMS.items():
+        primitive = RequirePrimitive(factory, DeviceType.kCPU, *key)
+        least = {"new dims": float("inf"), "kept dims": float("inf")}
+        for n in range(1, _ROWS):
+            given = arguments(n, a, b, c)
+            for which in least:
+                begin = time.perf_counter()
+                primitive.Launch(stream, *given)
+                least[which] = min(least[which], time.perf_counter() - begin)
+        found[name] = least
+    return found
+
+
+def many_arrays() -> dict[str, dict[str, float]]:
+    """Seconds of what joins a thousand arrays, or makes a thousand, beside NumPy."""
+    arrays = [np.full(_ELEMENTS, place, _F32) for place in range(_ARRAYS)]
+    whole = np.concatenate(arrays)
+    ends = list(itertools.accumulate(map(len, arrays)))[:-1]
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+        "concat": (lambda: ep.ops.concat(arrays), lambda: np.concatenate(arrays)),
+        "stack": (lambda: ep.ops.stack(arrays), lambda: np.stack(arrays)),
+        "stack, last axis": (lambda: ep.ops.stack(arrays, 1), lambda: np.stack(arrays, 1)),
+        "split": (lambda: ep.ops.split(whole, _ARRAYS), lambda: [one.copy() for one in np.split(whole, _ARRAYS)]),
+        "split, at places": (lambda: ep.ops.split(whole, ends), lambda: [one.copy() for one in np.split(whole, ends)]),
+    }
+    found = {}
+    for name, (ours, theirs) in pairs.items():
+        if not np.array_equal(np.asarray(ours()), np.asarray(theirs())):
+            raise AssertionError(f"{name} differs from NumPy's")
+        times = interleaved({"ep": ours, "numpy": theirs}, _SECONDS)
+        found[name] = {who: timing.median for who, timing in times.items()}
+    return found
+
+
+def measure() -> dict[str, Any]:
+    """All figures of this module."""
+    return {"new_dims": new_dims(), "many_arrays": many_arrays()}
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print them."""
+    for title, group in (("new dims, least of many", "new_dims"), (f"{_ARRAYS:,} arrays, medians", "many_arrays")):
+        print(f"\n{title}:")
+        for name, times in found[group].items():
+            print(f"{name}: " + ", ".join(f"{who} {taken * 1e6:.2f} us" for who, taken in times.items()))

@@ -1,0 +1,61 @@
+"""Views in memory of the host, which primitives take as buffers once their elements are in C order."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.arrays.checks import DTYPES
+from ep.common.arrays.strided_copy import copy_strided
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.strides import contiguous_strides, extent, writes_once
+from ep.include.stream import Stream
+
+NDArray = np.ndarray[Any, Any]
+
+_LEAST_BYTES: Final = 1 << 20  # below it NumPy has copied most views before threads have shared the work
+
+
+def is_large(array: NDArray) -> bool:
+    """Whether a device may copy the elements of an array in less time than NumPy, which uses one thread."""
+    return array.nbytes >= _LEAST_BYTES
+
+
+def to_c_order(stream: Stream, view: NDArray, dtype: np.dtype[Any]) -> NDArray:
+    """Return a C-contiguous array with the elements of a view; dtype: the view's own, in native byte order."""
+    strides = _walked(view)
+    if strides is not None:
+        result = np.empty(view.shape, dtype)
+        steps = contiguous_strides(view.shape)
+        if copy_strided(stream, view.shape, _memory(view, strides), strides, result, steps):
+            return result
+    return np.asarray(view, dtype, order="C")
+
+
+def write_view(stream: Stream, array: NDArray, view: NDArray) -> None:
+    """Write the elements of a C-contiguous array to a view of the same shape and dtype."""
+    strides = _walked(view)
+    if strides is not None and writes_once(view.shape, strides):
+        steps = contiguous_strides(array.shape)
+        if copy_strided(stream, array.shape, array, steps, _memory(view, strides), strides):
+            return
+    view[...] = array
+
+
+def _walked(view: NDArray) -> Dims | None:
+    """The strides of a view in elements, or None for a view that primitives do not walk over.
+
+    NumPy copies those, to the same bits: in another byte order, not aligned, backwards, or by parts of elements.
+    """
+    size = view.itemsize
+    if view.dtype not in DTYPES or not view.flags.aligned:
+        return None
+    if any(stride < 0 or stride % size for stride in view.strides):
+        return None
+    return tuple(stride // size for stride in view.strides)
+
+
+def _memory(view: NDArray, strides: Dims) -> NDArray:
+    """The memory of a view, from its first element to its last."""
+    return np.lib.stride_tricks.as_strided(view, (extent(view.shape, strides),), (view.itemsize,))

@@ -1,0 +1,47 @@
+"""Keys of values that compare equal and are not the same."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from enum import Enum
+from types import EllipsisType, NoneType
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.scalar import number_key
+
+_WHOLE: Final = frozenset([str, NoneType, EllipsisType])
+_TYPES: Final = frozenset([bool, int, float, complex])
+_INTEGERS: Final = frozenset([int, NoneType])
+_MOST: Final = 64
+
+
+class Inexact(Exception):
+    """There is no exact key: the value may say more than it compares, or change."""
+
+
+def exact(value: Any) -> Hashable:
+    """Return a key that tells a value from all others that a call could tell it from.
+
+    True, 1 and 1.0 have different keys, and so have the two zeros, and tuples and lists of them; a NaN is known again.
+    There are keys of numbers and their types, dtypes, text, None, `...`, enumerators, and of slices, tuples and lists
+    of these with up to 64 elements. Raises Inexact for other values.
+    """
+    kind = type(value)
+    if kind is int or kind is bool or kind in _WHOLE:  # the usual ones first
+        return kind, value
+    if kind is slice:
+        start, stop, step = value.start, value.stop, value.step
+        if type(start) in _INTEGERS and type(stop) in _INTEGERS and type(step) in _INTEGERS:
+            return kind, start, stop, step
+        return kind, exact(start), exact(stop), exact(step)
+    if kind is tuple or kind is list:
+        if len(value) > _MOST:
+            raise Inexact
+        return kind, *[exact(one) for one in value]
+    if kind is float or kind is complex or isinstance(value, np.number | np.bool_):
+        return number_key(value)
+    if isinstance(value, np.dtype | Enum) or (kind is type and (value in _TYPES or issubclass(value, np.generic))):
+        return kind, value
+    raise Inexact

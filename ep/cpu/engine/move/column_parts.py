@@ -1,0 +1,13 @@
+"""What a launch of columns is told of its parts. Imports no Numba."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ep.cpu.engine.state import GRAIN_BYTES
+
+LARGE_BYTES: Final = GRAIN_BYTES // 2
+"""Bytes of the parts that one thread moves; larger ones are launches of their own."""
+
+LARGE: Final = 2
+"""What the entry returns where all is done but for the larger ones."""

@@ -1,0 +1,109 @@
+"""Columns of a matrix and matrices that are its parts: many small copies in one launch.
+
+Each part is moved row by row. Parts that are large enough for threads to share one of them are left to the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from ep.cpu.compile.compiler import compile_entry, compile_task
+from ep.cpu.compile.integers import multiply_sizes
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_int, load_word, stack_words, store_words
+from ep.cpu.compile.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
+from ep.cpu.engine.entry import clash
+from ep.cpu.engine.layout import layout
+from ep.cpu.engine.move.byte_rows import copy_row
+from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
+from ep.cpu.engine.state import GRAIN_BYTES, STATE
+from ep.cpu.object_layout import DATA, DIMS, NUM_DIMS, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.threads.parallel import run
+
+_COLUMNS: Final = layout(
+    "Columns",
+    whole=1,  # the address of the first row, at the column where the first part begins
+    row_bytes=1,  # from a row of it to the next
+    rows=1,
+    size=1,  # bytes of an element
+    to_parts=1,  # whether the parts are written
+    parts=1,  # the address of the tuple
+)
+_COLUMNS_WORDS: Final[int] = _COLUMNS.num_words
+
+
+@jit
+def _num_elements(array):
+    """How many elements an array has, given by the address of the object."""
+    count, dims = 1, load_word(array + DIMS, 0)
+    for axis in range(load_int(array + NUM_DIMS)):
+        count *= load_word(dims, axis)
+    return count
+
+
+def _move(columns, begin, end):
+    """Move the parts [begin, end) that are not large."""
+    whole, row_bytes = load_word(columns, _COLUMNS.whole), load_word(columns, _COLUMNS.row_bytes)
+    rows, size = load_word(columns, _COLUMNS.rows), load_word(columns, _COLUMNS.size)
+    to_parts, items = load_word(columns, _COLUMNS.to_parts), load_word(columns, _COLUMNS.parts) + TUPLE_ITEMS
+    for k in range(end):
+        part = load_word(items, k)
+        part_bytes = _num_elements(part) * size
+        width = part_bytes // rows
+        if k >= begin and part_bytes <= LARGE_BYTES:
+            inside, own = whole, load_word(part + DATA, 0)
+            for _ in range(rows):
+                copy_row(own if to_parts != 0 else inside, inside if to_parts != 0 else own, width)
+                inside += row_bytes
+                own += width
+        whole += width
+
+
+@cache
+def columns_task() -> int:
+    """The address of the task (columns, begin, end) that moves parts."""
+    return compile_task("move.columns", _move)
+
+
+@cache
+def columns_entry() -> Callable[..., int]:
+    """The entry (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
+
+    It returns 0 where the launch was done, LARGE where all is done but for parts of more than LARGE_BYTES, and 1 where
+    something is not as expected: nothing has been written then.
+    """
+
+    def entry(state_, task_, dtype_, size_, rows_, cols_, begin_, to_parts_, whole_, parts_):
+        state, dtype, size, rows, cols = word(state_), word(dtype_), word(size_), word(rows_), word(cols_)
+        column, to_parts, parts = word(begin_), word(to_parts_), word(parts_)
+        if rows <= 0 or cols <= 0 or column < 0:
+            return 1
+        ndarray_type, count = load_word(state, STATE.ndarray_type), multiply_sizes(rows, cols)
+        whole = array_data(word(whole_), ndarray_type, dtype, count, READABLE if to_parts != 0 else WRITABLE)
+        if whole == 0:
+            return 1
+        first, number, num_bytes, large = whole + column * size, load_word(parts + TUPLE_LENGTH, 0), 0, 0
+        for k in range(number):
+            part = load_word(parts + TUPLE_ITEMS, k)
+            data = array_data(part, ndarray_type, dtype, 0, WRITABLE if to_parts != 0 else READABLE)
+            if data == 0:
+                return 1
+            elements = _num_elements(part)
+            if elements % rows != 0 or elements // rows > cols - column:
+                return 1
+            if clash(whole, count, size, data, elements, size, False):
+                return 1
+            column += elements // rows
+            if elements * size > LARGE_BYTES:
+                large = LARGE
+            else:
+                num_bytes += 2 * elements * size
+        own = stack_words(_COLUMNS_WORDS)
+        store_words(own, first, cols * size, rows, size, to_parts, parts)
+        run(state, word(task_), own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
+        return large
+
+    types = (words, index_integer, object_address, *[index_integer] * 5, object_address, object_address)
+    return compile_entry("copy_nd.columns", entry, types)

@@ -1,0 +1,166 @@
+"""Products of rows with rows, of which the elements that are summed up lie side by side: full vectors of both."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.jit import separate
+from ep.cpu.compile.memory import loader, stack_words, storer
+from ep.cpu.engine.product.instructions import (
+    REALS,
+    WORD,
+    add_product,
+    function,
+    loop,
+    masked_load,
+    places_below,
+)
+from ep.cpu.engine.product.results import arithmetic_of
+from ep.cpu.engine.product.tiling import tile_shape
+from ep.include.data_type import DataType
+
+_ROWS: Final = 4  # that are gone along at once
+_WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
+_ALONE: Final = 4  # vectors of a row that is gone along alone: sums that do not wait for each other
+
+
+@cache
+def dots_of_rows(data_type: DataType) -> Any:
+    """A function (matrix, step, count, vector, k, sums) that adds to each sum the product of its row and the vector.
+
+    matrix: `count` rows of k elements, `step` elements from row to row. vector, sums: in the type of arithmetic.
+    """
+    arithmetic = arithmetic_of(data_type)
+    size, load, store = data_type.itemsize, loader(arithmetic), storer(arithmetic)
+    one = _dots(data_type, arithmetic, 1, 1, _WIDTH_BYTES, _ALONE)
+    many = _dots(data_type, arithmetic, _ROWS, 1, _WIDTH_BYTES)
+
+    @separate
+    def add(matrix, step, count, vector, k, sums):
+        totals = stack_words(_ROWS)
+        for row in range(0, count, _ROWS):
+            rows, source = min(_ROWS, count - row), matrix + row * step * size
+            if rows == 1:
+                one(source, step, 1, vector, 0, 1, k, totals)
+            else:
+                many(source, step, rows, vector, 0, 1, k, totals)
+            for number in range(rows):
+                store(sums, row + number, load(sums, row + number) + load(totals, number))
+
+    return add
+
+
+@cache
+def dots_of_matrices(arithmetic: DataType) -> Any:
+    """A function (x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y).
+
+    It adds to each sum the product of a row of x and one of y, of k elements. The steps are in elements, from row to
+    row of x and of y, and from sum to sum along the rows of either.
+    """
+    size, load, store = arithmetic.itemsize, loader(arithmetic), storer(arithmetic)
+    vector_bytes, columns = tile_shape().vector_bytes, tile_shape().rows // 2  # sums that the registers hold
+    one, many = (_dots(arithmetic, arithmetic, _ROWS, *shape) for shape in ((1, _WIDTH_BYTES), (columns, vector_bytes)))
+    words = _ROWS * columns
+
+    @separate
+    def add(x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y):
+        totals = stack_words(words)
+        for row in range(0, num_x, _ROWS):
+            for column in range(0, num_y, columns):
+                rows, others = min(_ROWS, num_x - row), min(columns, num_y - column)
+                from_x, from_y = x + row * x_step * size, y + column * y_step * size
+                across = columns
+                if others == 1:
+                    across = 1
+                    one(from_x, x_step, rows, from_y, y_step, others, k, totals)
+                else:
+                    many(from_x, x_step, rows, from_y, y_step, others, k, totals)
+                for i in range(rows):
+                    for j in range(others):
+                        place = (row + i) * sums_x + (column + j) * sums_y
+                        store(sums, place, load(sums, place) + load(totals, i * across + j))
+
+    return add
+
+
+def _dots(
+    data_type: DataType, arithmetic: DataType, rows: int, columns: int, width_bytes: int, vectors: int = 1
+) -> Any:
+    """A function (x, x_step, num_x, y, y_step, num_y, k, totals): the products of up to `rows` rows of x, which are of
+    `data_type`, and up to `columns` of y, which are of `arithmetic`. totals: `[rows, columns]`, what is too much of
+    them is anything. vectors: how many of each row are multiplied at once.
+    """
+    width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
+
+    @intrinsic
+    def dots(
+        typing_context: Any,
+        x: Any,
+        x_step: Any,
+        num_x: Any,
+        y: Any,
+        y_step: Any,
+        num_y: Any,
+        k: Any,
+        totals: Any,
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            x, x_step, num_x, y, y_step, num_y, k, totals = args
+
+            def pointers(first: Any, step: Any, count: Any, most: int, kind: Any) -> list[Any]:
+                last, first = builder.sub(count, WORD(1)), builder.inttoptr(first, kind.as_pointer())
+                result = []
+                for row in range(most):  # the last one again where there are fewer
+                    there = builder.select(builder.icmp_signed("<", WORD(row), last), WORD(row), last)
+                    result.append(builder.gep(first, [builder.mul(there, step)]))
+                return result
+
+            from_x, from_y = pointers(x, x_step, num_x, rows, bits), pointers(y, y_step, num_y, columns, number)
+
+            def body(index: Any, sums: list[Any], mask: Any = None) -> list[Any]:
+                others = [
+                    masked_load(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask)
+                    for one in from_y
+                ]
+                after = []
+                for row, one in enumerate(from_x):
+                    loaded = masked_load(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
+                    own = widened(builder, loaded, data_type)
+                    for column, other in enumerate(others):
+                        after.append(add_product(builder, own, other, sums[row * columns + column]))
+                return after
+
+            zeros = [ir.Constant(computed, [0.0] * width)] * (rows * columns)
+
+            def several(index: Any, sums: list[Any]) -> list[Any]:
+                after = []
+                for number in range(vectors):
+                    own = sums[number * len(zeros) : (number + 1) * len(zeros)]
+                    after += body(builder.add(index, WORD(number * width)), own)
+                return after
+
+            left, *sums = loop(builder, WORD(0), k, vectors * width, zeros * vectors, several)
+            sums, others = sums[: len(zeros)], sums[len(zeros) :]
+            for place, other in enumerate(others):
+                sums[place % len(zeros)] = builder.fadd(sums[place % len(zeros)], other)
+            if vectors > 1:
+                left, *sums = loop(builder, left, k, width, sums, body)
+            sums = body(left, sums, places_below(builder, builder.sub(k, left), width))
+            name = f"llvm.vector.reduce.fadd.v{width}f{8 * arithmetic.itemsize}"
+            reduce = function(builder, name, number, number, computed)
+            target = builder.inttoptr(totals, number.as_pointer())
+            for place, total in enumerate(sums):
+                total = builder.call(reduce, [number(0.0), total], fastmath=("reassoc",))
+                builder.store(total, builder.gep(target, [WORD(place)]), align=arithmetic.itemsize)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
+
+    return dots

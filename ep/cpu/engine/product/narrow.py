@@ -1,0 +1,116 @@
+"""Products with few rows and few columns of c: memory is what they wait for, so that both operands are read once.
+
+Both are multiplied with the elements that are summed up side by side (`dots.py`). Where these lie below each other in
+memory, and where numbers are to be widened, a piece of them is taken apart into rows first, which stay in a cache.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, storer
+from ep.cpu.engine.product.cut import NARROW
+from ep.cpu.engine.product.dots import dots_of_matrices
+from ep.cpu.engine.product.packing import plane_packer
+from ep.cpu.engine.product.results import arithmetic_of, results_writer
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.walk import offsets
+from ep.include.data_type import DataType
+
+_LEAST_DEPTH: Final = 128  # of k: below it tiles are as fast
+_FEW: Final = 4  # elements of a row that are taken apart in less time than a vector of the row is added in
+_PIECE: Final = 1024  # of k that is gone along at once
+_ROW: Final = _PIECE + 16  # elements from row to row of a piece: else all would lie in one set of the first cache
+_SUMS: Final = NARROW * NARROW
+
+
+@jit
+def is_narrow(m, n, k, transpose_a, transpose_b):
+    """Whether a product of such matrices is computed here."""
+    if k < _LEAST_DEPTH or max(m, n) > NARROW:
+        return False
+    if m > 1 and n > 1:
+        return True
+    below = transpose_b == 0 if m == 1 else transpose_a != 0  # a matrix by a vector
+    return below and 1 < max(m, n) <= _FEW
+
+
+@cache
+def narrow_multiplier(data_type: DataType) -> Any:
+    """A function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
+    is_half, size, wide = data_type in HALVES, data_type.itemsize, arithmetic_of(data_type).itemsize
+    add, write, pack = dots_of_matrices(arithmetic_of(data_type)), results_writer(data_type), _packer(data_type)
+    store_wide = storer(arithmetic_of(data_type))
+
+    @jit
+    def multiply(launch, block, a, b, c):
+        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
+        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+        a_below = load_word(state, PRODUCT_STATE.transpose_a) != 0 and m > 1
+        b_below = load_word(state, PRODUCT_STATE.transpose_b) == 0 and n > 1
+        first_row, rows = load_word(block, BLOCK.first_row), load_word(block, BLOCK.rows)
+        first_column, columns = load_word(block, BLOCK.first_column), load_word(block, BLOCK.columns)
+        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
+        sums, memory = stack_words(_SUMS), allocate(2 * NARROW * _ROW * wide)
+        for place in range(rows * columns):
+            store_wide(sums, place, 0)
+        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
+            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+            for first in range(begin, end, _PIECE):
+                length = min(_PIECE, end - first)
+                from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size
+                from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size
+                a_step, b_step = k, k
+                if is_half or a_below:
+                    pack(a_below, from_a, m if a_below else k, rows, length, memory)
+                    from_a, a_step = memory, _ROW
+                if is_half or b_below:
+                    pack(b_below, from_b, n if b_below else k, columns, length, memory + NARROW * _ROW * wide)
+                    from_b, b_step = memory + NARROW * _ROW * wide, _ROW
+                if rows < columns:
+                    add(from_b, b_step, columns, from_a, a_step, rows, length, sums, 1, columns)
+                else:
+                    add(from_a, a_step, rows, from_b, b_step, columns, length, sums, columns, 1)
+        write(launch, block, sums, columns, c)
+        release(memory)
+
+    return multiply
+
+
+def _packer(data_type: DataType) -> Any:
+    """A function (below, src, step, count, k, dst) that writes `count` rows of k numbers, `_ROW` apart.
+
+    below: whether src has k rows of `step` elements, of which the first `count` are taken apart; else it has the rows.
+    """
+    size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
+    copy, take_apart = plane_packer(data_type, 1), _by_count(data_type, NARROW)
+
+    @separate
+    def pack(below, src, step, count, k, dst):
+        if below:
+            take_apart(count, src, k, dst, _ROW)
+        else:
+            for row in range(count):
+                copy(src + row * step * size, k, dst + row * _ROW * wide, _ROW)
+
+    return pack
+
+
+def _by_count(data_type: DataType, most: int) -> Any:
+    """A function (count, src, k, dst, dst_step) that calls the packer of so many planes, from 2 to `most`."""
+    pack = plane_packer(data_type, most)
+    if most == 2:
+        return jit(lambda count, src, k, dst, dst_step: pack(src, k, dst, dst_step))
+    others = _by_count(data_type, most - 1)
+
+    @jit
+    def choose(count, src, k, dst, dst_step):
+        if count == most:
+            pack(src, k, dst, dst_step)
+        else:
+            others(count, src, k, dst, dst_step)
+
+    return choose

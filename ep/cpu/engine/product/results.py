@@ -1,0 +1,70 @@
+"""How sums become elements of c."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.memory import load_word, loader, storer
+from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
+from ep.include.data_type import DataType
+
+
+@cache
+def results_writer(data_type: DataType) -> Any:
+    """A function (launch, block, sums, step, c): the sums of a block become its elements of c, or its part of them.
+
+    step: sums from row to row.
+    """
+    load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
+    load_wide, store_wide = loader(arithmetic), storer(arithmetic)
+
+    @separate
+    def write(launch, block, sums, step, c):
+        n = load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.n)
+        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
+        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
+        partial, columns = load_word(block, BLOCK.partial), load_word(block, BLOCK.columns)
+        for row in range(load_word(block, BLOCK.rows)):
+            for column in range(columns):
+                total, place = load_wide(sums, row * step + column), row * n + column
+                if partial != 0:
+                    store_wide(partial, place, total)
+                elif beta == 0:
+                    store(c, place, alpha * total)
+                else:
+                    store(c, place, alpha * total + beta * load(c, place))
+
+    return write
+
+
+@cache
+def results_merger(data_type: DataType) -> Any:
+    """A function (launch, begin, end): elements [begin, end) of c are the sums of their parts, added in their order."""
+    load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
+    load_wide = loader(arithmetic)
+
+    @jit
+    def merge(launch, begin, end):
+        words, partials = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.partials)
+        c, parts = load_word(launch, PRODUCT_LAUNCH.c), load_word(words, PRODUCT.depth_parts)
+        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
+        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
+        count = load_word(words, PRODUCT.num_batches) * load_word(words, PRODUCT.m) * load_word(words, PRODUCT.n)
+        for place in range(begin, end):
+            total = load_wide(partials, place)
+            for part in range(1, parts):
+                total += load_wide(partials, part * count + place)
+            if beta == 0:
+                store(c, place, alpha * total)
+            else:
+                store(c, place, alpha * total + beta * load(c, place))
+
+    return merge
+
+
+def arithmetic_of(data_type: DataType) -> DataType:
+    """The type in which products of `data_type` are summed."""
+    return DataType.kFloat if data_type in HALVES else data_type

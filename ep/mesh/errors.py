@@ -1,0 +1,76 @@
+"""The error of one rank, as the other ranks raise it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import NamedTuple
+
+
+class RankError(RuntimeError):
+    """An error of another rank whose class no text makes, which the message names; or ranks that are not in step."""
+
+
+class Told(NamedTuple):
+    """What a rank tells the others of its error: bytes and text, so that any error can be told.
+
+    kind: the class that they make of `text`, pickled, which is its name.
+    """
+
+    kind: bytes
+    text: str
+
+    def rebuilt(self) -> Exception:
+        """Return the error, for a rank that was told of it."""
+        try:
+            error: Exception = pickle.loads(self.kind)(self.text)
+        except Exception:  # a class that this rank does not have
+            return RankError(self.text)
+        return error
+
+
+def told(error: BaseException, rank: int) -> Told:
+    """Return what `rank` tells the others of its error.
+
+    The class is that of the error or, where no text makes that one, the nearest which it inherits: what catches the
+    error on its own rank catches it on the others. Exception itself says nothing, so there it is RankError.
+    """
+    own, text = type(error), _text(error)
+    named = f"{_name(own)}: {text}" if text else _name(own)
+    for kind in own.__mro__:
+        if issubclass(kind, Exception) and kind is not Exception:
+            words = f"{text if text and kind is own else named} (on rank {rank})"
+            one = Told(_pickled(kind), words)
+            if _is_made(kind, one):
+                return one
+    return Told(_pickled(RankError), f"{named} (on rank {rank})")
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as failed:
+        return f"its text is missing, for __str__ raises {_name(type(failed))}"
+
+
+def _name(kind: type[BaseException]) -> str:
+    """The name as tracebacks have it."""
+    return (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
+def _pickled(kind: type[Exception]) -> bytes:
+    """The name of a class, for one that is found by it; else nothing."""
+    try:
+        return pickle.dumps(kind)
+    except Exception:  # one that a function has made
+        return b""
+
+
+def _is_made(kind: type[Exception], one: Told) -> bool:
+    """Whether others can make it, by doing so here."""
+    try:
+        made = one.rebuilt()
+        return type(made) is kind and one.text in str(made)
+    except Exception:
+        return False

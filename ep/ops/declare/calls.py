@@ -1,0 +1,142 @@
+"""The calls of operators' functions: how each is read, what is kept of it, and how the next such call is done at once.
+
+What a call does follows from the types, dtypes and shapes of its operands and from the exact values of its attributes:
+that is its key. A function keeps what it has worked out by this key (`Prepared`), and a call whose key is known
+converts its Python number, takes or checks `out`, and launches. A call without a key is read anew: one with a view, a
+list, an array of a subclass or on another device, an operand by name, or an attribute that has no exact key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.arrays.checks import NUMBERS
+from ep.common.exact import Inexact, exact
+from ep.include.arrays import Array, Arrays, Operands
+from ep.include.data_type import as_data_type
+from ep.ops.declare.operator import Attributes, Input, Operator, Role
+from ep.ops.operands import numbers_of
+
+Function = Callable[..., Any]
+
+_MOST: Final = 64  # arrays in a sequence of them
+
+
+class Read(NamedTuple):
+    """What was read of a call.
+
+    operands: what reads the inputs, and computes. inputs: as buffers. attributes: resolved. out: as it was given.
+    """
+
+    operands: Operands
+    inputs: Sequence[Array]
+    attributes: Attributes
+    out: Array | None
+
+
+class Kept(NamedTuple):
+    """What is kept of a call.
+
+    compute: (operands, out) -> what the function returns.
+    with_number: gives the operands of which one is a Python number, as `compute` takes them; None where none is.
+    """
+
+    compute: Callable[[Sequence[Any], Array | None], Any]
+    with_number: Callable[[Sequence[Any]], Sequence[Any]] | None
+
+
+def calling(
+    declared: Operator,
+    name: str,
+    inputs: Sequence[Input],
+    read: Callable[[tuple[Any, ...], dict[str, Any]], Read],
+    *,
+    takes_out: bool = True,
+    many: bool = False,
+) -> Function:
+    """Return a function of an operator.
+
+    name: of the function, and inputs: those that its first parameters are for.
+    read: (args, kwargs) -> what was given; raises what is wrong, in the operator's words.
+    takes_out, many: as `operator` has them.
+    """
+    is_sequence = [one.role for one in inputs] == [Role.TENSORS]
+    num_inputs, ndarray = len(inputs), np.ndarray
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        # The key is made here, of nested tuples, and not by functions: this is most of what a known call costs.
+        given = _arrays_in(args) if is_sequence else args[:num_inputs]
+        key: Hashable = name
+        for value in given:
+            if type(value) is ndarray and value.flags.c_contiguous:
+                key = key, value.dtype, value.shape
+            elif type(value) in NUMBERS:
+                key = key, type(value)
+            else:
+                key = None
+                break
+        if kwargs or len(args) != num_inputs:
+            key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
+        calls = declared.chosen.calls
+        kept = None if key is None else calls.get(key)
+        if kept is not None:
+            compute, with_number = kept
+            out = kwargs.get("out") if kwargs else None
+            return compute(given if with_number is None else with_number(given), out)
+        arrays, buffers, attributes, out = read(args, kwargs)
+        if key is None or not isinstance(arrays, Arrays):
+            results = arrays.compute(declared, buffers, attributes, out)
+            return results if many else results[0]
+        prepared = declared.prepare(arrays.device_type, buffers, attributes)
+        compute = partial(prepared.compute, arrays) if many else prepared.computing(arrays)
+        result = compute(buffers, out)
+        changed = [place for place, value in enumerate(given) if value is not buffers[place]]
+        if not changed:
+            calls.put(key, Kept(compute, None))
+        elif len(changed) == 1 and inputs[changed[0]].role is Role.OPERAND and type(given[changed[0]]) in NUMBERS:
+            (place,) = changed
+            calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
+        return result
+
+    return function
+
+
+def _arrays_in(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arrays of the sequence that is the first argument; where it is none of up to 64, what has no key."""
+    sequence: Any = args[0] if args else None
+    return tuple(sequence) if type(sequence) in (list, tuple) and 0 < len(sequence) <= _MOST else (None,)
+
+
+def _with_attributes(
+    key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], num_inputs: int, takes_out: bool
+) -> Hashable:
+    """The key of a call with attributes, given that of its inputs; None where it has none."""
+    if key is None or len(args) < num_inputs:
+        return None
+    try:
+        for value in args[num_inputs:]:
+            key = key, exact(value)
+        for name, value in kwargs.items():
+            if name != "out" or not takes_out:
+                key = key, name, exact(value)
+    except Inexact:
+        return None
+    return key
+
+
+def _with_number(
+    arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
+) -> Callable[[Sequence[Any]], Sequence[Array]]:
+    """What gives the operands with an array of `dtype` for that at `place`, a Python number that errors call `name`."""
+    of_type = numbers_of(as_data_type(dtype))
+
+    def with_number(given: Sequence[Any]) -> Sequence[Array]:
+        operands = [*given]
+        operands[place] = arrays.number(of_type.array(operands[place], name))
+        return operands
+
+    return with_number

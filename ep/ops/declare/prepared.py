@@ -1,0 +1,56 @@
+"""What an operator does for inputs of certain shapes and types, worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
+from ep.ops.kernels.kernel import Launches
+from ep.ops.names import renamed
+
+
+class Prepared(NamedTuple):
+    """All calls of an operator with inputs of certain shapes and dtypes on a device type, and with certain attributes.
+
+    launches: queues the work.
+    names: how the operator calls arguments that errors of launches call otherwise.
+    shapes: of the results.
+    dtype: of the results.
+    """
+
+    launches: Launches
+    names: Mapping[str, str]
+    shapes: Sequence[Dims]
+    dtype: np.dtype[Any]
+
+    def compute(self, arrays: Arrays, inputs: Sequence[Array], out: Array | None = None) -> list[Array]:
+        """Run the operator on buffers; return what `arrays` delivers of the results."""
+        outputs = [arrays.destination(shape, self.dtype, out) for shape in self.shapes]
+        try:
+            self.launches(arrays, inputs, outputs)
+        except (TypeError, ValueError) as error:
+            if not self.names:
+                raise
+            raise renamed(error, self.names) from error
+        return [arrays.delivered(output, out) for output in outputs]
+
+    def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
+        """Return what runs an operator with one result, as `compute` does, in as little time as it can."""
+        launches, names, (shape,), dtype = self
+        empty, destination, delivered = arrays.empty, arrays.destination, arrays.delivered
+
+        def compute(inputs: Sequence[Array], out: Array | None) -> Array:
+            result = empty(shape, dtype) if out is None else destination(shape, dtype, out)
+            try:
+                launches(arrays, inputs, (result,))
+            except (TypeError, ValueError) as error:
+                if not names:
+                    raise
+                raise renamed(error, names) from error
+            return delivered(result, out)
+
+        return compute

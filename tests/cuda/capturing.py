@@ -1,0 +1,23 @@
+"""Captures launches into a graph of the device under test: a CUDA graph on a GPU, else what stands in for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ep.cuda.simulated_driver import SimulatedDriver
+
+
+def capture(stream: Any, work: Callable[[], object]) -> Any:
+    """Return what `work` queues on a stream, as a graph with `launch` and `destroy`; nothing of it is done."""
+    driver = stream.device().driver
+    if not isinstance(driver, SimulatedDriver):
+        from benchmarks.gpu.graph import Graph
+
+        return Graph(stream, work)
+    graph = driver.begin_capture(stream.handle)
+    try:
+        work()
+    finally:
+        driver.end_capture(graph)
+    return graph

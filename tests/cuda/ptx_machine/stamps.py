@@ -1,0 +1,86 @@
+"""Stamps say who touched a byte: the thread, and when.
+
+A *stamp* has the number of barriers by then, that of meetings of the warp, whether the access was strong, and the
+thread. Two accesses of a block race where neither a barrier nor a warp barrier lies between them, and two of different
+blocks always: nothing but the end of the launch orders them. Strong ones do not race with each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numba import njit
+
+from tests.cuda.ptx_machine.layout import Block, Thread
+from tests.cuda.ptx_machine.objects import compiled
+from tests.cuda.ptx_machine.pointers import words_at
+
+EPOCH_SHIFT, _SYNCS_SHIFT, _STRONG_SHIFT = 36, 12, 11
+_SYNCS_MASK, THREAD_MASK = 2**24 - 1, 2**11 - 1
+
+NOT_YET, NOT_WATCHED = 0, -1
+
+_WATCHED_BYTES: Final = 2**22
+"""Of global memory, in one launch: the arrays that are touched first are watched, at 24 bytes for each byte touched."""
+
+
+class Watch:
+    """Stamps of global memory, which launches use one after the other: those of earlier launches are old."""
+
+    def __init__(self) -> None:
+        self.writes, self.reads = np.zeros(_WATCHED_BYTES, np.int64), np.zeros(2 * _WATCHED_BYTES, np.int64)
+        self.epoch = 0
+        """Barriers so far."""
+
+
+WATCH: Final = Watch()
+
+
+@compiled(njit)
+def stamp_of(block, thread, strong):
+    return (
+        (block[Block.EPOCH] << EPOCH_SHIFT)
+        | (thread[Thread.SYNCS] << _SYNCS_SHIFT)
+        | (strong << _STRONG_SHIFT)
+        | thread[Thread.INDEX]
+    )
+
+
+@compiled(njit)
+def races(block, thread, stamp, strong):
+    """Whether an access now races with the one that left a stamp."""
+    other = stamp & THREAD_MASK
+    if stamp >> EPOCH_SHIFT != block[Block.EPOCH] or other == thread[Thread.INDEX]:
+        return False
+    if strong and stamp >> _STRONG_SHIFT & 1:
+        return False
+    in_order = other // 32 == thread[Thread.WARP] and (stamp >> _SYNCS_SHIFT & _SYNCS_MASK) < thread[Thread.SYNCS]
+    return not in_order
+
+
+@compiled(njit)
+def is_of_other_block(block, stamp):
+    """Whether a stamp is one of another block of this launch."""
+    return block[Block.LAUNCH_EPOCH] <= stamp >> EPOCH_SHIFT < block[Block.FIRST_EPOCH]
+
+
+@compiled(njit)
+def races_globally(block, thread, stamp, strong):
+    """Whether an access to global memory races with the one that left a stamp."""
+    if is_of_other_block(block, stamp):
+        return not (strong and stamp >> _STRONG_SHIFT & 1)
+    return races(block, thread, stamp, strong)
+
+
+@compiled(njit)
+def place_of(block, number, size):
+    """Where the stamps of a range of `size` bytes begin, which are given to it when first asked for, or NOT_WATCHED."""
+    places = words_at(block[Block.WATCH_PLACES])
+    if places[number] == NOT_YET:
+        begin = block[Block.WATCH_NEXT]
+        if begin + size > block[Block.WATCH_END]:
+            places[number] = NOT_WATCHED
+        else:
+            places[number], block[Block.WATCH_NEXT] = begin, begin + size
+    return places[number]

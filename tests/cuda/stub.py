@@ -1,0 +1,61 @@
+"""The stand-in for the driver's library: where it is, and Python processes that have it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ep.cuda.packages import why_no_compiler
+from tests.subprocesses import SOURCES
+
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+
+needs_stub = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
+    pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
+    pytest.mark.skipif(why_no_compiler() is not None, reason=str(why_no_compiler())),
+]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Where a libcuda.so.1 is that needs no GPU."""
+    folder = tmp_path_factory.mktemp("stub")
+    source, library = Path(__file__).with_name("stub_driver.c"), folder / "libcuda.so.1"
+    command = [COMPILER, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-Wl,-soname,libcuda.so.1"]
+    subprocess.run([*command, "-o", library, source, "-ldl"], check=True)
+    return folder
+
+
+@pytest.fixture
+def python(folder):
+    """Runs Python where the stand-in is the driver; returns what it prints, to either stream."""
+
+    def run(*arguments, **environment):
+        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES, "NUMBA_ENABLE_CUDASIM": "0"}
+        done = subprocess.run(
+            [sys.executable, "-P", *arguments],
+            env={**os.environ, **own, **environment},
+            cwd=SOURCES,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout.splitlines()
+
+    return run
+
+
+BEGIN = """
+import threading
+from ep import *
+from ep.cuda.driver import CudaError, ParameterBlock
+from ep.cuda.stream import CudaStream
+cuda = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
+driver = cuda.driver
+"""

@@ -1,0 +1,104 @@
+"""Captures on the stand-in for the driver's library, which ends one at whatever CUDA refuses meanwhile."""
+
+from tests.cuda.stub import BEGIN, needs_stub
+
+pytestmark = needs_stub
+
+CAPTURE = f"""{BEGIN}
+import gc, sys
+import numpy as np
+import ep.ops
+from ep.cuda.arrays.streams import default_stream
+from tests.cuda.capturing import capture
+cuda.SetAsActiveDevice()
+stream, options = default_stream(0), AllocationOptions()
+"""
+
+
+def test_operators(python):
+    """What a call allocates is new, and is given out again when the graph and what was instantiated from it is gone."""
+    code = f"""{CAPTURE}
+x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
+cached = {{ep.ops.relu(x).address for _ in range(3)}}
+kept = []
+graph = capture(stream, lambda: kept.append(ep.ops.relu(ep.ops.negative(x))))
+own, size = kept[0].address, kept[0].nbytes
+assert own not in cached
+def free_addresses(count):
+    taken = [cuda.Alloc(options, size) for _ in range(count)]
+    return {{buffer.address for buffer in taken}}
+kept.clear()
+before = cuda.memory_figures()["allocated"]
+assert own not in free_addresses(5)
+graph.launch()
+graph.destroy()
+assert cuda.memory_figures()["allocated"] == before - 2 * 20480
+assert own in free_addresses(9)
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line]
+    assert lines.count("object destroyed") == 1
+
+
+def test_what_the_garbage_collector_finds(python):
+    """Nothing of it waits for a device or a stream that is captured."""
+    code = f"""{CAPTURE}
+left, pinned, other = [cuda.CreateStream()], [cuda.AllocPinned(options, 100)], cuda.CreateStream()
+unowned = [other.AllocAsync(100)]
+cuda.DestroyStream(other)
+x = cuda.Alloc(options, 512)
+def work():
+    left.clear()
+    pinned.clear()
+    unowned.clear()
+    gc.collect()
+    cuda.Reset()
+    driver.fill(0, x.address, 1, 512, stream.handle)
+    cuda.CreateStream()
+    cuda.Alloc(options, 512)
+graph = capture(stream, work)
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line]
+    words = [line.partition(" ")[0] for line in lines]
+    during = lines[words.index("capture") : words.index("captured")]
+    assert "free host memory" in during
+    assert any(line.startswith("free ") for line in during)
+    assert any(line.startswith("destroy ") for line in during)
+
+
+def test_a_framework_that_does_not_capture_is_left_out(python):
+    """Neither the stream of an operand's library nor the legacy one takes part in a capture of ep's own stream."""
+    code = f"""{CAPTURE}
+x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
+class Array:
+    def __init__(self, stream):
+        self.__cuda_array_interface__ = {{**x.__cuda_array_interface__, "stream": stream}}
+ep.ops.relu(x)
+for other in (1, 0x7770):
+    capture(stream, lambda: ep.ops.relu(Array(other))).destroy()
+    capture(stream, lambda: x.__dlpack__(stream=other)).destroy()
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line or "captured too" in line]
+
+
+def test_a_framework_that_captures(python):
+    """ep's stream takes part in the capture of an operand's stream, and that goes on after its work."""
+    code = f"""{CAPTURE}
+x = ep.ops.copy_to_device(np.zeros(5000, np.float32), DeviceType.kCUDA)
+ep.ops.relu(x)
+other = cuda.CreateStream()
+class Array:
+    __cuda_array_interface__ = {{**x.__cuda_array_interface__, "stream": other.handle}}
+def work():
+    ep.ops.relu(Array())
+    assert stream.is_capturing()
+capture(other, work).destroy()
+print(f"own {{stream.handle:#x}} other {{other.handle:#x}}")
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line]
+    _, own, _, other = lines[-1].split()
+    begin = lines.index(f"{own} is captured too")
+    assert f"{other} waits" in lines[begin:]

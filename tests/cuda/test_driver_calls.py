@@ -1,0 +1,80 @@
+"""What launches cost on the host: how often they call the driver, and what they work out anew."""
+
+import json
+
+from tests.cuda.stub import BEGIN, needs_stub
+
+pytestmark = needs_stub
+
+COUNTS = f"""
+import json, types
+from collections import Counter
+from cuda.bindings import driver as real
+from ep.cuda.cuda_driver import CudaDriver
+calls = Counter()
+class Counting(types.ModuleType):
+    def __getattr__(self, name):
+        found = getattr(real, name)
+        if not name.startswith("cu") or isinstance(found, type):
+            return found
+        def call(*arguments):
+            calls[name] += 1
+            return found(*arguments)
+        call.__name__ = name
+        self.__dict__[name] = call
+        return call
+CudaDriver._cuda = Counting("counting")
+{BEGIN}
+import numpy as np
+import ep.ops
+from ep.cuda.arrays.streams import default_stream
+from ep.include.primitive import *
+cuda.SetAsActiveDevice()
+stream, C, R = default_stream(0), DeviceType.kCUDA, RequirePrimitive
+x, y, o = (cuda.Alloc(AllocationOptions(), 4096).view("float32") for _ in range(3))
+ids = cuda.Alloc(AllocationOptions(), 128).view("int64")
+relu = R(ElementwiseUnaryFactory, C, UnaryOp.kRelu, "float32", "float32")
+add = R(BroadcastElementwiseBinaryFactory, C, BinaryOp.kAdd, "float32", "float32", 2)
+gather = R(GatherFactory, C, "float32", "int64")
+softmax = R(SoftmaxFactory, C, "float32")
+array = ep.ops.copy_to_device(np.ones(1024, np.float32), C)
+work = {{
+    "relu": lambda: relu.Launch(stream, x, o, 1024),
+    "add": lambda: add.Launch(stream, (4, 256), x, (4, 256), y, o),
+    "gather": lambda: gather.Launch(stream, 1, 64, 16, x, 16, ids, o),
+    "softmax": lambda: softmax.Launch(stream, 4, 256, x, o),
+    "ops.relu": lambda: ep.ops.relu(array),
+}}
+"""
+
+
+def test_calls_of_the_driver(python):
+    """A launch is one call; an operator asks besides whether its stream is captured, before it takes memory."""
+    code = f"""{COUNTS}
+found = {{}}
+for name, launch in work.items():
+    launch()
+    launch()
+    calls.clear()
+    for _ in range(10):
+        launch()
+    found[name] = {{call: count / 10 for call, count in calls.items()}}
+print(json.dumps(found))
+"""
+    found = json.loads(python("-c", code)[-1])
+    for name in ("relu", "add", "gather", "softmax"):
+        assert found[name] == {"cuLaunchKernel": 1}, name
+    assert found["ops.relu"] == {"cuLaunchKernel": 1, "cuStreamIsCapturing": 1}
+
+
+def test_the_plan_of_rows_is_kept(python):
+    code = f"""{COUNTS}
+from ep.cuda.primitive import row_primitive
+made, real_plan = [], row_primitive.row_plan
+row_primitive.row_plan = lambda *arguments: made.append(arguments) or real_plan(*arguments)
+for _ in range(3):
+    work["softmax"]()
+    softmax.Launch(stream, 4, 255, x[1:], o)
+assert len(made) == 2, made
+"""
+    python("-c", code)

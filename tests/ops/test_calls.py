@@ -1,0 +1,394 @@
+"""Prepared calls: what functions of `ep.ops` keep of their calls gives what a call that is read anew gives."""
+
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import ep.ops
+from ep.common.bounded_cache import KEPT
+from ep.ops.declare.operator import operator_named, operators
+from tests.sbp.test_exhaustion import ELEMENTWISE, OTHERS, name_of
+from tests.subprocesses import run
+
+CASES = [*ELEMENTWISE, *OTHERS]
+
+
+class Unknown(np.ndarray):
+    """ndarrays of a subclass: calls with them have no key."""
+
+
+def read_anew(value):
+    if isinstance(value, list | tuple):
+        return type(value)(map(read_anew, value))
+    return value.view(Unknown) if isinstance(value, np.ndarray) else value
+
+
+def kept_of(name):
+    """How many calls an operator keeps."""
+    calls = operator_named(name).chosen.calls
+    return len(calls) + len(calls.older)
+
+
+def functions_called(call):
+    """How many functions of Python's a call takes."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count - 1  # without `call` itself
+
+
+def same(result, expected):
+    results, others = (one if isinstance(one, list) else [one] for one in (result, expected))
+    for one, other in zip(results, others, strict=True):
+        assert type(one) is np.ndarray
+        assert (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+
+
+def error_of(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011  which one is what is compared
+        call()
+    return type(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
+    function = getattr(ep.ops, case.name)
+    inputs = [
+        np.asarray(draw(rng, shape)).astype(dtype)
+        for draw, shape, dtype in zip(case.draws[0], case.shapes, case.dtypes, strict=True)
+    ]
+    given = [inputs] if case.sequence else inputs
+    with np.errstate(all="ignore"):
+        expected = function(*read_anew(given), *case.args, **case.kwargs)
+        before = kept_of(case.operator.name)
+        same(function(*given, *case.args, **case.kwargs), expected)
+        # the same call may have been made by another case
+        assert kept_of(case.operator.name) >= max(before, 1)
+        # each launch may be two calls of functions; a split has five parts, and a stack as many arrays
+        assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= 32
+        for _ in range(2):
+            same(function(*given, *case.args, **case.kwargs), expected)
+        for one in inputs:  # what is known is no data
+            one[...] = one[::-1].copy() if one.ndim else one
+        same(
+            function(*given, *case.args, **case.kwargs),
+            function(*read_anew(given), *case.args, **case.kwargs),
+        )
+
+
+def test_all_operators_are_there():
+    assert {case.operator.name for case in CASES} == {one.name for one in operators()}
+
+
+X = np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6)
+I = np.arange(24).reshape(4, 6)  # noqa: E741
+H = X.astype(np.float16)
+AT = np.array([3, 0, 1])
+RESULT = np.empty_like(X)
+
+FEW = {
+    "add": (5, lambda: ep.ops.add(X, X)),
+    "add_row": (5, lambda: ep.ops.add(X, X[0])),
+    "exp": (5, lambda: ep.ops.exp(X)),
+    "number": (8, lambda: ep.ops.mul(X, 2.5)),
+    "attribute": (8, lambda: ep.ops.leaky_relu(X, 0.5)),
+    "out": (8, lambda: ep.ops.add(X, X, out=RESULT)),
+    "cast": (7, lambda: ep.ops.cast(X, "float64")),
+    "sum": (7, lambda: ep.ops.sum(X, axis=1)),
+    "where": (8, lambda: ep.ops.where(X > 0, X, 0.0)),
+    "slice": (10, lambda: ep.ops.slice(X, slice(1, 3), slice(0, 4))),
+    "permute": (11, lambda: ep.ops.permute(X, (1, 0))),
+    "transpose": (6, lambda: ep.ops.transpose(X)),
+    "expand": (9, lambda: ep.ops.expand(X, 3, 4, 6)),
+    "softmax": (5, lambda: ep.ops.softmax(X)),
+    "concat": (11, lambda: ep.ops.concat([X, X])),
+    "gather": (9, lambda: ep.ops.gather(X, AT)),
+    "matmul": (13, lambda: ep.ops.matmul(X, X, transpose_x2=True)),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_known_call_takes_few_functions(name):
+    most, call = FEW[name]
+    for _ in range(3):  # the launches find their plans without hashing, too
+        call()
+    assert functions_called(call) <= most
+
+
+def test_numbers_are_converted_at_each_call():
+    for number in (2.5, -0.0, 0.0, float("nan"), 1e-50, 3, True, False, float("inf"), -1):
+        for x in (X, H, X.astype(np.float64)):
+            same(ep.ops.mul(x, number), ep.ops.mul(x.view(Unknown), number))
+            same(ep.ops.sub(number, x), ep.ops.sub(number, x.view(Unknown)))
+    for number in (1, True, 2.0, 0, False, 0.0, -3):
+        same(ep.ops.add(I, number), ep.ops.add(I.view(Unknown), number))
+    same(ep.ops.mul(X, 0.0), X * np.float32(0.0))
+    same(ep.ops.mul(X, -0.0), X * np.float32(-0.0))
+
+
+class Float(float):
+    """Numbers that are shown alike."""
+
+    def __repr__(self):
+        return "a number"
+
+
+def test_numbers_of_other_classes():
+    for number in (Float(2), Float(3)):
+        same(ep.ops.mul(X, number), X * np.float32(number))
+    assert error_of(lambda: ep.ops.mul(X, np.float64(2)))[0] is TypeError  # it is no Python number, and float64
+
+
+def test_attributes_that_compare_equal_are_told_apart():
+    assert ep.ops.sum(X, axis=1).shape == (4,)
+    assert ep.ops.sum(X, axis=True).shape == (4,)
+    assert error_of(lambda: ep.ops.sum(X, axis=1.0))[0] is TypeError
+    assert ep.ops.sum(X, axis=1, keepdims=True).shape == (4, 1)
+    assert error_of(lambda: ep.ops.sum(X, axis=1, keepdims=1))[0] is TypeError
+    assert ep.ops.permute(X, (1, 0)).shape == (6, 4)
+    assert error_of(lambda: ep.ops.permute(X, (1.0, 0)))[0] is TypeError
+    assert ep.ops.slice(X, slice(0, 1)).shape == (1, 6)
+    assert error_of(lambda: ep.ops.slice(X, slice(0, 1.0)))[0] is TypeError
+    assert ep.ops.slice(X, (0, 1)).shape == (1, 6)
+    assert error_of(lambda: ep.ops.slice(X, (0, 1.0)))[0] is TypeError
+    zeros = [np.signbit(ep.ops.threshold(np.float32([-1]), 0.0, value))[0] for value in (0.0, -0.0, 0.0)]
+    assert zeros == [False, True, False]
+    nans = [ep.ops.threshold(np.float32([-1]), 0.0, value)[0] for value in (float("nan"), 1.0, float("nan"))]
+    assert np.isnan(nans).tolist() == [True, False, True]
+    assert [ep.ops.one_hot(AT, 4, on).dtype for on in (1, 1.0, True, 1)] == ["i8", "f8", "i8", "i8"]
+    assert ep.ops.pad(X, 1, constant_values=-0.0).tobytes() != ep.ops.pad(X, 1, constant_values=0.0).tobytes()
+
+
+def test_arguments_by_name_and_by_position():
+    for _ in range(2):
+        same(ep.ops.sum(X, 0), ep.ops.sum(X, axis=0))
+        same(ep.ops.sub(x=X, y=I.astype("f4")), ep.ops.sub(X, I.astype("f4")))
+        same(ep.ops.leaky_relu(X, attr0=0.5), ep.ops.leaky_relu(X, alpha=0.5))
+        same(ep.ops.exp(X, out=None), ep.ops.exp(X))
+        for wrong in (
+            lambda: ep.ops.concat([X, X], out=np.empty((8, 6), np.float32)),
+            lambda: ep.ops.concat([X, X], out=None),
+            lambda: ep.ops.add(X, X, z=1),
+            lambda: ep.ops.add(X),
+            lambda: ep.ops.add(X, X, X),
+            lambda: ep.ops.sum(X, axes=0),
+        ):
+            assert error_of(wrong)[0] is TypeError
+
+
+def buffers():
+    return np.zeros(48, np.float32), np.zeros((4, 6), np.float32), np.frombuffer(bytes(96), np.float32).reshape(4, 6)
+
+
+MEMORY, OUT, READ_ONLY = buffers()
+LIES = MEMORY[:24].reshape(4, 6), MEMORY[6:30].reshape(4, 6)
+WRONG = {
+    "dtype of out": lambda a: ep.ops.add(a(X), a(X), out=np.zeros((4, 6))),
+    "shape of out": lambda a: ep.ops.add(a(X), a(X), out=MEMORY[:24]),
+    "out is read-only": lambda a: ep.ops.add(a(X), a(X), out=READ_ONLY),
+    "out is a list": lambda a: ep.ops.add(a(X), a(X), out=[1]),
+    "out has a mask": lambda a: ep.ops.add(a(X), a(X), out=np.ma.zeros((4, 6), np.float32)),
+    "out overlaps": lambda a: ep.ops.add(a(LIES[0]), a(X), out=LIES[1]),
+    "out overlaps x": lambda a: ep.ops.exp(a(LIES[0]), out=LIES[1]),
+    "out of a move overlaps": lambda a: ep.ops.permute(a(LIES[0]), (0, 1), out=LIES[0]),
+    "number": lambda a: ep.ops.add(a(I), 2.5),
+    "large number": lambda a: ep.ops.add(a(H), 1e9),
+    "complex number": lambda a: ep.ops.add(a(X), 1j),
+    "number of where": lambda a: ep.ops.where(a(X > 0), a(I), 0.5),
+    "index": lambda a: ep.ops.gather(a(X), a(AT + 1)),
+    "negative index": lambda a: ep.ops.gather(a(X), a(AT - 5), mode="wrap_negative"),
+}
+RIGHT = {
+    "dtype of out": lambda: ep.ops.add(X, X, out=OUT),
+    "number": lambda: ep.ops.add(I, 2.0),
+    "large number": lambda: ep.ops.add(H, 1.0),
+    "number of where": lambda: ep.ops.where(X > 0, I, 1.0),
+    "index": lambda: ep.ops.gather(X, AT),
+    "negative index": lambda: ep.ops.gather(X, AT, mode="wrap_negative"),
+    "out overlaps x": lambda: ep.ops.exp(X),
+    "out of a move overlaps": lambda: ep.ops.permute(X, (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_known_call_refuses_in_the_same_words(name):
+    RIGHT.get(name, RIGHT["dtype of out"])()
+    MEMORY[:], OUT[:] = 7, 7
+    refused = error_of(lambda: WRONG[name](lambda x: x))
+    assert refused == error_of(lambda: WRONG[name](lambda x: x.view(Unknown)))
+    assert refused[0] in (TypeError, ValueError, IndexError)
+    assert (MEMORY == 7).all()
+    assert (OUT == 7).all()
+
+
+def test_out():
+    for _ in range(2):
+        out = np.zeros((4, 6), np.float32)
+        assert ep.ops.add(X, X, out=out) is out
+        same(out, X + X)
+        x = X.copy()
+        assert ep.ops.mul(x, 2.0, out=x) is x
+        same(x, X * 2)
+        wide = np.zeros((4, 12), np.float32)
+        view = wide[:, ::2]
+        assert ep.ops.add(X, X, out=view) is view
+        assert np.array_equal(view, X + X)
+        assert not wide[:, 1::2].any()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (2, 1, 3)], ids=str)
+def test_shapes_of_few_elements(shape):
+    x = np.full(shape, 3.0)
+    for _ in range(3):
+        same(ep.ops.add(x, x), np.asarray(x + x))
+        same(ep.ops.add(x, 1), np.asarray(x + 1))
+        same(ep.ops.exp(x, out=np.empty(shape)), np.asarray(np.exp(x)))
+        same(ep.ops.sum(x), np.asarray(x.sum()))
+        same(ep.ops.concat([x, x], axis=None), np.concatenate([x, x], axis=None))
+
+
+def test_views_and_other_arrays_of_a_known_shape_and_dtype():
+    square = np.arange(36, dtype=np.float32).reshape(6, 6)
+    for x in (square, square.T, square[::-1], square.astype(">f4"), np.asfortranarray(square), square.tolist()):
+        for _ in range(2):
+            given = np.asarray(x, np.float32)
+            same(
+                ep.ops.negative(np.asarray(x) if isinstance(x, list) else x).astype("f4"), -np.ascontiguousarray(given)
+            )
+            same(ep.ops.concat([square, given]), np.concatenate([square, given]))
+    same(ep.ops.add(square, square.T), square + square.T)
+    at_odd_places = np.arange(145, dtype=np.uint8)[1:].view(np.float32).reshape(6, 6)
+    same(ep.ops.add(square, at_odd_places), square + at_odd_places)
+
+
+def test_arrays_whose_shape_or_dtype_was_set():
+    x = np.arange(12, dtype=np.int32)
+    for _ in range(2):
+        x.shape, x.dtype = (12,), np.int32
+        same(ep.ops.add(x, 1), x + 1)
+        x.shape = 3, 4
+        same(ep.ops.sum(x, 0), x.sum(0))
+        x.dtype = np.float32
+        same(ep.ops.exp(x), ep.ops.exp(x.view(Unknown)))
+
+
+def test_what_is_kept_is_bounded_and_holds_no_array():
+    ep.ops.negative(X)
+    for size in range(1, 1500):
+        x = np.zeros(size, np.float32)
+        ep.ops.negative(x)
+        ep.ops.negative(X)
+        assert kept_of("negative") <= 2 * KEPT + 1
+        assert functions_called(lambda: ep.ops.negative(X)) <= 5  # what is used stays
+    last = weakref.ref(x)
+    del x
+    assert last() is None
+    for end in range(1500):
+        ep.ops.slice(X, slice(0, 1 + end))
+    assert kept_of("slice") <= 2 * KEPT + 1
+    before = kept_of("split")
+    for _ in range(2):
+        ep.ops.split(np.zeros(100), [1] * 65)  # a long sequence is no key
+    assert kept_of("split") == before
+
+
+def test_threads():
+    inputs = [np.full((size, 3), size, np.float32) for size in range(1, 400)]
+    wrong = []
+
+    def work(first):
+        for x in inputs[first:] + inputs[:first]:
+            size = len(x)
+            for result, expected in (
+                (ep.ops.add(x, x), 2 * size),
+                (ep.ops.mul(x, float(size)), size * size),
+                (ep.ops.sub(x, x[0]), 0),
+                (ep.ops.slice(x, (0, 1)), size),
+            ):
+                if not (result == expected).all():
+                    wrong.append(size)
+
+    threads = [threading.Thread(target=work, args=(50 * place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+REGISTERED = """
+import numpy as np
+import ep.ops
+from ep import DataType
+from ep.ops.kernels import Kernel, PreparedKernel, data_type, register_kernel
+
+x = np.ones(5, np.float32)
+for _ in range(3):
+    assert ep.ops.relu(x)[0] == 1 and ep.ops.mul(x, 2.0)[0] == 2
+
+is_float = data_type("x") == DataType.kFloat
+made = []
+
+@register_kernel("relu", matches=is_float, priority=1)
+class Seven(PreparedKernel):
+    def prepare(self, shapes, attributes):
+        if not made:  # in the middle of a call: what that keeps is not for later ones
+            made.append(self)
+
+            @register_kernel("relu", matches=is_float, priority=2)
+            class Eight(Kernel):
+                def compute(self, call):
+                    call.outputs[0][...] = 8
+
+        def launches(arrays, inputs, outputs):
+            outputs[0][...] = 7
+
+        return launches
+
+assert ep.ops.relu(x)[0] == 7
+for _ in range(3):
+    assert ep.ops.relu(x)[0] == 8
+
+@register_kernel("relu", matches=is_float, priority=3)
+class Nine(Seven):
+    def compute(self, call):  # it overrides how calls are prepared, too
+        call.outputs[0][...] = 9
+
+for _ in range(3):
+    assert ep.ops.relu(x)[0] == 9
+
+class Odd(ValueError):
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+@register_kernel("relu", matches=is_float, priority=4)
+class Raises(Kernel):
+    calls = 0
+
+    def compute(self, call):
+        Raises.calls += 1
+        if Raises.calls > 1:
+            raise Odd(1, 2)
+
+ep.ops.relu(x)
+try:
+    ep.ops.relu(x)
+    raise AssertionError
+except Odd as error:
+    assert error.__cause__ is None and Raises.calls == 2
+"""
+
+
+def test_kernels_that_are_registered_after_calls():
+    run(REGISTERED)

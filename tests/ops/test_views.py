@@ -1,0 +1,142 @@
+"""Views that are not C-contiguous, as operands and as `out`: the device's own primitives copy those that are large."""
+
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ep.ops
+from ep import DeviceType
+from ep.common.arrays import host_views
+from ep.common.primitive.strides import extent
+from ep.ops.devices import arrays_on
+
+as_buffer = arrays_on(DeviceType.kCPU).as_buffer
+windows = np.lib.stride_tricks.sliding_window_view
+
+
+def numbers(*dims, dtype=np.float32):
+    """All different as far as the type allows."""
+    return (np.arange(np.prod(dims)) % 30_011).astype(dtype).reshape(dims)
+
+
+def unaligned(*dims):
+    memory = np.zeros(4 * int(np.prod(dims)) + 1, np.uint8)[1:].view(np.float32)
+    memory[...] = numbers(*dims).ravel()
+    return memory.reshape(dims)
+
+
+def records(*dims):
+    made = np.zeros(dims, [("a", np.int32), ("b", np.float32), ("c", np.int32)])
+    made["b"] = numbers(*dims)
+    return made
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+MOVED = {
+    "transposed": lambda: numbers(301, 203).T,
+    "permuted": lambda: numbers(11, 13, 17, 19).transpose(2, 0, 3, 1),
+    "columns": lambda: numbers(200, 500)[:, 3:300],
+    "every other": lambda: numbers(301, 400)[::2, ::2],
+    "broadcast": lambda: np.broadcast_to(numbers(301, 1), (301, 200)),
+    "broadcast by NumPy": lambda: np.broadcast_arrays(numbers(301, 1), numbers(1, 200))[0],
+    "overlapping windows": lambda: windows(numbers(5000), 17),
+    "read-only": lambda: read_only(numbers(301, 203)).T,
+    "of 8 axes": lambda: numbers(3, 4, 3, 4, 3, 4, 6, 80)[::2, ::2, ::2, ::2, ::2, :, :, ::3],
+    "of 10 axes that are 2": lambda: numbers(420, 48).T[(None,) * 8],
+    "fields that are whole elements apart": lambda: records(300, 100)["b"],
+    "of a subclass": lambda: np.asfortranarray(numbers(301, 203)).view(np.matrix),
+    "of bytes": lambda: numbers(301, 303, dtype=np.int8).T,
+    "of bool": lambda: (numbers(301, 303) % 2 == 0).T,
+    "of bfloat16": lambda: numbers(301, 303, dtype=ml_dtypes.bfloat16).T,
+    "of complex128": lambda: numbers(301, 103, dtype=np.complex128).T,
+}
+
+COPIED_BY_NUMPY = {
+    "backwards": lambda: numbers(301, 203)[::-1],
+    "of the other byte order": lambda: numbers(301, 203).astype(np.dtype(np.float32).newbyteorder()).T,
+    "unaligned": lambda: unaligned(301, 203).T,
+    "fields that are parts of elements apart": lambda: np.ones((300, 100), [("a", "i2"), ("b", "f4")])["b"],
+    "of 9 axes": lambda: numbers(*(4,) * 9, dtype=np.int32)[(slice(3),) * 9],
+    "small": lambda: numbers(30, 20).T,
+    "empty": lambda: numbers(0, 20_000).T,
+    "without axes": lambda: numbers(1)[0],
+}
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The shapes of what primitives copied, who copy smaller views than elsewhere."""
+    monkeypatch.setattr(host_views, "_LEAST_BYTES", 1 << 16)
+    shapes, copy = [], host_views.copy_strided
+
+    def spy(stream, shape, *operands):
+        done = copy(stream, shape, *operands)
+        shapes.extend([shape] * done)
+        return done
+
+    monkeypatch.setattr(host_views, "copy_strided", spy)
+    return shapes
+
+
+@pytest.mark.parametrize("what", [*MOVED, *COPIED_BY_NUMPY])
+def test_operands(what, launched):
+    view = (MOVED | COPIED_BY_NUMPY)[what]()
+    buffer = as_buffer(view, "x")
+    assert (type(buffer), buffer.flags.c_contiguous, buffer.dtype) == (np.ndarray, True, view.dtype.newbyteorder("="))
+    assert buffer.shape == view.shape
+    assert buffer.tobytes() == np.asarray(view, buffer.dtype, order="C").tobytes()
+    assert len(launched) == (what in MOVED)
+    assert ep.ops.identity(view).tobytes() == buffer.tobytes()
+
+
+OUT = {
+    "transposed": lambda: np.zeros((203, 301), np.float32).T,
+    "permuted": lambda: np.zeros((11, 13, 17, 19), np.float32).transpose(2, 0, 3, 1),
+    "columns": lambda: np.zeros((200, 500), np.float32)[:, 3:300],
+    "every other": lambda: np.zeros((301, 400), np.float32)[::2, ::2],
+    "a subclass": lambda: np.asfortranarray(np.zeros((301, 203), np.float32)).view(np.matrix),
+    "fields that are whole elements apart": lambda: np.zeros((300, 100), [("a", "i4"), ("b", "f4")])["b"],
+}
+
+OUT_BY_NUMPY = {
+    "backwards": lambda: np.zeros((301, 203), np.float32)[::-1],
+    "unaligned": lambda: np.zeros(4 * 301 * 203 + 1, np.uint8)[1:].view(np.float32).reshape(203, 301).T,
+    "fields that are parts of elements apart": lambda: np.zeros((300, 100), [("a", "i2"), ("b", "f4")])["b"],
+    "small": lambda: np.zeros((30, 20), np.float32).T,
+    "places that are shared": lambda: np.lib.stride_tricks.as_strided(np.zeros(400, np.float32), (200, 200), (4, 4)),
+}
+
+
+@pytest.mark.parametrize("what", [*OUT, *OUT_BY_NUMPY])
+def test_out(what, launched):
+    out = (OUT | OUT_BY_NUMPY)[what]()
+    x = -np.ones(out.shape, np.float32) if what == "places that are shared" else numbers(*out.shape)
+    assert ep.ops.negative(x, out=out) is out
+    np.testing.assert_array_equal(np.asarray(out), -x)
+    assert len(launched) == (what in OUT)
+
+
+def test_what_lies_between_the_elements_of_out(launched):
+    memory = np.full((301, 400), 7, np.float32)
+    ep.ops.negative(numbers(151, 199), out=memory[::2, 1:399:2])
+    assert launched
+    memory[::2, 1:399:2] = 7
+    assert (memory == 7).all()
+
+
+def test_views_that_reach_far_keep_their_memory(launched):
+    """The copy is of a view of the view, whose memory may have no other owner."""
+    buffer = as_buffer(numbers(301, 203).T, "x")
+    assert buffer.base is None
+    assert sys.getrefcount(buffer) <= 3
+    assert launched == [(203, 301)]
+
+
+def test_what_a_view_reaches():
+    assert extent((203, 301), (1, 203)) == 203 * 301

@@ -1,0 +1,20 @@
+"""What work costs in Python, counted: no clock is asked, so a busy machine changes nothing."""
+
+import sys
+
+
+def calls_of(work):
+    """How many functions of Python are called, whatever the clock says."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls

@@ -1,0 +1,46 @@
+"""Forks while other threads compile, none of whose kernels are on disk, and while other code compiles with Numba.
+
+The child launches, and ends. Its kernels are on disk: in the folder that the process had before.
+"""
+
+import os
+import tempfile
+from importlib import import_module
+
+import numpy as np
+
+from ep.common.environment import CACHE_DIR
+from tests.stress.draw import pick
+from tests.stress.forks import compile_all, forks_while, have_kernels_on_disk, launch
+
+FRESH, SECONDS, DEVICES = True, 360, ("cpu",)
+
+
+def compile_with_numba(rng, tag):
+    """Compile functions that are none of the package's.
+
+    Numba has been imported: a child of a fork in the middle of an import that is none of ours waits for it for ever.
+    """
+    from numba import njit
+
+    for number in range(int(rng.integers(1, 12))):
+        names = {}
+        exec(f"def f(x):\n    s = 0.0\n    for i in range(x.size):\n        s += x[i] * {number}\n    return s", names)
+        assert njit(names["f"])(np.ones(3)) == 3 * number
+
+
+def trial(rng, tag):
+    have_kernels_on_disk(tag)
+    import_module("numba")
+    usual = os.environ.get(CACHE_DIR.name)
+
+    def in_the_usual_folder():
+        if usual is None:
+            del os.environ[CACHE_DIR.name]
+        else:
+            os.environ[CACHE_DIR.name] = usual
+
+    with tempfile.TemporaryDirectory(prefix="ep-stress-cache-") as folder:
+        os.environ[CACHE_DIR.name] = folder
+        works = [pick(rng, (compile_all, launch, compile_with_numba)) for _ in range(int(rng.integers(1, 4)))]
+        forks_while(rng, tag, [compile_with_numba, *works], in_the_usual_folder)

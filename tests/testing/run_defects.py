@@ -1,0 +1,60 @@
+"""Runs tests of the suite on defective copies of the example, each a device type of its own in this process.
+
+python -m tests.testing.run_defects FOLDER < defects.json: FOLDER holds the package `ep_numpy_device`. Each defect is
+a list of name, module, old and new text, test module and -k. The last line of what is printed is a list with an exit
+code of pytest for the device without defects, and one for each defect.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "ep_numpy_device"
+
+
+def install(folder: Path, number: int, module: str = "", old: str = "", new: str = "") -> str:
+    """Write a copy of the package, with one text replaced, import it, and return the tag of its device type."""
+    name, tag = f"{PACKAGE}_{number}", f"numpy{number}"
+    (folder / name).mkdir()
+    for path in (folder / PACKAGE).glob("*.py"):
+        text = path.read_text()
+        if path.stem == module:
+            assert text.count(old) == 1, (module, old)
+            text = text.replace(old, new)
+        text = text.replace('"kNumpy", "numpy"', f'"kNumpy{number}", "{tag}"').replace(PACKAGE, name)
+        (folder / name / path.name).write_text(text)
+    importlib.invalidate_caches()
+    importlib.import_module(name)
+    importlib.import_module(f"{name}.more")
+    return tag
+
+
+def code_of(tag: str, module: str, names: str, *expected: int) -> int:
+    """Return the exit code of pytest for tests of a module; print what it said where the code is not expected."""
+    options = ["-q", "-x", "-p", "ep.testing.plugin", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error"]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = int(pytest.main([*options, "--pyargs", module, "-k", names, "--ep-device", tag]))
+    if code not in expected:
+        print(said.getvalue(), file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Install and test one device after the other."""
+    folder, defects = Path(sys.argv[1]), json.load(sys.stdin)
+    sys.path.insert(0, str(folder))
+    sound = install(folder, 0)
+    codes = [max(code_of(sound, *tests, 0) for tests in sorted({(defect[4], defect[5]) for defect in defects}))]
+    for number, (_, source, old, new, *tests) in enumerate(defects, 1):
+        codes.append(code_of(install(folder, number, source, old, new), *tests, 0, 1))
+    print(json.dumps(codes))
+
+
+if __name__ == "__main__":
+    main()

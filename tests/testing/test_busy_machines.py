@@ -1,0 +1,18 @@
+"""A property does not fail where the machine is slow: neither in the test, nor while its data are drawn."""
+
+import itertools
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def test_no_property_fails_for_its_time(monkeypatch):
+    @given(st.integers())
+    @settings(max_examples=12)
+    def property_of(number):
+        assert isinstance(number, int)
+
+    with monkeypatch.context() as patched:  # ten seconds pass between any two looks at the clock
+        patched.setattr(time, "perf_counter", itertools.count(0.0, 10.0).__next__)
+        property_of()

@@ -1,0 +1,344 @@
+"""Deliberate defects of a device, each of which a test of the suite must catch that the device without it passes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.subprocesses import SOURCES
+
+PRIMITIVE, DEVICE = "ep.testing.primitive.test_", "ep.testing.device_layer.test_"
+EVERY = "test_what_every_launch_refuses"
+
+DEFECTS = {
+    "buffers": {
+        "a dst that is not C-contiguous is taken, and the result lost": (
+            "primitives",
+            "    if not buffer.flags.c_contiguous:",
+            "    if not written and not buffer.flags.c_contiguous:",
+            PRIMITIVE + "fill",
+            EVERY,
+        ),
+        "a src that is not C-contiguous is taken": (
+            "primitives",
+            "    if not buffer.flags.c_contiguous:",
+            "    if written and not buffer.flags.c_contiguous:",
+            PRIMITIVE + "expand",
+            EVERY,
+        ),
+        "a dst that is read-only is written": (
+            "primitives",
+            '        raise ValueError(f"{argument} is read-only")',
+            "        buffer.flags.writeable = True",
+            PRIMITIVE + "elementwise_unary",
+            EVERY,
+        ),
+        "a stream of another device is taken": (
+            "device",
+            "if not isinstance(stream, NumpyStream):",
+            "if not isinstance(stream, Stream):",
+            PRIMITIVE + "gather",
+            EVERY,
+        ),
+        "another dtype of the same size is taken": (
+            "primitives",
+            "check_dtype(argument, buffer.dtype, data_type)",
+            "buffer = buffer.view(f'V{buffer.itemsize}').view(data_type.dtype)",
+            PRIMITIVE + "elementwise_unary",
+            "TestRefusals and test_dtypes",
+        ),
+        "a buffer that is too small is taken": (
+            "primitives",
+            "    check_size(argument, buffer.size, count)\n",
+            "",
+            PRIMITIVE + "elementwise_unary",
+            "TestRefusals and test_too_few_elements",
+        ),
+        "memory that overlaps is taken": (
+            "primitives",
+            "    check_overlap(*places, in_place=in_place)",
+            "    pass",
+            PRIMITIVE + "elementwise_unary",
+            "test_overlap",
+        ),
+        "the very same memory is refused": (
+            "primitives",
+            "in_place=src_type.itemsize == dst_type.itemsize",
+            "in_place=False",
+            PRIMITIVE + "elementwise_unary",
+            "test_in_place",
+        ),
+        "no elements are an error": (
+            "primitives",
+            "    check_size(argument, buffer.size, count)\n",
+            "    check_size(argument, buffer.size, max(count, 1))\n",
+            PRIMITIVE + "elementwise_unary",
+            "test_zero_elements",
+        ),
+        "the part that is not used is written": (
+            "primitives",
+            "        dst[...] = number\n",
+            "        (dst if dst.base is None else dst.base)[...] = number\n",
+            PRIMITIVE + "fill",
+            "test_a_part_of_a_buffer",
+        ),
+    },
+    "moves": {
+        "negative indices of gather wrap": (
+            "primitives",
+            "inside = (indices >= offset)",
+            "inside = (indices >= offset - gather)",
+            PRIMITIVE + "gather",
+            "test_every_key",
+        ),
+        "offset is left out": (
+            "primitives",
+            "        _, outer, gather, inner, count, offset = sizes\n",
+            "        _, outer, gather, inner, count, offset = sizes\n        offset = 0\n",
+            PRIMITIVE + "gather",
+            "test_shards_add_up",
+        ),
+        "index less offset wraps around": (
+            "primitives",
+            "        inside = (indices >= offset) & (indices < offset + gather)\n",
+            "        with np.errstate(all='ignore'):\n"
+            "            near = indices - np.array(offset).astype(indices.dtype)\n"
+            "        inside = (near >= 0) & (near < gather)\n",
+            PRIMITIVE + "gather",
+            "test_extreme_indices",
+        ),
+        "no rows at all are an error": (
+            "primitives",
+            "        rows = [int(index)",
+            "        indices[0]\n        rows = [int(index)",
+            PRIMITIVE + "gather",
+            "test_zero_sizes",
+        ),
+        "rows outside keep what was there": (
+            "primitives",
+            "        out[...] = 0\n",
+            "",
+            PRIMITIVE + "gather",
+            "test_every_key",
+        ),
+        "strides of src are left out": (
+            "primitives",
+            "[stride * array.itemsize for stride in strides]",
+            "[abs(stride) % 16 * array.itemsize for stride in strides]",
+            PRIMITIVE + "expand",
+            "test_permuted_strides",
+        ),
+        "more keys are registered than there are": (
+            "primitives",
+            "return NumpyGather(request)",
+            "return NumpyGather(request) if request.dtypes[0] is DataType.kFloat else None",
+            PRIMITIVE + "keys",
+            "test_every_registered_key_is_served",
+        ),
+        "the number that pads is cut to a byte": (
+            "more",
+            'convert_value(pad_val, data_type, "pad_val")',
+            "np.float64(pad_val).astype(data_type.dtype)",
+            PRIMITIVE + "constant_pad",
+            "test_numbers",
+        ),
+        "negative padding pads": (
+            "more",
+            "as_pad_shape(src_dims, padding_before, padding_after)",
+            "as_pad_shape(src_dims, [abs(size) for size in padding_before], padding_after)",
+            PRIMITIVE + "constant_pad",
+            "test_any_padding",
+        ),
+        "a byte of 256 is taken": (
+            "more",
+            'as_byte(value, "value")',
+            "int(value) % 256",
+            PRIMITIVE + "memset",
+            "TestRefusals and test_numbers",
+        ),
+        "bytes are counted as elements": (
+            "more",
+            "dst.view(np.uint8)[:count]",
+            "dst.view(np.uint8)[: count * dst.itemsize]",
+            PRIMITIVE + "memset",
+            "test_elements_of_any_type",
+        ),
+    },
+    "arithmetic": {
+        "NaN becomes 0": (
+            "primitives",
+            "np.where(x <= 0, x.dtype.type(0), x)",
+            "np.where(x > 0, x, x.dtype.type(0))",
+            PRIMITIVE + "elementwise_unary",
+            "test_every_key",
+        ),
+        "16-bit numbers are cut, not rounded": (
+            "more",
+            "dst[...] = convert(src, dst.dtype)",
+            "cut = src.view(np.uint32) & 0xFFFF0000 if dst.itemsize == 2 else src\n"
+            "        dst[...] = convert(cut.view(np.float32), dst.dtype)",
+            PRIMITIVE + "cast",
+            "test_every_key",
+        ),
+        "numbers too large for an integer wrap": (
+            "more",
+            "dst[...] = convert(src, dst.dtype)",
+            "dst[...] = convert(src, np.dtype(np.int64) if dst.dtype == np.int8 else dst.dtype).astype(dst.dtype)",
+            PRIMITIVE + "cast",
+            "test_every_key",
+        ),
+        "integers do not wrap": (
+            "more",
+            "            dst[...] = total.astype(dst.dtype)",
+            "            if dst.dtype == np.int8:\n"
+            "                total = np.clip(sum(x.astype(int) for x in srcs), -128, 127)\n"
+            "            dst[...] = total.astype(dst.dtype)",
+            PRIMITIVE + "add",
+            "test_integers_wrap",
+        ),
+        "16-bit sums are rounded each time": (
+            "more",
+            "srcs[0].astype(np.float32 if data_type is HALF else dst.dtype)",
+            "srcs[0].copy()",
+            PRIMITIVE + "add",
+            "test_narrow_floats",
+        ),
+        "NaN does not spread in max": (
+            "more",
+            "np.max(src",
+            "np.fmax.reduce(src",
+            PRIMITIVE + "reduce",
+            "test_not_a_number",
+        ),
+        "the largest of nothing is 0": (
+            "more",
+            "check_reduces_something(ReduceOp.kMax, shape)",
+            "src_count or dst.fill(0)",
+            PRIMITIVE + "reduce",
+            "test_nothing_to_reduce",
+        ),
+        "a beta of 0 spreads NaN": ("more", "if beta != 0:", "if True:", PRIMITIVE + "matmul", "test_what_a_zero"),
+        "an alpha of 0 reads a and b": ("more", "if alpha != 0:", "if True:", PRIMITIVE + "matmul", "test_what_a_zero"),
+        "no terms leave c as it is": (
+            "more",
+            "        options = self.request.options\n",
+            "        if k == 0:\n            return\n        options = self.request.options\n",
+            PRIMITIVE + "matmul",
+            "test_products_of_no_terms",
+        ),
+        "16-bit products are summed in 16 bits": (
+            "more",
+            "np.matmul(a.astype(np.float32), b.astype(np.float32))",
+            "np.cumsum(a[:, :, None] * b, 1, a.dtype)[:, -1]",
+            PRIMITIVE + "matmul",
+            "test_narrow_floats",
+        ),
+        "b is never transposed": (
+            "more",
+            'options["transpose_b"] is T',
+            "False",
+            PRIMITIVE + "matmul",
+            "test_every_key",
+        ),
+        "products overlap a": (
+            "more",
+            '        check_apart(c, "c", a, "a")\n',
+            "",
+            PRIMITIVE + "matmul",
+            "test_overlap",
+        ),
+    },
+    "device": {
+        "numa_node_affinity is ignored": (
+            "device",
+            "if options.HasNumaNodeAffinity():",
+            "if False:",
+            DEVICE + "memory",
+            "test_options_that_no_device",
+        ),
+        "memory is used again while a part of it lives": (
+            "device",
+            "block = np.empty(size + kMaxAlignmentRequirement, np.uint8)",
+            "blocks = self.__dict__.setdefault('_blocks', {})\n"
+            "        block = blocks.setdefault(size, np.empty(size + kMaxAlignmentRequirement, np.uint8))",
+            DEVICE + "memory",
+            "test_size_and_alignment",
+        ),
+        "sizes are rounded up": (
+            "device",
+            "return block[start : start + size]",
+            "return block[start : start + (size + 7) // 8 * 8]",
+            DEVICE + "memory",
+            "test_size_and_alignment",
+        ),
+        "anything is freed": (
+            "device",
+            "        if not isinstance(buffer, np.ndarray):",
+            "        if False:",
+            DEVICE + "memory",
+            "test_only_buffers",
+        ),
+        "a negative size is none": (
+            "device",
+            'size = as_size(size, "size")',
+            "size = max(int(size), 0)",
+            DEVICE + "memory",
+            "test_sizes_that_are_none",
+        ),
+        "all device numbers are 0": (
+            "device",
+            'if as_integer(device_index, "device_index") != 0:',
+            "if False:",
+            DEVICE + "manager",
+            "test_indices_of_no_device",
+        ),
+        "an event is never done": (
+            "device",
+            "return True\n\n    def Sync(self):\n        pass\n\n\ndef check_stream",
+            "return self.recorded_at is not None\n\n    def Sync(self):\n        pass\n\n\ndef check_stream",
+            DEVICE + "streams",
+            "test_events",
+        ),
+        "anything is an event": (
+            "device",
+            "if not isinstance(event, NumpyEvent):",
+            "if False:",
+            DEVICE + "streams",
+            "test_what_is_no_event",
+        ),
+        "there is one stream": (
+            "device",
+            "return NumpyStream(self)",
+            "return self.__dict__.setdefault('_stream', NumpyStream(self))",
+            DEVICE + "streams",
+            "test_a_stream_knows",
+        ),
+    },
+}
+"""By part: what is wrong, the module, the text that is replaced and by what, and the tests that must fail."""
+
+
+@pytest.mark.parametrize("part", DEFECTS)
+def test_each_defect_is_caught(example, part):
+    package = example.folder / "ep_numpy_device"
+    (package / "more.py").write_text((Path(__file__).parent / "more_primitives.py").read_text())
+    defects = [[what, *defect] for what, defect in DEFECTS[part].items()]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.testing.run_defects", example.folder],
+        input=json.dumps(defects),
+        cwd=SOURCES,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    without, *codes = json.loads(done.stdout.splitlines()[-1])
+    assert without == 0, f"the device without defects does not pass\n{done.stdout}\n{done.stderr}"
+    missed = [what for (what, *_), code in zip(defects, codes, strict=True) if code != 1]
+    assert not missed, f"{missed}\n{done.stderr}"
+
+
+def test_there_are_many():
+    assert sum(map(len, DEFECTS.values())) >= 40
