@@ -50,14 +50,19 @@ class Block:
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
         base: Any = arrays_of((array,), ("array",))
+        if self._trace is not None and base.place != self._trace.base.place:
+            raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
         plain = type(array) is np.ndarray and array.dtype in DTYPES
         buffer: Any = array if plain else base.as_buffer(array, "array")
+        if buffer is not array and getattr(getattr(buffer, "flags", None), "owndata", False):
+            raise TypeError(
+                f"array ({type(array).__qualname__}) can only be read as a copy; a view needs an array in memory, in "
+                f"native byte order, which DLPack exports C-contiguous"
+            )
         if any(stride % buffer.itemsize for stride in getattr(buffer, "strides", None) or ()):
             raise ValueError(f"array has strides {buffer.strides}, which are no multiples of its elements' bytes")
         if self._trace is None:
             self._trace = Trace(base, "a block", LazyArray, numbers_vary=True)
-        if base.place != self._trace.base.place:
-            raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
         for other, view in self._views:
             if other is buffer or (isinstance(buffer, np.ndarray) and is_same(buffer, other)):
                 return view
@@ -81,7 +86,7 @@ class Block:
             if program is not None:
                 self._run(trace, program)
         finally:
-            trace.ended = True
+            trace.end()
             self._views.clear()
 
     def _assigned(self) -> list[tuple[int, Any, LazyArray]]:

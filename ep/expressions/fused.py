@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ep.common.arrays.checks import DTYPES, is_weak
 from ep.common.bounded_cache import BoundedCache
+from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
 from ep.expressions.number import Number
 from ep.expressions.program import Program
@@ -64,6 +66,7 @@ class Fused:
         self._traces = BoundedCache()
         self._quick = BoundedCache()  # the same, for calls with ndarrays and numbers alone
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
+        self._parameters = _parameters(function)
         functools.update_wrapper(self, function)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
@@ -97,28 +100,41 @@ class Fused:
         leaves: list[Any] = []
         form = (_form(args, leaves), _form(kwargs, leaves))
         arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
-        names = [f"argument {k}" for k in range(len(leaves))]
+        names = self._names(args, kwargs)
         base = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
         if isinstance(base, Trace):
             return base, leaves, None
         for k in arrays:
             if type(leaves[k]) is not np.ndarray or leaves[k].dtype not in DTYPES or not _steps_evenly(leaves[k]):
                 leaves[k] = base.as_buffer(leaves[k], names[k])
-        key = self._key(form, leaves, arrays, base)
+        key = self._key(form, leaves, names, arrays, base)
         found = self._traces.get(key)
         if found is None:
             found = self._traced(args, kwargs, leaves, arrays, base)
             # by another key than before: the trace may have pinned numbers
-            self._traces.keep(self._key(form, leaves, arrays, base), lambda: found)
+            self._traces.keep(self._key(form, leaves, names, arrays, base), lambda: found)
         return base, leaves, found
 
-    def _key(self, form: Any, leaves: Sequence[Any], arrays: Sequence[int], base: Operands) -> Any:
-        shown = [
-            (type(one), repr(one) if k in self._pins else None) if is_weak(one) else one for k, one in enumerate(leaves)
-        ]
+    def _key(
+        self, form: Any, leaves: Sequence[Any], names: Sequence[str], arrays: Sequence[int], base: Operands
+    ) -> Any:
+        shown: list[Any] = [None] * len(leaves)
         for k in arrays:
             shown[k] = tuple(leaves[k].shape), leaves[k].dtype
+        for k, one in enumerate(leaves):
+            if shown[k] is None:
+                varies = _is_number(one) and k not in self._pins
+                shown[k] = type(one) if varies else _exact(one, names[k])
         return form, tuple(shown), base.place
+
+    def _names(self, args: Any, kwargs: Any) -> list[str]:
+        """What errors call the arguments' leaves: by the parameters of the function, where it has names for them."""
+        names: list[str] = []
+        for k, one in enumerate(args):
+            _name_leaves(one, self._parameters[k] if k < len(self._parameters) else f"argument {k}", names)
+        for name, one in kwargs.items():
+            _name_leaves(one, name, names)
+        return names
 
     def _traced(self, args: Any, kwargs: Any, leaves: Sequence[Any], arrays: Sequence[int], base: Operands) -> _Trace:
         name = getattr(self._function, "__name__", "a function")
@@ -128,7 +144,7 @@ class Fused:
             lazy[k] = trace.give(leaves[k], tuple(leaves[k].shape), leaves[k].dtype)
             positions[k] = lazy[k].node.position
         for k, one in enumerate(leaves):
-            if is_weak(one) and not isinstance(one, bool):
+            if _is_number(one):
                 lazy[k] = Number(trace, self._pins, one, functools.partial(_nth, k), frozenset([k]))
         rest = iter(lazy)
         try:
@@ -136,7 +152,7 @@ class Fused:
             value = _noted(value, trace, name)
             return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
         finally:
-            trace.ended = True
+            trace.end()
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
@@ -153,6 +169,36 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
         else:
             return None
     return tuple(key)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of positional parameters, as far as a function says them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return []
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that may be another one in the next call; True and False choose, as text does."""
+    return is_weak(value) and not isinstance(value, bool)
+
+
+def _exact(value: Any, name: str) -> Any:
+    """The key of an argument that the trace depends on; TypeError where it has none."""
+    try:
+        return exact(value)
+    except Inexact:
+        pass
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{name} is of {type(value).__qualname__}, which cannot be hashed; arguments are arrays, numbers, tuples, "
+            f"lists and dicts of these, and values that can be hashed"
+        ) from None
+    return value
 
 
 class _Result:
@@ -182,6 +228,15 @@ def _form(value: Any, leaves: list[Any]) -> Any:
         return tuple((name, _form(one, leaves)) for name, one in value.items())
     leaves.append(value)
     return None
+
+
+def _name_leaves(value: Any, name: str, names: list[str]) -> None:
+    """Add the names of what `_form` finds in a value that is called `name`."""
+    if isinstance(value, tuple | list | dict):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            _name_leaves(one, f"{name}[{key!r}]", names)
+    else:
+        names.append(name)
 
 
 def _replaced(value: Any, rest: Any) -> Any:
@@ -224,9 +279,7 @@ def _filled(value: Any, results: Mapping[int, Array]) -> Any:
 
 
 def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:
-    if out is None:
-        return {}
-    given = out if isinstance(out, tuple) else (out,)
+    given = tuple(out) if isinstance(out, tuple | list) else (out,)
     if len(given) != len(positions):
         raise TypeError(f"out has {len(given)} arrays; the function returns {len(positions)}")
     return {

@@ -11,6 +11,8 @@ from ep.expressions.schedule import Group, Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Operands
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.names import renamed
 
 
 class Program:
@@ -21,12 +23,12 @@ class Program:
         self.schedule = Schedule(trace, results, round_each)
         self._results = list(results)
         # results that others are views of must stay as they are until the end
-        self._viewed = {
-            one
-            for group in self.schedule.groups
-            if trace.nodes[group.values[0]].operator is None
-            for one in group.sources
-        }
+        self._viewed = {one for group in self.schedule.groups if self.schedule.is_view(group) for one in group.sources}
+        self._borrowed: set[int] = set()  # values in the memory of what is given
+        for node in trace.nodes:
+            is_given = not node.inputs and node.constant is None
+            if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
+                self._borrowed.add(node.position)
         base: Any = trace.base
         self._primitives = [
             None if group.structure is None else RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
@@ -59,14 +61,21 @@ class Program:
                 values[one] = result
                 results.append(result)
             primitive.Launch(base.stream, results, [values[one] for one in group.sources])
-        copies = [
-            (array, values[one].copy() if one in given else values[one])
-            for one, (_, array) in into.items()
-            if one not in direct
-        ]
-        for array, value in copies:
-            base.delivered(value, array)
+        if into:
+            self._take_apart(values, into)
+        for one, (_, array) in into.items():
+            if one not in direct:
+                base.delivered(values[one], array)
         return [into[one][1] if one in into else values[one] for one in self._results]
+
+    def _take_apart(self, values: dict[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
+        """Copy the results that lie in memory which other results are about to be written to."""
+        for one in self._results:
+            value, (_, own) = values[one], into.get(one, ("", None))
+            if value is own or one not in self._borrowed:
+                continue
+            if any(_may_share(value, array) for _, array in into.values()):
+                values[one] = FUNCTIONS["identity"](value)
 
     def _compute(self, base: Operands, group: Group, values: dict[int, Any]) -> None:
         """Run one operator."""
@@ -87,7 +96,10 @@ class Program:
         direct, arrays = {}, list(into.items())
         for position, (one, (name, array)) in enumerate(arrays):
             node = self.schedule.nodes[one]
-            base.destination(node.shape, node.data_type.dtype, array)
+            try:
+                base.destination(node.shape, node.data_type.dtype, array)
+            except (TypeError, ValueError) as error:
+                raise renamed(error, {"out": name}) from error
             step = written_by.get(one)
             if not isinstance(array, np.ndarray):
                 continue
@@ -99,11 +111,17 @@ class Program:
                     continue
                 if not is_same(array, other):
                     raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
-                if source in self._results or (step is not None and self.schedule.last_read.get(source, -1) > step):
+                if step is not None and self.schedule.last_read.get(source, -1) > step:
                     step = None
             if step is not None and type(array) is np.ndarray and one not in self._viewed:
                 direct[one] = array
         return direct
+
+
+def _may_share(one: Any, other: Any) -> bool:
+    """Whether two arrays may have memory in common, as far as that is known."""
+    in_host = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return np.may_share_memory(one, other) if in_host else True
 
 
 def is_same(one: Any, other: Any) -> bool:

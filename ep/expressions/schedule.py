@@ -49,7 +49,8 @@ class Group:
 class Schedule:
     """The steps of a trace.
 
-    groups: in order. last_read: of each value, the last group that reads it.
+    groups: in order. last_read: of each value, the last group that reads it or a view of it; of a result, and of what a
+        result is a view of, the number of groups.
     """
 
     def __init__(self, trace: Trace, results: Iterable[int], round_each: bool) -> None:
@@ -64,7 +65,7 @@ class Schedule:
         elsewhere = self._read_elsewhere()
         for group in self.groups:
             self._complete(group, elsewhere)
-        self.last_read = {source: k for k, group in enumerate(self.groups) for source in group.sources}
+        self.last_read = self._last_read()
 
     def _needed(self) -> set[int]:
         """The values that results depend on."""
@@ -75,6 +76,18 @@ class Schedule:
                     needed.add(position)
                     todo.append(position)
         return needed
+
+    def _last_read(self) -> dict[int, int]:
+        found = dict.fromkeys(self.results, len(self.groups))
+        for k, group in reversed([*enumerate(self.groups)]):
+            last = found.get(group.values[0], k) if self.is_view(group) else k
+            for source in group.sources:
+                found[source] = max(found.get(source, k), last)
+        return found
+
+    def is_view(self, group: Group) -> bool:
+        """Whether a group is a reshape, whose result may be the memory of what it reads."""
+        return self.nodes[group.values[0]].operator is None
 
     def why_alone(self, node: Node) -> str:
         """Why a value is not part of a map kernel; empty where it is."""

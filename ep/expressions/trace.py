@@ -56,6 +56,11 @@ class Trace(Operands):
         """What tells the trace from others: all but arrays and numbers that are given."""
         return tuple(self._known)
 
+    def end(self) -> None:
+        """Refuse the arrays of the trace from now on, and hold what was given no longer."""
+        self.ended = True
+        self.given.clear()
+
     def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
         """Return the lazy array of something that is given at each launch: an array, or what `Number` is."""
         position = len(self.nodes)
@@ -93,12 +98,13 @@ class Trace(Operands):
         if out is not None:
             raise TypeError(f"out is given to {operator.name} in {self.place}; give it to the function, or assign")
         nodes = [one.node for one in inputs]
-        dtypes = [node.data_type for node in nodes[: len(operator.inputs)]]
+        types = [node.data_type for node in nodes[: len(operator.inputs)]]
         shapes = [tuple(shape) for shape in operator.shape([node.shape for node in nodes], attributes)]
-        named = dict(zip(operator.input_names, dtypes, strict=True))
-        data_type = operator.dtype.result(named, attributes)
         if isinstance(self.base, Arrays):  # raises where there is no kernel
-            operator.kernel(self.base.device_type, [each.dtype for each in dtypes], attributes)
+            dtype = operator.kernel(self.base.device_type, [each.dtype for each in types], attributes)[1]
+            data_type = as_data_type(dtype)
+        else:
+            data_type = operator.dtype.result(dict(zip(operator.input_names, types, strict=True)), attributes)
         positions = tuple(node.position for node in nodes)
         key = operator.name, positions, repr(attributes) if attributes else ""
         return [

@@ -89,16 +89,28 @@ class Graph:
         return [values[k] for k in self.results]
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_random_graphs(seed):
-    rng = np.random.default_rng([seed, 28])
+@pytest.mark.parametrize("number", range(25))
+def test_random_graphs(number, rng):
     graph = Graph(rng, int(rng.integers(5, 31)))
-    fused = ep.fuse(graph.rerun, round_each=True)
+    expected, fused = graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
     for _ in range(2):
-        for one, expected in zip(fused(*graph.leaves), graph.rerun(*graph.leaves), strict=True):
-            assert one.dtype == expected.dtype
-            assert one.shape == expected.shape
-            assert bits(one) == bits(expected), fused.explain(*graph.leaves)
+        check(fused(*graph.leaves), expected, fused.explain(*graph.leaves))
+    leaves, free = [np.copy(leaf) for leaf in graph.leaves], set(range(len(graph.leaves)))
+    out = [None] * len(graph.results)
+    for k, one in enumerate(expected):  # in place, where an input is like the result
+        like = [j for j in free if (leaves[j].dtype, leaves[j].shape) == (one.dtype, one.shape)]
+        if like:
+            out[k] = leaves[like[0]]
+            free.remove(like[0])
+    if len(set(graph.results)) == len(expected):
+        check(fused(*leaves, out=tuple(out)), expected, fused.explain(*leaves))
+
+
+def check(results, expected, said):
+    for one, other in zip(results, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert bits(one) == bits(other), said
 
 
 PARTICULAR = [
