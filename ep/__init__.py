@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import Any
 
 from ep import source_files as source_files  # first: what it says of a file is older than the file's import
 from ep.include import (
@@ -47,15 +47,19 @@ __all__ = [
     "UnaryOp",
     "UnsupportedPrimitiveError",
     "__version__",
+    "fuse",
+    "lazy",
     "ops",
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
     if name == "ops":  # imported when first used: primitives alone do not need the operators
         return exclusively(lambda: import_module("ep.ops"))
+    if name in ("fuse", "lazy"):
+        return getattr(exclusively(lambda: import_module("ep.expressions")), name)
     raise AttributeError(f"module 'ep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "ops"})
+    return sorted({*globals(), "fuse", "lazy", "ops"})

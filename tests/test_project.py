@@ -82,6 +82,7 @@ LAYERS = {
     "cpu": ("include", "common", "cpu"),
     "cuda": ("include", "common", "cuda"),
     "ops": ("include", "common", "sbp", "ops"),
+    "expressions": ("include", "common", "ops", "expressions"),
     "mesh": ("include", "common", "sbp", "ops", "mesh"),
     "bench": ("include", "common", "ops", "bench"),
     "cli": ("include", "common", "sbp", "ops", "mesh", "bench", "cli"),

@@ -13,7 +13,7 @@ from typing import Any
 
 import ep.ops
 from ep.cli import data_types, names
-from ep.cli.show import support
+from ep.cli.show import support, without_keys
 from ep.include.primitive import Primitive, registered
 from ep.include.primitive.op_table import attributes_of
 from ep.ops.declare.operator import Operator, operators
@@ -128,7 +128,7 @@ def _support(interface: type[Primitive]) -> Iterator[str]:
         if entries:
             by_rows.setdefault(support(entries), []).append(tag)
     if not by_rows:
-        yield "No device implements it: `NewPrimitive` returns None."
+        yield without_keys(interface)
     for rows, tags in by_rows.items():
         yield f"On {', '.join(tags)}:"
         heading = data_types.parameters(interface) or "data types"

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from ep.cli import data_types, names, output, text
 from ep.cli.parser import Parser
-from ep.include.primitive import Entry, registered
+from ep.include.device_type import DeviceType, load_all_providers
+from ep.include.primitive import Entry, implemented, registered
 from ep.include.primitive.op_table import attributes_of
 
 _LINE: Final = 100
@@ -23,6 +24,16 @@ def add_arguments(parser: Parser) -> None:
     parser.epilog = "\n\n".join(f"{clause[0].upper()}{clause[1:]}." for clause in names.interfaces_in_words())
 
 
+def without_keys(interface: type[Any]) -> str:
+    """Say which devices implement an interface that no device lists keys of."""
+    load_all_providers()
+    factory = names.factory_of(interface)
+    tags = [one.tag for one in DeviceType if factory in implemented(one)]
+    if not tags:
+        return f"No device implements {interface.__name__} yet: NewPrimitive returns None for it."
+    return f"{interface.__name__} on {', '.join(tags)}: for whatever New takes; there are no keys to list."
+
+
 def run(arguments: Namespace) -> int:
     """Print what there is to know of one interface."""
     interface = arguments.primitive
@@ -31,7 +42,7 @@ def run(arguments: Namespace) -> int:
     _print_attributes(entries)
     print()
     if not entries:
-        output.paragraph(f"No device implements {interface.__name__} yet: NewPrimitive returns None for it.")
+        output.paragraph(without_keys(interface))
         return 0
     by_device: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:

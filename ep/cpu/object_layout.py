@@ -18,7 +18,7 @@ import numpy as np
 
 # struct PyArrayObject_fields, after the header, of which the last word is the type
 _HEADER: Final = object.__basicsize__
-TYPE, DATA, NUM_DIMS, DIMS, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 40, 48))
+TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 24, 40, 48))
 
 # struct PyTupleObject
 TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
@@ -77,11 +77,13 @@ def _difference(array: np.ndarray[Any, Any]) -> str | None:
         found = _read(array, offset, kind)
         if found is None or found & mask != value:
             return f"{what} at byte {offset} should be {value}, and is {found}"
-    dims = _read(array, DIMS, ctypes.c_int64)
-    if dims is None or dims < _LOWEST_ADDRESS or dims % 8:  # such an address is not looked at
-        return f"the address of the dims at byte {DIMS} cannot be {dims}"
-    sizes = tuple((ctypes.c_int64 * array.ndim).from_address(dims))
-    return None if sizes == array.shape else f"dims behind byte {DIMS} should be {array.shape}, and are {sizes}"
+    for what, offset, known in (("dims", DIMS, array.shape), ("strides", STRIDES, array.strides)):
+        place = _read(array, offset, ctypes.c_int64)
+        if place is None or place < _LOWEST_ADDRESS or place % 8:  # such an address is not looked at
+            return f"the address of the {what} at byte {offset} cannot be {place}"
+        if (words := tuple((ctypes.c_int64 * array.ndim).from_address(place))) != known:
+            return f"{what} behind byte {offset} should be {known}, and are {words}"
+    return None
 
 
 _LOWEST_ADDRESS: Final = 4096

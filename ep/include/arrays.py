@@ -64,6 +64,19 @@ class Placed:
         raise NotImplementedError
 
 
+class LaterNumber(Placed):
+    """A Python number that may have another value when the operator is computed.
+
+    value: the one that it has now.
+    """
+
+    value: complex
+
+    @abstractmethod
+    def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
+        """Return it as an array without axes, in the dtype of the other operand."""
+
+
 class Arrays(Operands):
     """The arrays that one call of an operator works on: those of one device."""
 

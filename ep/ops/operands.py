@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
-from ep.include.arrays import Array, ArrayLike, Operands
+from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
 
 
@@ -22,22 +22,36 @@ def as_operands(arrays: Operands, x: ArrayLike, y: ArrayLike, names: tuple[str, 
     have the dtype that NumPy gives to a list of them. Raises TypeError where the dtypes differ, ValueError for a
     Python number that the dtype does not hold.
     """
-    if is_weak(x):
-        if is_weak(y):
-            dtype = np.array([x, y]).dtype
+    if _is_number(x):
+        if _is_number(y):
+            dtype = np.array([_value(x), _value(y)]).dtype
             if dtype.kind == "O":
-                raise ValueError(f"{names[0]} and {names[1]} are {x} and {y}, which no dtype holds")
-            a, b = as_weak(x, dtype, names[0]), as_weak(y, dtype, names[1])
-            return arrays.number(a), arrays.number(b)
+                raise ValueError(f"{names[0]} and {names[1]} are {_value(x)} and {_value(y)}, which no dtype holds")
+            return _number(arrays, x, dtype, names[0]), _number(arrays, y, dtype, names[1])
         b = arrays.as_buffer(y, names[1])
-        return arrays.number(as_weak(x, b.dtype, names[0])), b
+        return _number(arrays, x, b.dtype, names[0]), b
     a = arrays.as_buffer(x, names[0])
-    if is_weak(y):
-        return a, arrays.number(as_weak(y, a.dtype, names[1]))
+    if _is_number(y):
+        return a, _number(arrays, y, a.dtype, names[1])
     b = arrays.as_buffer(y, names[1])
     if a.dtype != b.dtype:
         raise TypeError(f"{names[0]} has dtype {a.dtype}, {names[1]} has {b.dtype}; convert one of them")
     return a, b
+
+
+def _is_number(operand: ArrayLike) -> bool:
+    return is_weak(operand) or isinstance(operand, LaterNumber)
+
+
+def _value(number: Any) -> complex:
+    value: complex = number.value if isinstance(number, LaterNumber) else number
+    return value
+
+
+def _number(arrays: Operands, number: Any, dtype: np.dtype[Any], argument: str) -> Array:
+    if isinstance(number, LaterNumber):
+        return number.as_array(dtype, argument)
+    return arrays.number(as_weak(number, dtype, argument))
 
 
 def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[Any, Any]:

@@ -209,10 +209,7 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
             storage = _storage_type(data_type)
             value = builder.load(_element(builder, args[0], args[1], storage), align=1)
             _mark(builder, value, "alias.scope")
-            if data_type is DataType.kBool:
-                return builder.icmp_unsigned("!=", value, ir.Constant(storage, 0))
-            if data_type in HALVES:
-                value = widened(builder, value, data_type)
+            value = _loaded(builder, value, data_type)
             return builder.fpext(value, _DOUBLE) if wide else value
 
         return numba_type(types.int64, types.int64), generate
@@ -236,10 +233,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
             return None  # dropping an imaginary part is the business of kReal
 
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            number, numba_type = args[2], signature.args[2]
-            if wide:
-                number, numba_type = builder.fptrunc(number, _FLOAT), types.float32
-            converted = convert(context, builder, number, numba_type, data_type)
+            converted = _stored(context, builder, args[2], signature.args[2], data_type, wide)
             target = _element(builder, args[0], args[1], _storage_type(data_type))
             _mark(builder, builder.store(converted, target, align=1), "noalias")
             return context.get_dummy_value()
@@ -247,6 +241,36 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
         return types.void(types.int64, types.int64, value), generate
 
     return store
+
+
+@cache
+def converter(data_type: DataType, wide: bool = False) -> Any:
+    """Return `converted(value)`: what `loader(data_type)` reads of what `storer(data_type, wide)` wrote of a value."""
+    numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
+
+    @intrinsic
+    def converted(typing_context: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
+            stored = _stored(context, builder, args[0], signature.args[0], data_type, wide)
+            return _loaded(builder, stored, data_type)
+
+        return numba_type(value), generate
+
+    return converted
+
+
+def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
+    """What is computed with, of an element as it is stored."""
+    if data_type is DataType.kBool:
+        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+    return widened(builder, value, data_type) if data_type in HALVES else value
+
+
+def _stored(context: Any, builder: Any, number: Any, numba_type: Any, data_type: DataType, wide: bool) -> Any:
+    """What is stored of a number; wide: see `storer`."""
+    if wide:
+        number, numba_type = builder.fptrunc(number, _FLOAT), types.float32
+    return convert(context, builder, number, numba_type, data_type)
 
 
 def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.vector_math.beyond_limit import functions_of_any
+from ep.cpu.vector_math.beyond_limit import functions_of_any, single_functions_of_any
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.names import FLOAT32, LIMITED
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
@@ -71,19 +71,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     if function := on_bits(op, src_type, dst_type):
         bits = DataType.kUInt16
         return RowFunctions((loader(bits),), jit(function), storer(bits), attribute_reader(0, np.float64), light=True)
-    kind = number_kind(src_type)
-    maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
-    names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
-    # a loop inside the functor is not vectorised: there libm's functions are as good
-    libm = not names or op in LOOPS
-    single = kind is Kind.FLOAT and is_single(op, src_type) and not wide
-    widened = scalar_type is np.float32 and bool(names) and not single
-    precision = Precision.LIBM if libm else Precision.SINGLE if single else Precision.FULL
-    if names:
-        library = cpu_math_library(np.float32 if single else np.float64, precision)
-    else:
-        library = cpu_math_library(scalar_type)
-    attribute_type = library.T if kind is Kind.FLOAT else np.float64
+    maker, library, names, libm, precision, widened, attribute_type = _arithmetic(op, src_type, wide)
     ordinary = ORDINARY.get((op, precision))
     load, apply, apply_any, exceeds = loader(src_type, widened), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)
@@ -108,6 +96,64 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         beyond,
         is_light(op, src_type),
     )
+
+
+class _Arithmetic(NamedTuple):
+    """How an op is computed on a type.
+
+    names: the elementary functions that are not single instructions. libm: whether they are libm's.
+    widened: whether float32 and narrower numbers are computed in float64.
+    """
+
+    maker: Maker
+    library: MathLibrary
+    names: frozenset[str]
+    libm: bool
+    precision: Precision
+    widened: bool
+    attribute_type: Any
+
+
+def _arithmetic(op: UnaryOp | BinaryOp, src_type: DataType, wide: bool) -> _Arithmetic:
+    kind = number_kind(src_type)
+    maker, scalar_type = functor_maker(op, kind), arithmetic_type(src_type)
+    names = elementary_functions_of(maker) if kind is Kind.FLOAT else frozenset()
+    # a loop inside the functor is not vectorised: there libm's functions are as good
+    libm = not names or op in LOOPS
+    single = kind is Kind.FLOAT and is_single(op, src_type) and not wide
+    widened = scalar_type is np.float32 and bool(names) and not single
+    precision = Precision.LIBM if libm else Precision.SINGLE if single else Precision.FULL
+    if names:
+        library = cpu_math_library(np.float32 if single else np.float64, precision)
+    else:
+        library = cpu_math_library(scalar_type)
+    attribute_type = library.T if kind is Kind.FLOAT else np.float64
+    return _Arithmetic(maker, library, names, libm, precision, widened, attribute_type)
+
+
+class ElementFunction(NamedTuple):
+    """An op as a compiled function of elements, good for all of them, with the bits of its row kernel.
+
+    widened: whether it takes and gives float64 numbers that stand for float32.
+    attributes: what it takes after the elements, in their type.
+    vectorised: whether it is a long chain of instructions, as elementary functions are.
+    """
+
+    apply: Any
+    widened: bool
+    attributes: tuple[Any, ...]
+    vectorised: bool
+
+
+@cache
+def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tuple[float, ...]) -> ElementFunction:
+    """The function of `op` on elements of `src_type`, to be called from a loop over several ops."""
+    wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
+    how = _arithmetic(op, src_type, wide)
+    limited = how.names & LIMITED and not how.libm
+    library = unlimited(how.library, op in WITHIN_LIMIT) if limited else how.library
+    values = tuple(how.attribute_type(value) for value in attributes)
+    return ElementFunction(library.use(how.maker), how.widened, values, bool(how.names) and not how.libm)
 
 
 def composed_functions(
@@ -189,9 +235,14 @@ LOOPS = frozenset((BinaryOp.kZeta,))
 
 
 @cache
-def unlimited(library: MathLibrary) -> MathLibrary:
-    """The same library with functions that are good beyond their limits, and give the same bits within."""
-    of_any, limit, scalar_type = functions_of_any(), _limit(library), library.T
+def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
+    """The same library with functions that are good beyond their limits, and give the same bits within.
+
+    alone: for a function of WITHIN_LIMIT, whose results are those of `beyond_limit`.
+    """
+    in_single = alone and library.T is np.float32
+    of_any = single_functions_of_any() if in_single else functions_of_any()
+    limit, scalar_type = _limit(library), library.T
 
     def beyond(function: Any, function_of_any: Any) -> Any:
         @jit

@@ -59,6 +59,29 @@ def functions_of_any() -> dict[str, Any]:
     return {"sin": of_any(sine_at), "cos": of_any(cosine_at), "tan": of_any(tangent_at)}
 
 
+@cache
+def single_functions_of_any() -> dict[str, Any]:
+    """Scalar functions, float64 to float64, of every argument: good for float32, as `_replace_single`."""
+    reduce_exactly = linked("reduce_large", _reduce, 2)
+
+    def of_any(which: int) -> Any:
+        @jit
+        def function(x: float) -> float:
+            k = 0
+            if not fabs(x) <= LIMIT:
+                if fabs(x) < inf:
+                    parts = stack_words(3)
+                    reduce_exactly(to_bits(x), parts)
+                    x, k = from_bits(load_word(parts, _R)), load_word(parts, _K)
+                else:
+                    x = x - x
+            return sin_cos_or_tan(which, x, k)
+
+        return function
+
+    return {name: of_any(which) for name, which in WHICH.items()}
+
+
 @jit
 def _replace_single(which, buffer, count):
     """Replace the values of the buffer by their sines, cosines or tangents, good for float32."""

@@ -19,6 +19,7 @@ from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
@@ -76,6 +77,8 @@ __all__ = [
     "Entry",
     "Expand",
     "ExpandFactory",
+    "Expression",
+    "ExpressionFactory",
     "Factory",
     "Fill",
     "FillFactory",

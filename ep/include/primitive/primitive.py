@@ -40,7 +40,8 @@ class Request:
     op, dtypes: as in Key; dtypes is None where New takes no data type because Launch does.
     max_num_dims: the most dims that will be launched, None for a primitive without dims.
     attributes: the values of the op's attributes, defaults filled in.
-    options: what else New takes (the transposes of the matrix products, and whether TensorFloat-32 will do).
+    options: what else New takes (the transposes of the matrix products, whether TensorFloat-32 will do, and the
+        structure of an Expression).
     """
 
     interface: type[Any]
@@ -48,7 +49,7 @@ class Request:
     dtypes: tuple[DataType, ...] | None
     max_num_dims: int | None = None
     attributes: tuple[float, ...] = ()
-    options: Mapping[str, Enum | bool] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = [] if self.op is None else [self.op.name]

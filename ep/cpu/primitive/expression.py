@@ -1,0 +1,126 @@
+"""Expression on the CPU: a kernel by structure and classes of strides, and a plan by shapes and strides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.bounded_cache import BoundedCache
+from ep.cpu.buffers import check_stream
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.stream import CpuStream
+from ep.include.device_type import DeviceType
+from ep.include.primitive.expression import Expression, ExpressionFactory, Structure, kMaxOperands
+from ep.include.primitive.primitive import Request, kMaxNumDims
+from ep.include.primitive.registry import register_primitive_factory
+from ep.include.stream import Stream
+
+
+class ExpressionImpl(CpuPrimitive, Expression):
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        structure: Any = request.options["structure"]
+        self._structure: Structure = structure
+        self._plans = BoundedCache()
+        self._plan: Any = None  # of the launch before, which the next one tries first
+
+    def _data_types(self, request: Request) -> Any:
+        return ()  # the plan has them
+
+    def _compile(self) -> Callable[..., int]:
+        from ep.cpu.engine.map.strided import strided_entry
+
+        return strided_entry()
+
+    def Launch(self, stream: Stream, results: Sequence[Any], sources: Sequence[Any]) -> None:
+        arrays, plan = (*results, *sources), self._plan
+        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, arrays):
+            self._launch_arrays(stream, arrays, len(results))
+
+    def _launch_arrays(self, stream: Any, arrays: tuple[Any, ...], num_results: int) -> None:
+        """Check a launch in Python, then do it."""
+        check_stream(stream)
+        self._check(arrays, num_results)
+        if arrays[0].size == 0:
+            return
+        key = tuple((array.shape, array.strides) for array in arrays)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans.keep(key, lambda: self._made(arrays, num_results))
+        self._plan = plan
+        self._run(plan.words, tuple(map(_plain, arrays, self._types_of_all())))
+
+    def _made(self, arrays: tuple[Any, ...], num_results: int) -> Any:
+        made: list[Any] = []
+
+        def make() -> None:
+            from ep.cpu.engine.map.strided import StridedPlan
+            from ep.cpu.kernels.expression import expression_kernel
+
+            plan = StridedPlan(tuple(map(_plain, arrays, self._types_of_all())), num_results)
+            plan.set_task(expression_kernel(self._structure, plan.steps))
+            made.append(plan)
+
+        self._compiling(make)
+        return made[0]
+
+    def _types_of_all(self) -> list[np.dtype[Any]]:
+        structure = self._structure
+        values = (*structure.results, *range(len(structure.sources)))
+        return [structure.data_type(value).dtype for value in values]
+
+    def _check(self, arrays: tuple[Any, ...], num_results: int) -> None:
+        """Raise TypeError or ValueError for arrays that are not as the contract has them."""
+        types = self._types_of_all()
+        names = [f"results[{k}]" for k in range(num_results)]
+        names += [f"sources[{k}]" for k in range(len(arrays) - num_results)]
+        if num_results != len(self._structure.results) or len(arrays) != len(types):
+            expected = f"{len(self._structure.results)} results and {len(self._structure.sources)} sources"
+            raise ValueError(f"{num_results} results and {len(arrays) - num_results} sources; it takes {expected}")
+        if len(arrays) > kMaxOperands:
+            raise ValueError(f"there are {len(arrays)} arrays; a launch takes {kMaxOperands} at most")
+        for array, name, dtype in zip(arrays, names, types, strict=True):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(f"{name} must be a numpy.ndarray, not {type(array).__qualname__}")
+            if array.dtype != dtype:
+                raise TypeError(f"{name} has dtype {array.dtype}; it must be {dtype}")
+            if array.ndim > kMaxNumDims:
+                raise ValueError(f"{name} has {array.ndim} dims; it may have {kMaxNumDims} at most")
+            if any(stride % array.itemsize for stride in array.strides):
+                raise ValueError(f"{name} has strides {array.strides}, which are no multiples of its elements' bytes")
+        shape = arrays[0].shape
+        for k, (array, name) in enumerate(zip(arrays, names, strict=True)):
+            if k < num_results and not array.flags.writeable:
+                raise ValueError(f"{name} is read-only")
+            if k < num_results and array.shape != shape:
+                raise ValueError(f"{name} has shape {array.shape}; results[0] has {shape}")
+            try:
+                np.broadcast_to(array, shape)
+            except ValueError:
+                raise ValueError(f"{name} has shape {array.shape}, which does not broadcast to {shape}") from None
+        for k in range(num_results):
+            for j, other in enumerate(arrays):
+                may_be = j == k or (j >= num_results and _is_same(arrays[k], other))
+                if not may_be and np.may_share_memory(arrays[k], other):
+                    raise ValueError(f"{names[k]} overlaps {names[j]}, and is not the same elements in the same order")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    place, layout = one.__array_interface__["data"][0], (one.shape, one.strides, one.itemsize)
+    same: bool = place == other.__array_interface__["data"][0]
+    return same and layout == (other.shape, other.strides, other.itemsize)
+
+
+def _plain(array: Any, dtype: np.dtype[Any]) -> Any:
+    """The array as the entry takes it: an ndarray, of the dtype object that a DataType has."""
+    plain = array if type(array) is np.ndarray else array.view(np.ndarray)
+    return plain if plain.dtype is dtype else plain.view(dtype)
+
+
+@register_primitive_factory(DeviceType.kCPU, ExpressionFactory)
+class ExpressionFactoryImpl(ExpressionFactory):
+    def Select(self, request: Request) -> Expression:
+        return ExpressionImpl(request)

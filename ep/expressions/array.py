@@ -1,0 +1,221 @@
+"""Lazy arrays: what a trace has for arrays, with the operators of Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.arrays.checks import is_weak
+from ep.common.primitive.broadcast import broadcast_dims
+from ep.expressions.trace import Node, Trace, refusal
+from ep.include.arrays import Operands, Placed
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.operands import as_weak
+
+
+class LazyArray(Placed):
+    """An array that is not computed yet. Every operator of `ep.ops` takes it.
+
+    trace: what notes it. node: its value.
+    """
+
+    __array_ufunc__ = None  # NumPy's arrays leave operators to this class
+
+    def __init__(self, trace: Trace, position: int) -> None:
+        """position: of its value in the trace."""
+        self.trace, self._position = trace, position
+        self.view: int | None = None  # of what can be assigned to: the position of the array
+
+    @property
+    def operands(self) -> Operands:
+        return self.trace
+
+    @property
+    def node(self) -> Node:
+        """The value; of a view, the one that was assigned last."""
+        return self.trace.nodes[self._position]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self.node.data_type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reverse."""
+        return FUNCTIONS["transpose"](self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return the elements in another shape, of which one size may be -1."""
+        sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        rest = math.prod(size for size in sizes if size != -1)
+        if sizes.count(-1) == 1 and rest and self.size % rest == 0:
+            sizes = tuple(self.size // rest if size == -1 else size for size in sizes)
+        if any(size < 0 for size in sizes) or math.prod(sizes) != self.size:
+            raise ValueError(f"shape is {sizes}, and there are {self.size} elements")
+        return self.trace.reshape(self.trace.as_buffer(self, "x"), sizes)
+
+    def astype(self, dtype: Any) -> Any:
+        """Return the elements in another dtype, as `ep.ops.cast`."""
+        return FUNCTIONS["cast"](self, dtype)
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """As `ep.ops.sum`."""
+        return FUNCTIONS["sum"](self, axis, keepdims=keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """As `ep.ops.mean`."""
+        return FUNCTIONS["mean"](self, axis, keepdims=keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """As `ep.ops.max`."""
+        return FUNCTIONS["max"](self, axis, keepdims=keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """As `ep.ops.min`."""
+        return FUNCTIONS["min"](self, axis, keepdims=keepdims)
+
+    def __getitem__(self, index: Any) -> Any:
+        given = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(one, LazyArray | list | np.ndarray) for one in given):
+            raise refusal("an array is an index", "use ep.ops.gather, or ep.ops.where")
+        num_axes = sum(one is not None and one is not Ellipsis for one in given)
+        if given.count(Ellipsis) == 0:
+            given = (*given, Ellipsis)
+        place = given.index(Ellipsis)
+        rest = (slice(None),) * (self.ndim - num_axes)
+        given = (*given[:place], *rest, *given[place + 1 :])
+        slices: list[Any] = []
+        shape: list[Any] = []  # sizes of what is sliced by axis, 1 of new ones
+        for one in given:
+            if one is None:
+                shape.append(1)
+            elif isinstance(one, slice):
+                shape.append(slice(len(slices), None))
+                slices.append(one)
+            else:
+                at = _index(one, self.shape[len(slices)] if len(slices) < self.ndim else 0, len(slices))
+                slices.append(slice(at, at + 1))
+        whole = all(one == slice(None) for one in slices)
+        taken = LazyArray(self.trace, self._position) if whole else FUNCTIONS["slice"](self, *slices)
+        sizes = tuple(one if isinstance(one, int) else taken.shape[one.start] for one in shape)
+        return taken if sizes == taken.shape else taken.reshape(sizes)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if self.view is None:
+            raise refusal("an assignment to what is no view", "assign to lazy.view(array) in a block of ep.lazy")
+        if index is not Ellipsis and index != slice(None):
+            raise refusal("an assignment to a part of a view", "make a view of the part: lazy.view(array[part])")
+        self._assign(value)
+
+    def _assign(self, value: Any) -> None:
+        trace = self.trace
+        trace.as_buffer(self, "the view")
+        if not isinstance(value, LazyArray):
+            number = is_weak(value)
+            value = trace.number(as_weak(value, self.dtype, "value")) if number else trace.as_buffer(value, "value")
+        if value.dtype != self.dtype:
+            raise TypeError(f"value has dtype {value.dtype}, the view has {self.dtype}; convert it by astype")
+        if value.shape != self.shape:
+            if broadcast_dims(value.shape, self.shape, names=("value", "the view")) != self.shape:
+                raise ValueError(f"value has shape {value.shape}, the view has {self.shape}")
+            value = FUNCTIONS["expand"](value, self.shape)
+        self._position = value.node.position
+
+    def __bool__(self) -> bool:
+        raise refusal("the truth of an array that is not computed yet", "use ep.ops.where for what depends on elements")
+
+    def __float__(self) -> float:
+        raise refusal("a number of an array that is not computed yet", "compute with the array itself")
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __iter__(self) -> Any:
+        raise refusal("iteration over an array that is not computed yet", "use slices, or operators over an axis")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without axes has no length")
+        return self.shape[0]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise refusal("a NumPy array of an array that is not computed yet", "use the functions of ep.ops")
+
+    def __repr__(self) -> str:
+        return f"<LazyArray {self.dtype} {self.shape} of {self.trace.place}>"
+
+    def __abs__(self) -> Any:
+        return FUNCTIONS["abs"](self)
+
+    def __neg__(self) -> Any:
+        return FUNCTIONS["negative"](self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __invert__(self) -> Any:
+        return FUNCTIONS["bitwise_not"](self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _index(index: Any, size: int, axis: int) -> int:
+    if not hasattr(index, "__index__"):
+        raise TypeError(f"the index of axis {axis} must be an integer, a slice, None or ..., not {index!r}")
+    at = int(index)
+    if not -size <= at < size:
+        raise IndexError(f"the index of axis {axis} is {at}; it must be {-size} ... {size - 1}")
+    return at % size
+
+
+def _forward(name: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: FUNCTIONS[name](self, other)
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Any]:
+    return lambda self, other: FUNCTIONS[name](other, self)
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    def change(self: LazyArray, other: Any) -> Any:
+        result = FUNCTIONS[name](self, other)
+        if self.view is None:
+            return result
+        self._assign(result)
+        return self
+
+    return change
+
+
+_BINARY: Final = {
+    **{"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div", "mod": "floor_mod"},
+    **{"pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
+}
+_COMPARED: Final = {
+    **{"lt": "less_than", "le": "less_equal", "gt": "greater_than", "ge": "greater_equal"},
+    **{"eq": "equal", "ne": "not_equal"},
+}
+for _method, _name in _BINARY.items():
+    setattr(LazyArray, f"__{_method}__", _forward(_name))
+    setattr(LazyArray, f"__r{_method}__", _reflected(_name))
+    setattr(LazyArray, f"__i{_method}__", _in_place(_name))
+for _method, _name in _COMPARED.items():
+    setattr(LazyArray, f"__{_method}__", _forward(_name))

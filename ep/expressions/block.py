@@ -1,0 +1,115 @@
+"""lazy: a block of assignments to arrays, computed at its end in few kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.arrays.checks import DTYPES
+from ep.common.bounded_cache import BoundedCache
+from ep.expressions.array import LazyArray
+from ep.expressions.program import Program, is_same
+from ep.expressions.trace import Trace
+from ep.include.arrays import ArrayLike
+from ep.ops.devices import arrays_of
+
+_PROGRAMS: Final = BoundedCache()  # of blocks, by what was noted in them
+
+
+def lazy(*, round_each: bool = False) -> Block:
+    """Return a block of assignments: `with ep.lazy() as lazy:`, in which `lazy.view(array)` gives what is assigned to.
+
+    round_each: as `fuse` has it.
+
+    What is assigned has the order of the lines: who reads a view reads what the lines before have assigned. Nothing is
+    computed before the end of the block, and nothing at all where the block ends with an exception.
+    """
+    return Block(round_each)
+
+
+class Block:
+    """What `lazy` returns."""
+
+    def __init__(self, round_each: bool) -> None:
+        self._round_each, self._state = round_each, "has not begun"
+        self._trace: Any = None
+        self._views: list[tuple[Any, LazyArray]] = []
+
+    def __enter__(self) -> Block:
+        if self._state != "has not begun":
+            raise RuntimeError(f"the block {self._state}; each needs an ep.lazy() of its own")
+        self._state = "is open"
+        return self
+
+    def view(self, array: ArrayLike) -> Any:
+        """Return a lazy array that reads `array` when the block ends, and can be assigned to; nothing is copied.
+
+        array: an array of the place where the views before it are, of any strides.
+        """
+        if self._state != "is open":
+            raise RuntimeError(f"the block {self._state}; views are made in it")
+        base: Any = arrays_of((array,), ("array",))
+        if self._trace is not None and base.place != self._trace.base.place:
+            raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
+        plain = type(array) is np.ndarray and array.dtype in DTYPES
+        buffer: Any = array if plain else base.as_buffer(array, "array")
+        if buffer is not array and getattr(getattr(buffer, "flags", None), "owndata", False):
+            raise TypeError(
+                f"array ({type(array).__qualname__}) can only be read as a copy; a view needs an array in memory, in "
+                f"native byte order, which DLPack exports C-contiguous"
+            )
+        if any(stride % buffer.itemsize for stride in getattr(buffer, "strides", None) or ()):
+            raise ValueError(f"array has strides {buffer.strides}, which are no multiples of its elements' bytes")
+        if self._trace is None:
+            self._trace = Trace(base, "a block", LazyArray, numbers_vary=True)
+        for other, view in self._views:
+            if other is buffer or (isinstance(buffer, np.ndarray) and is_same(buffer, other)):
+                return view
+        made: LazyArray = self._trace.give(buffer, tuple(buffer.shape), buffer.dtype)
+        made.view = made.node.position
+        self._views.append((buffer, made))
+        return made
+
+    def explain(self) -> str:
+        """Return which kernels compute what has been assigned so far."""
+        program = self._program()
+        return "" if program is None else program.schedule.explain()
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        self._state = "has ended"
+        trace = self._trace
+        if trace is None:
+            return
+        try:
+            program = self._program() if kind is None else None
+            if program is not None:
+                self._run(trace, program)
+        finally:
+            trace.end()
+            self._views.clear()
+
+    def _assigned(self) -> list[tuple[int, Any, LazyArray]]:
+        """The number of each view that was assigned to, its array, and the view."""
+        return [(k, array, view) for k, (array, view) in enumerate(self._views) if view.node.position != view.view]
+
+    def _program(self) -> Program | None:
+        assigned = self._assigned()
+        if self._trace is None or not assigned:
+            return None
+        trace, results = self._trace, [view.node.position for _, _, view in assigned]
+        key = trace.base.place, trace.key, tuple(results), self._round_each
+        return _PROGRAMS.keep(key, lambda: Program(trace, results, self._round_each))
+
+    def _run(self, trace: Any, program: Program) -> None:
+        into: dict[int, tuple[str, Any]] = {}
+        for k, array, view in self._assigned():
+            for j, (other, _) in enumerate(self._views):
+                if j != k and isinstance(array, np.ndarray) and np.may_share_memory(array, other):
+                    raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
+            into.setdefault(view.node.position, (f"view {k}", array))
+        program.run(trace.base, trace.given, into)
+        for _, array, view in self._assigned():  # of views with one value, the first was written above
+            written = into[view.node.position][1]
+            if written is not array:
+                trace.base.delivered(written, array)

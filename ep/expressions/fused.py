@@ -1,0 +1,289 @@
+"""fuse: a function of arrays whose operators are traced once, and computed in few kernels from then on."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.arrays.checks import DTYPES, is_weak
+from ep.common.bounded_cache import BoundedCache
+from ep.common.exact import Inexact, exact
+from ep.expressions.array import LazyArray
+from ep.expressions.number import Number
+from ep.expressions.program import Program
+from ep.expressions.trace import Trace, refusal
+from ep.include.arrays import Array, Operands
+from ep.ops.devices import arrays_of
+
+
+def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
+    """Return a function that computes what `function` does, with its elementwise operators joined in kernels.
+
+    function: takes arrays, Python numbers, tuples, lists and dicts of these, and other values, which must be hashable.
+        It returns an array, or tuples, lists and dicts of arrays. It is called once for each combination of shapes,
+        dtypes and other values, with lazy arrays in the place of arrays: so it should have no side effects.
+    round_each: whether every value of a 16-bit type is rounded to it, as operators one by one do; else those that are
+        not written stay in float32.
+
+    The returned function takes the same arguments, and `out`: an array for each array that is returned, in a tuple
+    where there are several. Its method `explain` takes the same arguments, and returns which kernels there are.
+    """
+    if function is None:
+        return functools.partial(fuse, round_each=round_each)
+    return Fused(function, round_each)
+
+
+class _Trace:
+    """What one call of the function has left: a program, and how its results make the value that is returned."""
+
+    def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
+        """positions: of the arrays among arguments, in the trace. value: as the function returned it."""
+        self.base, self.positions, self._value = trace.base, positions, value
+        self.program, self._results = program, _positions(value)
+        self._numbers = [(position, one) for position, one in trace.given.items() if callable(one)]
+
+    def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
+        """Compute for what the arguments hold; base: what reads them."""
+        given = {position: leaves[k] for k, position in self.positions.items()}
+        for position, number in self._numbers:
+            given[position] = base.number(number(leaves))
+        into = {} if out is None else _destinations(out, self._results)
+        results = self.program.run(base, given, into)
+        if isinstance(self._value, _Result):
+            return results[0]
+        return _filled(self._value, dict(zip(self._results, results, strict=True)))
+
+
+class Fused:
+    """What `fuse` returns."""
+
+    def __init__(self, function: Callable[..., Any], round_each: bool) -> None:
+        self._function, self._round_each = function, round_each
+        self._traces = BoundedCache()
+        self._quick = BoundedCache()  # the same, for calls with ndarrays and numbers alone
+        self._pins: set[int] = set()  # numbers among the arguments that traces depend on
+        self._parameters = _parameters(function)
+        functools.update_wrapper(self, function)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if not kwargs and not self._pins:
+            found = self._quick.get(_quick_key(args))
+            if found is not None:
+                return found.call(found.base, args, out)
+        base, leaves, found = self._find(args, kwargs)
+        if found is None:  # within another trace, which notes the operators of this function, too
+            return self._function(*args, **kwargs)
+        key = None if kwargs or self._pins else _quick_key(args)
+        if key is not None:
+            self._quick.keep(key, lambda: found)
+        return found.call(base, leaves, out)
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """Return the kernels for these arguments: what each computes, reads and writes, and why what is cut is cut."""
+        found = self._find(args, kwargs)[2]
+        if found is None:
+            raise refusal("explain() of arrays that are not computed yet", "give it arrays")
+        return found.program.schedule.explain()
+
+    def _find(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], _Trace | None]:
+        """What reads the arrays, what the arguments hold, and the trace for it, made where there is none.
+
+        There is no trace for the arrays of another.
+        """
+        leaves: list[Any] = []
+        form = (_form(args, leaves), _form(kwargs, leaves))
+        arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
+        names = self._names(args, kwargs)
+        base = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
+        if isinstance(base, Trace):
+            return base, leaves, None
+        for k in arrays:
+            if type(leaves[k]) is not np.ndarray or leaves[k].dtype not in DTYPES or not _steps_evenly(leaves[k]):
+                leaves[k] = base.as_buffer(leaves[k], names[k])
+        key = self._key(form, leaves, names, arrays, base)
+        found = self._traces.get(key)
+        if found is None:
+            found = self._traced(args, kwargs, leaves, arrays, base)
+            # by another key than before: the trace may have pinned numbers
+            self._traces.keep(self._key(form, leaves, names, arrays, base), lambda: found)
+        return base, leaves, found
+
+    def _key(
+        self, form: Any, leaves: Sequence[Any], names: Sequence[str], arrays: Sequence[int], base: Operands
+    ) -> Any:
+        shown: list[Any] = [None] * len(leaves)
+        for k in arrays:
+            shown[k] = tuple(leaves[k].shape), leaves[k].dtype
+        for k, one in enumerate(leaves):
+            if shown[k] is None:
+                varies = _is_number(one) and k not in self._pins
+                shown[k] = type(one) if varies else _exact(one, names[k])
+        return form, tuple(shown), base.place
+
+    def _names(self, args: Any, kwargs: Any) -> list[str]:
+        """What errors call the arguments' leaves: by the parameters of the function, where it has names for them."""
+        names: list[str] = []
+        for k, one in enumerate(args):
+            _name_leaves(one, self._parameters[k] if k < len(self._parameters) else f"argument {k}", names)
+        for name, one in kwargs.items():
+            _name_leaves(one, name, names)
+        return names
+
+    def _traced(self, args: Any, kwargs: Any, leaves: Sequence[Any], arrays: Sequence[int], base: Operands) -> _Trace:
+        name = getattr(self._function, "__name__", "a function")
+        trace, lazy = Trace(base, name, LazyArray, numbers_vary=False), list(leaves)
+        positions = {}
+        for k in arrays:
+            lazy[k] = trace.give(leaves[k], tuple(leaves[k].shape), leaves[k].dtype)
+            positions[k] = lazy[k].node.position
+        for k, one in enumerate(leaves):
+            if _is_number(one):
+                lazy[k] = Number(trace, self._pins, one, functools.partial(_nth, k), frozenset([k]))
+        rest = iter(lazy)
+        try:
+            value = self._function(*_replaced(args, rest), **_replaced(kwargs, rest))
+            value = _noted(value, trace, name)
+            return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
+        finally:
+            trace.end()
+
+
+def _quick_key(args: tuple[Any, ...]) -> Any:
+    """What a trace is found by where all arguments are contiguous ndarrays and numbers; else None."""
+    key: list[Any] = []
+    for one in args:
+        kind = type(one)
+        if kind is np.ndarray:
+            if not one.flags.c_contiguous or one.dtype not in DTYPES:
+                return None
+            key += (one.shape, one.dtype)
+        elif kind is float or kind is int:
+            key.append(kind)
+        else:
+            return None
+    return tuple(key)
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of positional parameters, as far as a function says them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return []
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that may be another one in the next call; True and False choose, as text does."""
+    return is_weak(value) and not isinstance(value, bool)
+
+
+def _exact(value: Any, name: str) -> Any:
+    """The key of an argument that the trace depends on; TypeError where it has none."""
+    try:
+        return exact(value)
+    except Inexact:
+        pass
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"{name} is of {type(value).__qualname__}, which cannot be hashed; arguments are arrays, numbers, tuples, "
+            f"lists and dicts of these, and values that can be hashed"
+        ) from None
+    return value
+
+
+class _Result:
+    """In the place of an array that is returned: where its value is in the trace."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def _nth(k: int, given: Sequence[Any]) -> Any:
+    return given[k]
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _steps_evenly(array: np.ndarray[Any, Any]) -> bool:
+    return all(stride % array.itemsize == 0 for stride in array.strides)
+
+
+def _form(value: Any, leaves: list[Any]) -> Any:
+    """The tuples, lists and dicts that a value is made of; what they hold is added to `leaves`."""
+    if isinstance(value, tuple | list):
+        return type(value), tuple(_form(one, leaves) for one in value)
+    if isinstance(value, dict):
+        return tuple((name, _form(one, leaves)) for name, one in value.items())
+    leaves.append(value)
+    return None
+
+
+def _name_leaves(value: Any, name: str, names: list[str]) -> None:
+    """Add the names of what `_form` finds in a value that is called `name`."""
+    if isinstance(value, tuple | list | dict):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            _name_leaves(one, f"{name}[{key!r}]", names)
+    else:
+        names.append(name)
+
+
+def _replaced(value: Any, rest: Any) -> Any:
+    """The same tuples, lists and dicts around other leaves."""
+    if isinstance(value, tuple | list):
+        made = [_replaced(one, rest) for one in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if isinstance(value, dict):
+        return {name: _replaced(one, rest) for name, one in value.items()}
+    return next(rest)
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    leaves: list[Any] = []
+    _form(value, leaves)
+    return _replaced(value, map(function, leaves))
+
+
+def _noted(value: Any, trace: Trace, name: str) -> Any:
+    """What the function returned, with a `_Result` for each array."""
+
+    def note(one: Any) -> Any:
+        if isinstance(one, LazyArray):
+            return _Result(trace.as_buffer(one, f"what {name} returns").node.position)
+        if one is None:
+            return one
+        raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")
+
+    return _mapped(note, value)
+
+
+def _positions(value: Any) -> list[int]:
+    leaves: list[Any] = []
+    _form(value, leaves)
+    return list(dict.fromkeys(one.position for one in leaves if isinstance(one, _Result)))
+
+
+def _filled(value: Any, results: Mapping[int, Array]) -> Any:
+    return _mapped(lambda one: results[one.position] if isinstance(one, _Result) else one, value)
+
+
+def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:
+    given = tuple(out) if isinstance(out, tuple | list) else (out,)
+    if len(given) != len(positions):
+        raise TypeError(f"out has {len(given)} arrays; the function returns {len(positions)}")
+    return {
+        position: ("out" if len(given) == 1 else f"out[{k}]", one)
+        for k, (position, one) in enumerate(zip(positions, given, strict=True))
+        if one is not None
+    }

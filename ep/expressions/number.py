@@ -1,0 +1,108 @@
+"""Python numbers that are arguments: each call of a fused function may have others, and traces nothing anew."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.expressions.trace import Trace
+from ep.include.arrays import Array, LaterNumber, Operands
+from ep.ops.operands import as_weak
+
+
+class Number(LaterNumber):
+    """A number that is an argument, or that follows from such by arithmetic.
+
+    Where Python needs its value (an axis, a condition, an attribute of an operator), the trace is for this value.
+    """
+
+    def __init__(
+        self, trace: Trace, pins: set[int], value: complex, compute: Callable[[Sequence[Any]], Any], of: frozenset[int]
+    ) -> None:
+        """pins: takes the arguments whose values the trace depends on. compute: gives it, from all arguments.
+
+        of: the arguments that it follows from.
+        """
+        self._trace, self._pins, self._compute, self._of = trace, pins, compute, of
+        self._value = value
+
+    @property
+    def operands(self) -> Operands:
+        return self._trace
+
+    @property
+    def value(self) -> complex:  # type: ignore[override]
+        """Its value in the call that is traced. The trace stands for others, too, of the same type."""
+        return self._value
+
+    def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
+        as_weak(self._value, dtype, argument)  # raises for what the dtype does not hold
+        compute = self._compute
+        return self._trace.give(lambda arguments: as_weak(compute(arguments), dtype, argument), (), dtype)
+
+    def pinned(self) -> Any:
+        """The value, which the trace depends on from now on."""
+        self._pins |= self._of
+        return self._value
+
+    def combined(self, function: Callable[..., Any], *others: Any) -> Any:
+        """What a function gives of this number and others."""
+        parts = [self, *others]
+        computes = [one._compute if isinstance(one, Number) else (lambda _, one=one: one) for one in parts]
+        value = function(*(one._value if isinstance(one, Number) else one for one in parts))
+        of: frozenset[int] = frozenset().union(*(one._of for one in parts if isinstance(one, Number)))
+        return Number(
+            self._trace, self._pins, value, lambda given: function(*(compute(given) for compute in computes)), of
+        )
+
+    def __neg__(self) -> Any:
+        return self.combined(operator.neg)
+
+    def __abs__(self) -> Any:
+        return self.combined(abs)
+
+    def __bool__(self) -> bool:
+        return bool(self.pinned())
+
+    def __float__(self) -> float:
+        return float(self.pinned())
+
+    def __int__(self) -> int:
+        return int(self.pinned())
+
+    def __index__(self) -> int:
+        return operator.index(self.pinned())
+
+    def __hash__(self) -> int:
+        return hash(self.pinned())
+
+    def __repr__(self) -> str:
+        return f"<Number {self._value}>"
+
+
+def _arithmetic(function: Callable[..., Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Number, other: Any) -> Any:
+        if not isinstance(other, bool | int | float | complex | Number):
+            return NotImplemented
+        return self.combined((lambda x, y: function(y, x)) if reflected else function, other)
+
+    return method
+
+
+def _compared(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Number, other: Any) -> Any:
+        if not isinstance(other, bool | int | float | complex | Number):
+            return NotImplemented
+        return function(self.pinned(), other.pinned() if isinstance(other, Number) else other)
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Number, f"__{_name}__", _arithmetic(getattr(operator, _name)))
+    setattr(Number, f"__r{_name}__", _arithmetic(getattr(operator, _name), reflected=True))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Number, f"__{_name}__", _compared(getattr(operator, _name)))

@@ -1,0 +1,130 @@
+"""What a trace comes to: steps that are run with new arrays and numbers at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.expressions.schedule import Group, Schedule
+from ep.expressions.trace import Trace
+from ep.include.arrays import Array, Operands
+from ep.include.primitive import ExpressionFactory, RequirePrimitive
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.names import renamed
+
+
+class Program:
+    """The steps of a trace, as they are run."""
+
+    def __init__(self, trace: Trace, results: Sequence[int], round_each: bool = False) -> None:
+        """results: positions of the values that `run` returns."""
+        self.schedule = Schedule(trace, results, round_each)
+        self._results = list(results)
+        # results that others are views of must stay as they are until the end
+        self._viewed = {one for group in self.schedule.groups if self.schedule.is_view(group) for one in group.sources}
+        self._borrowed: set[int] = set()  # values in the memory of what is given
+        for node in trace.nodes:
+            is_given = not node.inputs and node.constant is None
+            if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
+                self._borrowed.add(node.position)
+        base: Any = trace.base
+        self._primitives = [
+            None if group.structure is None else RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+            for group in self.schedule.groups
+        ]
+        self._constants = {
+            node.position: base.number(np.frombuffer(node.constant, node.data_type.dtype)[0].reshape(()))
+            for node in trace.nodes
+            if node.constant is not None
+        }
+
+    def run(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> list[Array]:
+        """Compute with what is given, by position; return the results.
+
+        base: the operands' Operands. into: by position of a result, the name of an array and the array itself.
+        Raises TypeError or ValueError for arrays that cannot be written, before anything is.
+        """
+        values: dict[int, Any] = {**self._constants, **given}
+        direct = self._checked(base, given, into) if into else {}
+        for group, primitive in zip(self.schedule.groups, self._primitives, strict=True):
+            if primitive is None:
+                self._compute(base, group, values)
+                continue
+            results = []
+            for one in group.results:
+                result = direct.get(one)
+                if result is None:
+                    node = self.schedule.nodes[one]
+                    result = base.destination(node.shape, node.data_type.dtype, None)
+                values[one] = result
+                results.append(result)
+            primitive.Launch(base.stream, results, [values[one] for one in group.sources])
+        if into:
+            self._take_apart(values, into)
+        for one, (_, array) in into.items():
+            if one not in direct:
+                base.delivered(values[one], array)
+        return [into[one][1] if one in into else values[one] for one in self._results]
+
+    def _take_apart(self, values: dict[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
+        """Copy the results that lie in memory which other results are about to be written to."""
+        for one in self._results:
+            value, (_, own) = values[one], into.get(one, ("", None))
+            if value is own or one not in self._borrowed:
+                continue
+            if any(_may_share(value, array) for _, array in into.values()):
+                values[one] = FUNCTIONS["identity"](value)
+
+    def _compute(self, base: Operands, group: Group, values: dict[int, Any]) -> None:
+        """Run one operator."""
+        node = self.schedule.nodes[group.values[0]]
+        inputs = [base.as_buffer(values[one], "x") for one in node.inputs]
+        if node.operator is None:
+            values[node.position] = inputs[0].reshape(node.shape)
+            return
+        results = base.compute(node.operator, inputs, node.attributes, None)
+        for one in group.values:
+            values[one] = results[self.schedule.nodes[one].result]
+
+    def _checked(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
+        """The arrays that kernels write to at once; others are copied to at the end."""
+        written_by = {
+            one: k for k, group in enumerate(self.schedule.groups) if group.structure for one in group.results
+        }
+        direct, arrays = {}, list(into.items())
+        for position, (one, (name, array)) in enumerate(arrays):
+            node = self.schedule.nodes[one]
+            try:
+                base.destination(node.shape, node.data_type.dtype, array)
+            except (TypeError, ValueError) as error:
+                raise renamed(error, {"out": name}) from error
+            step = written_by.get(one)
+            if not isinstance(array, np.ndarray):
+                continue
+            for _, (other_name, other) in arrays[:position]:
+                if np.may_share_memory(array, other):
+                    raise ValueError(f"{name} overlaps {other_name}, which is written too")
+            for source, other in given.items():
+                if not np.may_share_memory(array, other):
+                    continue
+                if not is_same(array, other):
+                    raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
+                if step is not None and self.schedule.last_read.get(source, -1) > step:
+                    step = None
+            if step is not None and type(array) is np.ndarray and one not in self._viewed:
+                direct[one] = array
+        return direct
+
+
+def _may_share(one: Any, other: Any) -> bool:
+    """Whether two arrays may have memory in common, as far as that is known."""
+    in_host = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    return np.may_share_memory(one, other) if in_host else True
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two arrays in host memory are the same elements in the same order."""
+    place, layout = one.__array_interface__["data"][0], (one.shape, one.strides, one.dtype)
+    return bool(place == other.__array_interface__["data"][0] and layout == (other.shape, other.strides, other.dtype))

@@ -1,0 +1,148 @@
+"""What operators note instead of computing: values, and the calls that give them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, ArrayLike, Arrays, Operands
+from ep.include.data_type import DataType, as_data_type
+from ep.ops.declare.operator import Operator
+
+
+class Node(NamedTuple):
+    """One value of a trace.
+
+    position: in the trace, after those of all inputs.
+    operator: that gives it; None for what is given, and for what is reshaped.
+    inputs: positions of values.
+    attributes: resolved; of a reshape, nothing.
+    result: which one of the operator's.
+    data_type: of its elements.
+    constant: the bytes of a number that stands in the text.
+    """
+
+    position: int
+    operator: Operator | None
+    inputs: tuple[int, ...]
+    attributes: Mapping[str, Any]
+    result: int
+    shape: Dims
+    data_type: DataType
+    constant: bytes | None = None
+
+
+class Trace(Operands):
+    """The operands of one trace: arrays that are not computed yet, all of one place."""
+
+    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
+        """base: what computes. name: of what is traced. make: makes the array of a trace and a node.
+
+        numbers_vary: whether numbers in the text are given at each launch, and else a part of the structure.
+        """
+        self.base, self._make, self._numbers_vary = base, make, numbers_vary
+        self.place = f"{base.place}, in the trace of {name}"
+        self.nodes: list[Node] = []
+        self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
+        self.ended = False
+        self._known: dict[Hashable, list[int]] = {}
+
+    @property
+    def key(self) -> Hashable:
+        """What tells the trace from others: all but arrays and numbers that are given."""
+        return tuple(self._known)
+
+    def end(self) -> None:
+        """Refuse the arrays of the trace from now on, and hold what was given no longer."""
+        self.ended = True
+        self.given.clear()
+
+    def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
+        """Return the lazy array of something that is given at each launch: an array, or what `Number` is."""
+        position = len(self.nodes)
+        self.given[position] = value
+        key = "given", position, shape, dtype
+        return self._make(self, self._note(key, None, (), {}, [shape], as_data_type(dtype))[0])
+
+    def as_buffer(self, value: ArrayLike, argument: str) -> Array:
+        trace = getattr(value, "trace", None)
+        if trace is None:
+            raise TypeError(
+                f"{argument} ({type(value).__qualname__}) is no array of {self.place}: make it an argument of the "
+                f"function, or a view of the block"
+            )
+        if trace.ended:
+            raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
+        return value
+
+    def number(self, number: np.ndarray[Any, Any]) -> Any:
+        if self._numbers_vary:
+            return self.give(number, (), number.dtype)
+        bits = number.tobytes()
+        key = "number", number.dtype, bits
+        return self._make(self, self._note(key, None, (), {}, [()], as_data_type(number.dtype), bits)[0])
+
+    def indices(self, value: ArrayLike) -> Array:
+        return self.as_buffer(value, "indices")
+
+    def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
+        raise refusal("a copy of an array that is not computed yet", "copy what the function or the block gives")
+
+    def compute(
+        self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None
+    ) -> list[Array]:
+        if out is not None:
+            raise TypeError(f"out is given to {operator.name} in {self.place}; give it to the function, or assign")
+        nodes = [one.node for one in inputs]
+        types = [node.data_type for node in nodes[: len(operator.inputs)]]
+        shapes = [tuple(shape) for shape in operator.shape([node.shape for node in nodes], attributes)]
+        if isinstance(self.base, Arrays):  # raises where there is no kernel
+            dtype = operator.kernel(self.base.device_type, [each.dtype for each in types], attributes)[1]
+            data_type = as_data_type(dtype)
+        else:
+            data_type = operator.dtype.result(dict(zip(operator.input_names, types, strict=True)), attributes)
+        positions = tuple(node.position for node in nodes)
+        key = operator.name, positions, repr(attributes) if attributes else ""
+        return [
+            self._make(self, position)
+            for position in self._note(key, operator, positions, attributes, shapes, data_type)
+        ]
+
+    def reshape(self, array: Any, shape: Dims) -> Any:
+        """Return an array with as many elements in another shape."""
+        node: Node = array.node
+        key = "reshape", node.position, shape
+        return self._make(self, self._note(key, None, (node.position,), {}, [shape], node.data_type)[0])
+
+    def _note(
+        self,
+        key: Hashable,
+        operator: Operator | None,
+        inputs: tuple[int, ...],
+        attributes: Mapping[str, Any],
+        shapes: Sequence[Dims],
+        data_type: DataType,
+        constant: bytes | None = None,
+    ) -> list[int]:
+        """The positions of the values of a call, which are noted where there was none like it before."""
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = list(range(len(self.nodes), len(self.nodes) + len(shapes)))
+            for result, (position, shape) in enumerate(zip(found, shapes, strict=True)):
+                self.nodes.append(Node(position, operator, inputs, attributes, result, shape, data_type, constant))
+        return found
+
+
+_PACKAGE: Final = __name__.partition(".")[0]
+
+
+def refusal(what: str, instead: str) -> TypeError:
+    """The error for something that a trace cannot do, with the line of the user that asked for it."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame = frame.f_back
+    return TypeError(f"{what}, in line {frame.f_lineno} of {frame.f_code.co_filename}: {instead}")

@@ -1,0 +1,135 @@
+"""Graphs of random operators, fused, give the bits of the operators one by one."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep import DataType, UnsupportedPrimitiveError
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.names import function_name
+
+TYPES = [
+    *(DataType.kFloat, DataType.kFloat, DataType.kDouble, DataType.kInt32, DataType.kInt64, DataType.kUInt8),
+    *(DataType.kBool, DataType.kFloat16, DataType.kBFloat16, DataType.kComplex64, DataType.kInt8, DataType.kUInt64),
+]
+UNARY = [op for op in UnaryOp if op is not UnaryOp.kCast and not OPS[op].attributes]
+BINARY = [op for op in BinaryOp if not OPS[op].attributes]
+SHAPES = [(5, 5), (5, 1), (5,), (1, 5), (), (3, 5, 5), (1, 1, 5)]
+
+
+def bits(array):
+    """The bits of an array, all NaN alike."""
+    array = np.array(array)
+    if array.dtype.kind in "fc" or array.dtype.itemsize == 2:
+        with np.errstate(all="ignore"):
+            is_nan = array != array
+        array[is_nan] = 0
+        return array.tobytes(), is_nan.tobytes()
+    return array.tobytes()
+
+
+def draw_array(rng, shape, data_type):
+    numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-2, 3)
+    with np.errstate(all="ignore"):
+        array = np.asarray(numbers).astype(np.int64) if data_type.dtype.kind in "ui" else np.asarray(numbers)
+        array = array.astype(data_type.dtype)
+    how = rng.integers(3)
+    if how == 0 and array.ndim > 1:
+        return np.ascontiguousarray(array.T).T
+    if how == 1 and array.ndim:
+        return np.repeat(array, 2, axis=-1)[..., ::2]
+    return array
+
+
+class Graph:
+    """A random graph; `rerun` computes it with other arrays in the place of those that it was made of."""
+
+    def __init__(self, rng, num_nodes):
+        self.leaves = [
+            draw_array(rng, SHAPES[rng.integers(len(SHAPES))], TYPES[rng.integers(len(TYPES))]) for _ in range(6)
+        ]
+        self.calls = []
+        values = list(self.leaves)
+        while len(self.calls) < num_nodes:
+            call = self._draw(rng, values)
+            try:
+                with np.errstate(all="ignore"):
+                    result = self._call(call, values)
+            except (TypeError, ValueError, UnsupportedPrimitiveError):
+                continue  # types or shapes that do not fit
+            self.calls.append(call)
+            values.append(result)
+        self.results = [*sorted(rng.choice(len(values), 3, replace=False)), len(values) - 1]
+
+    def _draw(self, rng, values):
+        kind, pick = rng.integers(10), lambda: int(rng.integers(max(0, len(values) - 12), len(values)))
+        x = pick()
+        same = [k for k, one in enumerate(values) if one.dtype == values[x].dtype]
+        y = int(rng.choice(same))
+        if kind < 3:
+            return function_name(UNARY[rng.integers(len(UNARY))]), (x,), ()
+        if kind < 7:
+            return function_name(BINARY[rng.integers(len(BINARY))]), (x, y), ()
+        if kind == 7:
+            return "cast", (x,), (TYPES[rng.integers(len(TYPES))],)
+        if kind == 8:
+            return "where", (pick(), x, y), ()
+        return ("add", "mul", "sub")[rng.integers(3)], (x,), (int(rng.integers(1, 4)),)
+
+    def _call(self, call, values):
+        name, operands, others = call
+        return getattr(ep.ops, name)(*(values[k] for k in operands), *others)
+
+    def rerun(self, *leaves):
+        values = list(leaves)
+        for call in self.calls:
+            values.append(self._call(call, values))
+        return [values[k] for k in self.results]
+
+
+@pytest.mark.parametrize("number", range(25))
+def test_random_graphs(number, rng):
+    graph = Graph(rng, int(rng.integers(5, 31)))
+    expected, fused = graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
+    for _ in range(2):
+        check(fused(*graph.leaves), expected, fused.explain(*graph.leaves))
+    leaves, free = [np.copy(leaf) for leaf in graph.leaves], set(range(len(graph.leaves)))
+    out = [None] * len(graph.results)
+    for k, one in enumerate(expected):  # in place, where an input is like the result
+        like = [j for j in free if (leaves[j].dtype, leaves[j].shape) == (one.dtype, one.shape)]
+        if like:
+            out[k] = leaves[like[0]]
+            free.remove(like[0])
+    if len(set(graph.results)) == len(expected):
+        check(fused(*leaves, out=tuple(out)), expected, fused.explain(*leaves))
+
+
+def check(results, expected, said):
+    for one, other in zip(results, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        assert bits(one) == bits(other), said
+
+
+PARTICULAR = [
+    *(UnaryOp.kSin, UnaryOp.kTan, UnaryOp.kLog, UnaryOp.kGelu, UnaryOp.kTanh, UnaryOp.kLgamma),
+    *(BinaryOp.kPow, BinaryOp.kFmod, BinaryOp.kSinBackwardWithDyX),
+]
+"""Ops with functions for ordinary elements, or with a limit, or without either."""
+
+
+@pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kDouble, DataType.kBFloat16], ids=lambda one: one.name)
+@pytest.mark.ep_long
+def test_ops_have_the_bits_of_their_own_primitives(data_type, rng):
+    def draw():
+        numbers = np.concatenate([rng.normal(size=700) * scale for scale in (0.1, 1, 30, 1e5, 1e30)])
+        return np.concatenate([numbers, [0, -0.0, np.inf, -np.inf, np.nan]]).astype(data_type.dtype)
+
+    def all_of(x, y):
+        return [getattr(ep.ops, function_name(op))(*(x, y)[: len(OPS[op].operands)]) for op in PARTICULAR]
+
+    x, y = draw(), draw()
+    for op, one, expected in zip(PARTICULAR, ep.fuse(all_of, round_each=True)(x, y), all_of(x, y), strict=True):
+        assert bits(one) == bits(expected), op
