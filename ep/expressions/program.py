@@ -48,19 +48,23 @@ class Program:
         """
         values: dict[int, Any] = {**self._constants, **given}
         direct = self._checked(base, given, into) if into else {}
-        for group, primitive in zip(self.schedule.groups, self._primitives, strict=True):
+        last_read = self.schedule.last_read
+        for k, (group, primitive) in enumerate(zip(self.schedule.groups, self._primitives, strict=True)):
             if primitive is None:
                 self._compute(base, group, values)
-                continue
-            results = []
-            for one in group.results:
-                result = direct.get(one)
-                if result is None:
-                    node = self.schedule.nodes[one]
-                    result = base.destination(node.shape, node.data_type.dtype, None)
-                values[one] = result
-                results.append(result)
-            primitive.Launch(base.stream, results, [values[one] for one in group.sources])
+            else:
+                results = []
+                for one in group.results:
+                    result = direct.get(one)
+                    if result is None:
+                        node = self.schedule.nodes[one]
+                        result = base.empty(node.shape, node.data_type.dtype)
+                    values[one] = result
+                    results.append(result)
+                primitive.Launch(base.stream, results, [values[one] for one in group.sources])
+            for one in group.sources:
+                if last_read[one] == k:  # its memory is free for what follows
+                    del values[one]
         if into:
             self._take_apart(values, into)
         for one, (_, array) in into.items():

@@ -196,3 +196,14 @@ def test_another_length_compiles_nothing(rng):
             before = len(statistics.names)
         assert np.array_equal(fused(x, x[0]), (x - x[0]) * x)
     assert len(statistics.names) == before
+
+
+def test_signs_of_numbers_that_were_computed_in_float64(rng):
+    """copysign of such a number, rounded to float16, is a chain of which LLVM makes calls of what need not be there."""
+    x = np.linspace(0.1, 3, 40)
+    of_zeta = ep.fuse(lambda x: ep.ops.atanh(ep.ops.zeta(x, x)), round_each=True)
+    half = x.astype(np.float16)
+    assert np.array_equal(of_zeta(half), ep.ops.atanh(ep.ops.zeta(half, half)), equal_nan=True)
+    of_cast = ep.fuse(lambda x: ep.ops.cast(ep.ops.atanh(ep.ops.cast(x * 0.25, "float32")), "float16"))
+    expected = ep.ops.cast(ep.ops.atanh(ep.ops.cast(x * 0.25, "float32")), "float16")
+    assert np.array_equal(of_cast(x), expected)

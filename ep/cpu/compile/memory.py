@@ -251,12 +251,26 @@ def converter(data_type: DataType, wide: bool = False) -> Any:
     @intrinsic
     def converted(typing_context: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            stored = _stored(context, builder, args[0], signature.args[0], data_type, wide)
-            return _loaded(builder, stored, data_type)
+            number, given = args[0], signature.args[0]
+            if given == types.float64 and (wide or data_type is DataType.kFloat):
+                number, given = _narrowed_apart(builder, number), types.float32
+            return _loaded(builder, convert(context, builder, number, given, data_type), data_type)
 
         return numba_type(value), generate
 
     return converted
+
+
+def _narrowed_apart(builder: Any, number: Any) -> Any:
+    """A double as a float, whose bits LLVM takes as they are: no NaN is a signalling one.
+
+    Else LLVM reads the sign of the float from the double, and where a copysign of it is rounded to float16, calls a
+    function of the C library that rounds doubles to float16, which there need not be.
+    """
+    bits32 = ir.IntType(32)
+    bits = builder.bitcast(builder.fptrunc(number, _FLOAT), bits32)
+    quiet = builder.or_(bits, ir.Constant(bits32, 1 << 22))
+    return builder.bitcast(builder.select(builder.fcmp_unordered("uno", number, number), quiet, bits), _FLOAT)
 
 
 def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
