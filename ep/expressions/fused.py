@@ -15,9 +15,8 @@ from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
 from ep.expressions.number import Number
 from ep.expressions.program import Program
-from ep.expressions.trace import Trace, refusal
+from ep.expressions.trace import Trace, operands_of, refusal
 from ep.include.arrays import Array, Operands
-from ep.ops.devices import arrays_of
 
 
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
@@ -101,7 +100,7 @@ class Fused:
         form = (_form(args, leaves), _form(kwargs, leaves))
         arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
         names = self._names(args, kwargs)
-        base = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
+        base = operands_of([leaves[k] for k in arrays], [names[k] for k in arrays])
         if isinstance(base, Trace):
             return base, leaves, None
         for k in arrays:

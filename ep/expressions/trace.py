@@ -12,6 +12,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.ops.declare.operator import Operator
+from ep.ops.devices import arrays_of
 
 
 class Node(NamedTuple):
@@ -146,3 +147,15 @@ def refusal(what: str, instead: str) -> TypeError:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame = frame.f_back
     return TypeError(f"{what}, in line {frame.f_lineno} of {frame.f_code.co_filename}: {instead}")
+
+
+def operands_of(values: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
+    """Return what reads the values, as `arrays_of` does: arrays of the host, or those of one trace.
+
+    Raises TypeError, which names the first, for arrays of another place: that an output overlaps an input, or that a
+    view is a copy, is only found where memory can be compared as NumPy does.
+    """
+    found = arrays_of(values, names)
+    if not isinstance(found, Trace) and not getattr(found, "takes_host_arrays", False):
+        raise TypeError(f"{names[0]} is on {found.place}; expressions take arrays of the host alone")
+    return found
