@@ -119,7 +119,7 @@ def test_operands_on_two_devices(x):
     assert not out.any()
     with ep.lazy() as lazy:
         lazy.view(x)
-        with pytest.raises(TypeError, match=r"^array is on the other device; expressions take arrays of the host alone"):
+        with pytest.raises(TypeError, match=r"^array is on the other device; expressions take arrays of"):
             lazy.view(OnOtherDevice())
 
 
