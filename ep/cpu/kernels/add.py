@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
@@ -27,17 +28,6 @@ from ep.include.number_kind import Kind, number_kind
 _WORD: Final = ir.IntType(64)
 _BLOCK_BYTES: Final = 256  # of a sum, in its type of arithmetic: four of the widest vectors
 _FEW: Final = 8  # elements of the blocks for what is left over
-
-_ADDED_AS: Final = {
-    DataType.kComplex64: (DataType.kFloat, 2),
-    DataType.kComplex128: (DataType.kDouble, 2),
-    DataType.kChar: (DataType.kUInt8, 1),
-    DataType.kInt8: (DataType.kUInt8, 1),
-    DataType.kInt16: (DataType.kUInt16, 1),
-    DataType.kInt32: (DataType.kUInt32, 1),
-    DataType.kInt64: (DataType.kUInt64, 1),
-}
-"""Types whose elements are one or two of another, added alike."""
 
 
 def add_entry(state: LaunchState, data_type: DataType) -> Callable[..., int]:
@@ -61,7 +51,7 @@ def add_kernel(data_type: DataType, streaming: bool = False) -> int:
 
     streaming: it writes whole lines past the caches, and is called on those.
     """
-    return _kernel(*_ADDED_AS.get(data_type, (data_type, 1)), streaming)
+    return _kernel(*added_as(data_type), streaming)
 
 
 @cache

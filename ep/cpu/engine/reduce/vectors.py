@@ -16,9 +16,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.engine.reduce.values import EXTREMES, PART, SUMS, TRUTHS, is_compensated, num_parts, value_type
+from ep.cpu.engine.reduce.values import EXTREMES, SUMS, TRUTHS, is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS
+from ep.include.number_kind import FLOATS, PART
 from ep.include.primitive.reduce_op import ReduceOp
 
 _WORD: Final = ir.IntType(64)
