@@ -14,11 +14,11 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(AddFactory, on=DeviceType.kCPU, keys=ADD)
 class AddImpl(CpuPrimitive, Add):
     signature, state_layout = signatures.add(1), MAP_STATE
     """All srcs are alike; the entry takes them in a tuple."""
@@ -49,11 +49,3 @@ class AddImpl(CpuPrimitive, Add):
         *read, written = signature.read((*srcs, dst), types, signature.counts((size,)), read_buffer)
         if size:
             self._run(size, tuple(read), written)
-
-
-@register_primitive_factory(DeviceType.kCPU, AddFactory)
-class AddFactoryImpl(AddFactory):
-    keys = ADD
-
-    def Make(self, request: Request) -> Add:
-        return AddImpl(request)

@@ -9,11 +9,11 @@ from ep.cpu.primitive.gather import CpuGather
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchGatherFactory, on=DeviceType.kCPU, keys=BATCH_GATHER)
 class BatchGatherImpl(CpuGather, BatchGather):
     def Launch(
         self,
@@ -42,11 +42,3 @@ class BatchGatherImpl(CpuGather, BatchGather):
         ):
             sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
             self._launch_sizes(stream, sizes, params, indices, out)
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)
-class BatchGatherFactoryImpl(BatchGatherFactory):
-    keys = BATCH_GATHER
-
-    def Make(self, request: Request) -> BatchGather:
-        return BatchGatherImpl(request)

@@ -17,8 +17,8 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -52,6 +52,7 @@ class CpuMatmul(CpuPrimitive):
         self._launch_checked(stream, (batch_size, m, n, k), (), (a, b, c, alpha, beta))
 
 
+@implements(BatchMatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class BatchMatmulImpl(CpuMatmul, BatchMatmul):
     def Launch(
         self,
@@ -70,11 +71,3 @@ class BatchMatmulImpl(CpuMatmul, BatchMatmul):
         if type(stream) is not CpuStream or self._entry(self._words, batch_size, m, n, k, a, b, c, alpha, beta):
             sizes = {"batch_size": batch_size, "m": m, "n": n, "k": k}
             self._launch_sizes(stream, sizes, alpha, a, b, beta, c)
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchMatmulFactory)
-class BatchMatmulFactoryImpl(BatchMatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> BatchMatmul:
-        return BatchMatmulImpl(request)

@@ -9,11 +9,11 @@ from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=BATCH_UNSORTED_SEGMENT_SUM)
 class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
     def Launch(
         self,
@@ -31,11 +31,3 @@ class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
         sizes = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
         if type(stream) is not CpuStream or self._entry(self._words, *sizes, data, segment_ids, out):
             self._launch_sizes(stream, sizes, data, segment_ids, out)
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchUnsortedSegmentSumFactory)
-class BatchUnsortedSegmentSumFactoryImpl(BatchUnsortedSegmentSumFactory):
-    keys = BATCH_UNSORTED_SEGMENT_SUM
-
-    def Make(self, request: Request) -> BatchUnsortedSegmentSum:
-        return BatchUnsortedSegmentSumImpl(request)

@@ -17,11 +17,12 @@ from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,
     BroadcastElementwiseBinaryFactory,
 )
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_BINARY)
 class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBinary):
     signature = signatures.BROADCAST_ELEMENTWISE_BINARY
 
@@ -57,11 +58,3 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src0, src1, dst):
             self._launch_broadcast(stream, plan, dims, (src0, src1), dst)
-
-
-@register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseBinaryFactory)
-class BroadcastElementwiseBinaryFactoryImpl(BroadcastElementwiseBinaryFactory):
-    keys = BROADCAST_ELEMENTWISE_BINARY
-
-    def Make(self, request: Request) -> BroadcastElementwiseBinary:
-        return BroadcastElementwiseBinaryImpl(request)

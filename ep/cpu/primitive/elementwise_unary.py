@@ -13,8 +13,7 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
@@ -39,13 +38,6 @@ class CpuUnary(CpuPrimitive):
             self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
 
 
+@implements(ElementwiseUnaryFactory, on=DeviceType.kCPU, keys=ELEMENTWISE_UNARY)
 class ElementwiseUnaryImpl(CpuUnary, ElementwiseUnary):
     pass
-
-
-@register_primitive_factory(DeviceType.kCPU, ElementwiseUnaryFactory)
-class ElementwiseUnaryFactoryImpl(ElementwiseUnaryFactory):
-    keys = ELEMENTWISE_UNARY
-
-    def Make(self, request: Request) -> ElementwiseUnary:
-        return ElementwiseUnaryImpl(request)

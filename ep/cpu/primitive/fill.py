@@ -11,11 +11,12 @@ from ep.cpu.primitive.tensor_fill import CpuFill
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(FillFactory, on=DeviceType.kCPU, keys=FILL)
 class FillImpl(CpuFill, Fill):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -25,11 +26,3 @@ class FillImpl(CpuFill, Fill):
         number = self._numbers.array(value, "value")
         if type(stream) is not CpuStream or self._entry(self._words, count, number, dst):
             self._launch_checked(stream, (as_size(count, "count"),), (), (number, dst))
-
-
-@register_primitive_factory(DeviceType.kCPU, FillFactory)
-class FillFactoryImpl(FillFactory):
-    keys = FILL
-
-    def Make(self, request: Request) -> Fill:
-        return FillImpl(request)

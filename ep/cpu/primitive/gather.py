@@ -14,8 +14,8 @@ from ep.cpu.row_class import ROW_CLASSES, row_class
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -61,6 +61,7 @@ class CpuGather(CpuPrimitive):
         self._run(*sizes, offset, *buffers)
 
 
+@implements(GatherFactory, on=DeviceType.kCPU, keys=GATHER)
 class GatherImpl(CpuGather, Gather):
     def Launch(
         self,
@@ -79,11 +80,3 @@ class GatherImpl(CpuGather, Gather):
         ):
             sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
             self._launch_sizes(stream, sizes, params, indices, out)
-
-
-@register_primitive_factory(DeviceType.kCPU, GatherFactory)
-class GatherFactoryImpl(GatherFactory):
-    keys = GATHER
-
-    def Make(self, request: Request) -> Gather:
-        return GatherImpl(request)

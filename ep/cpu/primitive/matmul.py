@@ -8,22 +8,14 @@ from ep.common.primitive.keys import MATMUL
 from ep.cpu.primitive.batch_matmul import CpuMatmul
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.matmul import Matmul, MatmulFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class MatmulImpl(CpuMatmul, Matmul):
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
         alpha, beta = self._alphas.array(alpha, "alpha"), self._betas.array(beta, "beta")
         if type(stream) is not CpuStream or self._entry(self._words, 1, m, n, k, a, b, c, alpha, beta):
             self._launch_sizes(stream, {"m": m, "n": n, "k": k}, alpha, a, b, beta, c)
-
-
-@register_primitive_factory(DeviceType.kCPU, MatmulFactory)
-class MatmulFactoryImpl(MatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> Matmul:
-        return MatmulImpl(request)

@@ -11,12 +11,12 @@ from ep.common.primitive.keys import MEMCPY
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MemcpyFactory, on=DeviceType.kCPU, keys=MEMCPY)
 class MemcpyImpl(CpuPrimitive, Memcpy):
     signature = signatures.MEMCPY
 
@@ -28,11 +28,3 @@ class MemcpyImpl(CpuPrimitive, Memcpy):
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, count, dst, src):
             self._launch_checked(stream, (as_size(count, "count"),), (), (dst, src))
-
-
-@register_primitive_factory(DeviceType.kCPU, MemcpyFactory)
-class MemcpyFactoryImpl(MemcpyFactory):
-    keys = MEMCPY
-
-    def Make(self, request: Request) -> Memcpy:
-        return MemcpyImpl(request)

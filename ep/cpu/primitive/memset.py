@@ -11,12 +11,12 @@ from ep.common.primitive.keys import MEMSET
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MemsetFactory, on=DeviceType.kCPU, keys=MEMSET)
 class MemsetImpl(CpuPrimitive, Memset):
     signature = signatures.MEMSET
 
@@ -28,11 +28,3 @@ class MemsetImpl(CpuPrimitive, Memset):
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, count, value, dst):
             self._launch_checked(stream, (as_size(count, "count"),), (as_byte(value, "value"),), (dst,))
-
-
-@register_primitive_factory(DeviceType.kCPU, MemsetFactory)
-class MemsetFactoryImpl(MemsetFactory):
-    keys = MEMSET
-
-    def Make(self, request: Request) -> Memset:
-        return MemsetImpl(request)

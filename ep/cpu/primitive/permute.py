@@ -15,12 +15,12 @@ from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.permute import Permute, PermuteFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(PermuteFactory, on=DeviceType.kCPU, keys=PERMUTE)
 class PermuteImpl(PlannedPrimitive, Permute):
     signature = signatures.PERMUTE
 
@@ -58,11 +58,3 @@ class PermuteImpl(PlannedPrimitive, Permute):
             lambda: move_plan(self.signature, shape.walk(), of_type, counts, types),
             types,
         )
-
-
-@register_primitive_factory(DeviceType.kCPU, PermuteFactory)
-class PermuteFactoryImpl(PermuteFactory):
-    keys = PERMUTE
-
-    def Make(self, request: Request) -> Permute:
-        return PermuteImpl(request)

@@ -9,23 +9,15 @@ from ep.common.primitive.keys import SOFTMAX
 from ep.cpu.primitive.rows import RowsPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.stream import Stream
 
 
+@implements(SoftmaxFactory, on=DeviceType.kCPU, keys=SOFTMAX)
 class SoftmaxImpl(RowsPrimitive, Softmax):
     signature = signatures.SOFTMAX
 
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         if type(stream) is not CpuStream or self._entry(self._words, rows, cols, x, y):
             self._launch_rows(stream, rows, cols, (x, y))
-
-
-@register_primitive_factory(DeviceType.kCPU, SoftmaxFactory)
-class SoftmaxFactoryImpl(SoftmaxFactory):
-    keys = SOFTMAX
-
-    def Make(self, request: Request) -> Softmax:
-        return SoftmaxImpl(request)

@@ -13,12 +13,13 @@ from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
 
+@implements(WhereFactory, on=DeviceType.kCPU, keys=WHERE)
 class WhereImpl(BroadcastPrimitive, Where):
     signature = signatures.WHERE
 
@@ -67,11 +68,3 @@ class WhereImpl(BroadcastPrimitive, Where):
             plan = None
         if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, cond, x, y, z):
             self._launch_broadcast(stream, plan, dims, (cond, x, y), z)
-
-
-@register_primitive_factory(DeviceType.kCPU, WhereFactory)
-class WhereFactoryImpl(WhereFactory):
-    keys = WHERE
-
-    def Make(self, request: Request) -> Where:
-        return WhereImpl(request)

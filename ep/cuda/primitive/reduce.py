@@ -18,11 +18,11 @@ from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import PART, Kind, number_kind
+from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import Reduce, ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
@@ -42,6 +42,7 @@ class _Shape:
         self.plans: dict[int, ReducePlan] = {}
 
 
+@implements(ReduceFactory, on=DeviceType.kCUDA, keys=REDUCE)
 class ReduceImpl(CudaPrimitive, Reduce):
     signature = signatures.REDUCE
     op: ReduceOp
@@ -106,11 +107,3 @@ class ReduceImpl(CudaPrimitive, Reduce):
         given = as_reduce_shape(src_dims, axes, self.request.max_num_dims)
         check_reduces_something(self.op, given)
         return self._shapes.keep(tuple(given), lambda: _Shape(given, self._in_parts))
-
-
-@register_primitive_factory(DeviceType.kCUDA, ReduceFactory)
-class ReduceFactoryImpl(ReduceFactory):
-    keys = REDUCE
-
-    def Make(self, request: Request) -> Reduce:
-        return ReduceImpl(request)
