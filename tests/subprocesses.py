@@ -1,14 +1,9 @@
 """Python code run in an interpreter of its own, where nothing has been imported yet."""
 
-import json
 import os
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 import ep
 
@@ -29,15 +24,6 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout
-
-
-def run_on_numba_cuda(code: str) -> Any:
-    """Return what the JSON says that `code` prints, where CUDA is not simulated; skip without numba-cuda."""
-    try:
-        metadata.version("numba-cuda")
-    except metadata.PackageNotFoundError:
-        pytest.skip("numba-cuda is not installed")
-    return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0"))
 
 
 def read_terminal(ours: int) -> str:
