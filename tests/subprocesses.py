@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import ep
@@ -17,13 +19,35 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     environment: variables to set.
     Warnings are errors.
     """
-    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **environment}
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-c", code], env=variables, capture_output=True, text=True, check=False
+        _command(code), env=_environment(path, environment), capture_output=True, text=True, check=False
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout
+
+
+@contextmanager
+def answering(code: str) -> Iterator[Callable[[str], str]]:
+    """Give a function that sends `code` a line and returns the line it prints then; `code` reads them until the end."""
+    process = subprocess.Popen(
+        _command(code), env=_environment((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def answer(line: str) -> str:
+        print(line, file=process.stdin, flush=True)
+        return process.stdout.readline()
+
+    with process:
+        yield answer
+
+
+def _command(code: str) -> list[str]:
+    return [sys.executable, "-P", "-W", "error", "-c", code]
+
+
+def _environment(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
+    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **more}
 
 
 def read_terminal(ours: int) -> str:
