@@ -47,7 +47,7 @@ def _choice(config):
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX]:
         return Choice(cases=4, keys=4, examples=25, long=0, turn=turn)
-    return Choice(cases=24, keys=12, examples=100, long=4, turn=turn)
+    return Choice(cases=24, keys=12, examples=100, long=8, turn=turn)
 
 
 def _commit():
