@@ -6,16 +6,13 @@ while the others try other signatures. That it is wrong, or left out for a reaso
 """
 
 import re
-import time
 import zlib
 
 import numpy as np
 import pytest
 
-from ep.include.device_type import DeviceType
 from ep.mesh import GlobalTensor, Placement, under
 from ep.mesh.world import world
-from ep.ops.devices import arrays_on
 from ep.sbp import Broadcast, signatures_on_axis
 from tests.sbp.exhaustion import Trial, combinations
 from tests.sbp.test_exhaustion import ELEMENTWISE, OTHERS, name_of
@@ -30,18 +27,6 @@ def compute(case, pieces, placement, signatures, attributes):
     ]
     with under(*signatures):
         return inputs[0].operands.compute(case.operator, inputs, attributes, None)
-
-
-def compile_all():
-    """Compile what the cases need, each kernel on one rank: else all ranks would compile the same ones."""
-    for position, case in enumerate(CASES.values()):
-        if position % world().size == world().rank:
-            wholes = [np.zeros(shape, dtype) for shape, dtype in zip(case.shapes, case.dtypes, strict=True)]
-            with np.errstate(all="ignore"):
-                case.operator.compute(arrays_on(DeviceType.kCPU), wholes, case.attributes())
-    done = world().comm.Ibarrier()
-    while not done.Test():  # which leaves the cores to those that compile, as a wait of MPI does not
-        time.sleep(0.002)
 
 
 def check(case):
