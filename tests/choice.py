@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-COMPILED = ("key", "op", "name", "scalar_type")
-"""The parameters that say which kernels a case compiles, which is most of what it takes."""
+COMPILED = ("key", "op", "name", "scalar_type", "number")
+"""The parameters that say which kernels a case compiles, which is most of what it takes; `number` is that of a draw."""
 
 
 @dataclass(frozen=True)
