@@ -14,7 +14,8 @@ from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_past_caches, store_word
+from ep.cpu.compile.memory import load_word, store_word
+from ep.cpu.compile.vectors import pointer_to, store_past_caches
 from ep.cpu.engine.context import CONTEXT, LATER
 from ep.cpu.engine.entry_of_many import entry_of_many
 from ep.cpu.engine.map.state import MAP_STATE
@@ -98,8 +99,7 @@ def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
             vector = storage if count == 1 else ir.VectorType(storage, count)
 
             def place(data: Any) -> Any:
-                first = builder.gep(builder.inttoptr(data, storage.as_pointer()), [begin])
-                return builder.bitcast(first, vector.as_pointer())
+                return pointer_to(builder, data, begin, vector)
 
             def elements(k: Any) -> Any:
                 array = builder.load(builder.gep(builder.inttoptr(items, _WORD.as_pointer()), [k]), align=8)
