@@ -173,7 +173,7 @@ class CudaDevice(Device):
             self.driver.destroy_event(self._index, event)
 
     def CreateEvent(self) -> CudaEvent:
-        return CudaEvent(self)
+        return CudaEvent(self.driver, self._index)
 
     def DestroyEvent(self, event: Event) -> None:
         check_event(event).destroy()
@@ -279,10 +279,11 @@ class CudaDevice(Device):
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}
 
     def facts(self) -> Mapping[str, Any]:
-        return report.facts(self)
+        return report.facts(self.properties, simulated=self.simulated)
 
     def findings(self) -> Iterable[Finding]:
-        return report.findings(self)
+        memory = None if self.simulated else self.memory_figures()
+        return report.findings(self._index, self.properties, memory, self.driver.version())
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"
