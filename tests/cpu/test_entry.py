@@ -5,9 +5,9 @@ import pytest
 
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.buffers import read_buffer
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.state import STATE, LaunchState
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import STATE, LaunchState
 from ep.include import DataType
 
 T = DataType

@@ -22,10 +22,10 @@ from ep.cpu.compile.ndarray import (
     word,
     words,
 )
-from ep.cpu.engine.context import CONTEXT_WORDS, MAX_SOURCES, NONE
 from ep.cpu.engine.plan import plan_layout
 from ep.cpu.engine.source import function_of
-from ep.cpu.engine.state import STATE, TYPE_WORDS
+from ep.cpu.shared.context import CONTEXT_WORDS, MAX_SOURCES, NONE
+from ep.cpu.shared.state import STATE, TYPE_WORDS
 
 
 @cache

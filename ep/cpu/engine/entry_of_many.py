@@ -9,10 +9,10 @@ from typing import Any
 from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.compile.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
 from ep.cpu.engine.entry import clash
-from ep.cpu.engine.state import STATE, TYPE_WORDS
-from ep.cpu.object_layout import TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
+from ep.cpu.shared.object_layout import TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.shared.state import STATE, TYPE_WORDS
 
 
 @cache

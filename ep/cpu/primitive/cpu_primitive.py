@@ -13,7 +13,7 @@ from ep.cpu.buffers import check_stream, read_buffer
 from ep.cpu.engine.move.link import link, link_compiled
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.state import STATE, LaunchState
+from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
