@@ -19,14 +19,13 @@ from ep.common.stored_types import stored_types, unit_of
 from ep.cuda.compile import compiler
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
-from ep.cuda.engine.map import add
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.map.kernel import kernel
-from ep.cuda.engine.map.many import FEW
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
-from ep.cuda.kernels import indices, one_hot, where
+from ep.cuda.kernels import add, indices, one_hot, where
+from ep.cuda.primitive.add import CHUNK
 from ep.include import DataType
 from ep.include.number_kind import FLOATS, INTEGERS
 from ep.include.primitive import BinaryOp, UnaryOp
@@ -117,15 +116,13 @@ def _choices() -> Iterator[compiler.Kernel]:
 
 
 def _sums() -> Iterator[compiler.Kernel]:
-    """Add: of few operands, of many, and of more, which are summed up in memory."""
+    """Add: of whole chunks, whose first operand or result may be a sum, and of fewer operands."""
     for data_type in sorted({stored_types(BinaryOp.kAdd, each, each)[0] for each in _types(ADD)}, key=str):
-        elements = pack_elements(data_type)
-        for number in range(2, FEW + 1):
-            yield kernel(add.functor(data_type, number), Variant(elements, (Access.SAME,) * number))
         is_narrow = data_type in FLOATS and data_type.itemsize == 2
         for first, last in product({data_type, DataType.kFloat if is_narrow else data_type}, repeat=2):
-            for size in {1, pack_elements(first, data_type, last)}:
-                yield add.many_kernel(first, data_type, last, size)
+            for number in range(2, CHUNK + 1):
+                usual = Variant(pack_elements(first, data_type, last), (Access.SAME,) * number)
+                yield kernel(add.functor(number, first, data_type, last), usual)
 
 
 def _one_hots() -> Iterator[compiler.Kernel]:

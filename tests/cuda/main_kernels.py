@@ -14,7 +14,6 @@ from ep.cuda.compile import compiler
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.driver.packages import why_no_compiler
-from ep.cuda.engine.map import add
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.functor import functor_of
@@ -26,7 +25,7 @@ from ep.cuda.engine.reduce import segment_sum, sort
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
-from ep.cuda.kernels import one_hot, softmax, where
+from ep.cuda.kernels import add, one_hot, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
 
@@ -107,8 +106,16 @@ CHOICES = [
     (T.kBool, T.kComplex128, (A.SAME, A.SAME, A.NUMBER), 0, 16, 16),
     (T.kBool, T.kFloat, (A.PACK, A.SAME, A.NUMBER), 2, 16, 16),
 ]
-ADDED = [(T.kFloat, 2, 16), (T.kFloat, 8, 16), (T.kBFloat16, 8, 16), (T.kInt8, 3, 16), (T.kBool, 2, 16)]
-MANY = [(T.kFloat, T.kFloat, T.kFloat, 16, 16), (T.kFloat, T.kFloat16, T.kFloat16, 16, 8)]
+ADDED = [
+    # the number of operands, the types of the first, of the others and of dst
+    (2, T.kFloat, T.kFloat, T.kFloat, 16, 16),
+    (16, T.kFloat, T.kFloat, T.kFloat, 16, 16),
+    (8, T.kBFloat16, T.kBFloat16, T.kBFloat16, 16, 16),
+    (16, T.kFloat, T.kFloat16, T.kFloat16, 16, 8),
+    (16, T.kFloat16, T.kFloat16, T.kFloat, 8, 16),
+    (3, T.kInt8, T.kInt8, T.kInt8, 16, 16),
+    (2, T.kBool, T.kBool, T.kBool, 16, 16),
+]
 ONE_HOT = [(T.kInt64, T.kFloat, 1, 8, 16), (T.kInt64, T.kFloat, 0, 8, 16), (T.kInt32, T.kBool, 0, 4, 16)]
 GATHER = [(T.kInt64, 16, 32), (T.kInt32, 4, 32), (T.kUInt8, 1, 64), (T.kInt64, 16, 64)]
 REDUCED_ROWS = [
@@ -192,13 +199,10 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
         variant = Variant(pack_elements(cond, unit), ways, num_axes)
         name = f"where {cond.name} {unit.name} {' '.join(way.name for way in ways)}"
         yield name, MainKernel(of(partial(where.functor, cond, unit), variant), *widths)
-    for data_type, number, width in ADDED:
-        variant = Variant(pack_elements(data_type), (A.SAME,) * number)
-        make = of(partial(add.functor, data_type, number), variant)
-        yield f"add {data_type.name} {number}", MainKernel(make, width, width)
-    for *types, load, store in MANY:
-        make = partial(add.many_kernel, *types, pack_elements(*types))
-        yield f"add {' '.join(data_type.name for data_type in types)}", MainKernel(make, load, store)
+    for number, *types, load, store in ADDED:
+        variant = Variant(pack_elements(*types), (A.SAME,) * number)
+        make = of(partial(add.functor, number, *types), variant)
+        yield f"add {number} {' '.join(data_type.name for data_type in types)}", MainKernel(make, load, store)
 
 
 def _rows() -> Iterator[tuple[str, MainKernel]]:

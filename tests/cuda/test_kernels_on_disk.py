@@ -25,6 +25,24 @@ def environment(tmp_path):
     return {"EP_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0"}
 
 
+A_CHUNK = """
+from ep.cuda.compile import compiler
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.kernel import kernel
+from ep.cuda.kernels.add import functor
+from ep.cuda.primitive.add import CHUNK
+from ep.include import DataType
+T = DataType.kComplex128
+compiler.cubin(kernel(functor(CHUNK, T, T, T), Variant(1, (Access.SAME,) * CHUNK)), (9, 0))
+print(compiler.statistics.compiled, compiler.statistics.loaded)
+"""
+
+
+def test_kernels_of_the_most_operands_have_names_that_a_file_may_have(environment):
+    assert run(A_CHUNK, **environment).split() == ["1", "0"]
+    assert run(A_CHUNK, **environment).split() == ["0", "1"]
+
+
 def test_the_second_process_compiles_nothing(environment):
     assert run(COMPILE, **environment).split() == ["2", "0"]
     assert run(COMPILE, **environment).split() == ["0", "2"]

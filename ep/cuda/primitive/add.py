@@ -1,9 +1,9 @@
-"""Add on CUDA: one launch for up to `MANY` operands; more are summed up in memory that is as exact as registers."""
+"""Add on CUDA: the map engine, on chunks of the operands, whose sums lie in memory that is as exact as registers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
@@ -14,7 +14,6 @@ from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.driver.interface import driver
 from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.many import FEW, MANY
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -29,16 +28,14 @@ if TYPE_CHECKING:
     from ep.cuda.compile.compiler import Kernel
 
 
-class _Few(NamedTuple):
-    """The kernel for so many operands."""
+CHUNK: Final = 16
+"""The most operands of one launch; a sum of those before them is one."""
+
+
+class _Chunk(NamedTuple):
+    """The kernel for so many operands, the first of which, like dst, may be memory for a sum."""
 
     num_operands: int
-    elements: int
-
-
-class _Many(NamedTuple):
-    """The kernel for up to MANY operands, the first of which, like dst, may be memory for a sum."""
-
     first_type: DataType
     dst_type: DataType
     elements: int
@@ -55,17 +52,16 @@ class AddImpl(CudaPrimitive, Add):
         narrow = self._type in FLOATS and self._type.itemsize == 2
         self._sum_type = DataType.kFloat if narrow else self._type
 
-    def _kernel(self, variant: _Few | _Many) -> Kernel:
-        from ep.cuda.engine.map import add
-        from ep.cuda.engine.map import kernel as map_engine
+    def _kernel(self, variant: _Chunk) -> Kernel:
+        from ep.cuda.engine.map.kernel import kernel
+        from ep.cuda.kernels.add import functor
 
-        if isinstance(variant, _Many):
-            return add.many_kernel(variant.first_type, self._type, variant.dst_type, variant.elements)
-        ways = (Access.SAME,) * variant.num_operands
-        return map_engine.kernel(add.functor(self._type, variant.num_operands), Variant(variant.elements, ways))
+        number, first_type, dst_type, elements = variant
+        made = functor(number, first_type, self._type, dst_type)
+        return kernel(made, Variant(elements, (Access.SAME,) * number))
 
-    def _usual_variant(self) -> _Few:
-        return _Few(2, pack_elements(self._type))
+    def _usual_variant(self) -> _Chunk:
+        return _Chunk(2, self._type, self._type, pack_elements(self._type))
 
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         stream, srcs, count = check_stream(stream), as_buffers(srcs, "srcs"), as_size(count, "count")
@@ -77,37 +73,31 @@ class AddImpl(CudaPrimitive, Add):
         if len(addresses) == 1:
             if addresses[0] != dst:
                 driver().copy(stream.device_index, dst, addresses[0], count * self._type.itemsize, stream.handle)
-        elif len(addresses) <= FEW:
-            elements, packs, items = _packs(count, [(address, self._type) for address in (*addresses, dst)])
-            sources = [word for address in addresses for word in (address, 0)]
-            self._queue(stream, _Few(len(addresses), elements), items, *sources, dst, packs, count, 0, 0)
-        elif len(addresses) <= MANY:
-            self._queue_many(stream, addresses, self._type, dst, self._type, count)
+        elif len(addresses) <= CHUNK:
+            self._queue_chunk(stream, addresses, self._type, dst, self._type, count)
         else:
-            self._queue_in_parts(stream, addresses, dst, count)
+            self._queue_chunks(stream, addresses, dst, count)
 
-    def _queue_in_parts(self, stream: CudaStream, addresses: list[int], dst: int, count: int) -> None:
-        """Queue launches for parts of the operands, whose sum lies in memory of its own: dst may be any operand."""
+    def _queue_chunks(self, stream: CudaStream, addresses: list[int], dst: int, count: int) -> None:
+        """Queue launches for chunks of the operands, whose sum lies in memory of its own: dst may be any operand."""
         memory = stream.AllocAsync(count * self._sum_type.itemsize)
         try:
-            self._queue_many(stream, addresses[:MANY], self._type, memory.address, self._sum_type, count)
-            addresses = addresses[MANY:]
-            while len(addresses) >= MANY:
-                part = [memory.address, *addresses[: MANY - 1]]
-                self._queue_many(stream, part, self._sum_type, memory.address, self._sum_type, count)
-                addresses = addresses[MANY - 1 :]
-            self._queue_many(stream, [memory.address, *addresses], self._sum_type, dst, self._type, count)
+            chunk, rest, first_type = addresses[:CHUNK], addresses[CHUNK:], self._type
+            while rest:
+                self._queue_chunk(stream, chunk, first_type, memory.address, self._sum_type, count)
+                chunk, rest, first_type = [memory.address, *rest[: CHUNK - 1]], rest[CHUNK - 1 :], self._sum_type
+            self._queue_chunk(stream, chunk, first_type, dst, self._type, count)
         finally:
             stream.FreeAsync(memory)
 
-    def _queue_many(
+    def _queue_chunk(
         self, stream: CudaStream, addresses: list[int], first_type: DataType, dst: int, dst_type: DataType, count: int
     ) -> None:
         sides = [(addresses[0], first_type), *((each, self._type) for each in addresses[1:]), (dst, dst_type)]
         elements, packs, items = _packs(count, sides)
-        left_over = [addresses[1]] * (MANY - len(addresses))
-        words = dst, packs, count, len(addresses), *addresses, *left_over
-        self._queue(stream, _Many(first_type, dst_type, elements), items, *words)
+        sources = [word for address in addresses for word in (address, 0)]
+        chunk = _Chunk(len(addresses), first_type, dst_type, elements)
+        self._queue(stream, chunk, items, *sources, dst, packs, count, 0, 0)
 
 
 def _packs(count: int, sides: Sequence[tuple[int, DataType]]) -> tuple[int, int, int]:

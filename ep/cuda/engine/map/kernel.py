@@ -6,7 +6,9 @@ over the simplified axes of the launch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 from typing import Any, Final
 
 from ep.cuda.compile.compiler import Kernel
@@ -65,10 +67,16 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
-    types = ".".join(data_type.name for data_type in (*functor.src_types, functor.dst_type))
-    ways = ".".join(access.name for access in accesses)
+    types = _in_short(data_type.name for data_type in (*functor.src_types, functor.dst_type))
+    ways = _in_short(access.name for access in accesses)
     name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{written.name}"
     return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_sides))
+
+
+def _in_short(names: Iterable[str]) -> str:
+    """The names with dots between them, and a number where one follows itself: many would be too long for a file."""
+    runs = ((name, len(tuple(run))) for name, run in groupby(names))
+    return ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
 
 
 # What reads operands is compiled once for all functors of the same types, and two operands by one function: Numba takes
