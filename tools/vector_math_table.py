@@ -1,23 +1,30 @@
-"""Writes the table of elementary functions of the CPU's README, from their names: `python -m tools.vector_math_table`.
+"""Writes the tables of elementary functions of the CPU's README: `python -m tools.vector_math_table`.
 
-With `--check` it only looks.
+The functions are in `names.py`; what their extra forms gain is what `python -m benchmarks.forms --json` wrote to
+benchmarks/results/forms.json. With `--check` it only looks.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any, Final
 
 from ep.cpu.vector_math.names import FLOAT32, FLOAT64
-from tools.generated import update
+from tools.generated import ROOT, update
 
 _FILE: Final = "ep/cpu/vector_math/README.md"
 _PACKAGE: Final = "ep.cpu.vector_math."
+_MEASURED: Final = "benchmarks/results/forms.json"
 _PROCESSORS: Final = ("computed", "tabled", "ordinary")
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of the table."""
+    """(file, name of the part, text) of each table."""
+    return [(_FILE, "functions", _functions()), (_FILE, "gains", _gains())]
+
+
+def _functions() -> str:
     rows = [
         "| function | arithmetic | any processor | with tables | ordinary elements | bound | test |",
         "|---" * 7 + "|",
@@ -27,7 +34,26 @@ def parts() -> list[tuple[str, str, str]]:
             if forms := names.get(name):
                 places = " | ".join(_place(getattr(forms, form)) for form in _PROCESSORS)
                 rows.append(f"| {name} | {arithmetic} | {places} | {forms.ulps:g} | {forms.test} |")
-    return [(_FILE, "functions", "\n".join(rows))]
+    return "\n".join(rows)
+
+
+def _gains() -> str:
+    """What each form gains, at both numbers of elements, with AVX-512 and without it."""
+    measured = json.loads((ROOT / _MEASURED).read_text())
+    found: dict[tuple[str, str, str, str], dict[bool, str]] = {}
+    for gain in measured["gains"]:
+        key = gain["name"], gain["arithmetic"], gain["form"], gain["without"]
+        found.setdefault(key, {})[gain["avx512"]] = ", ".join(f"{each:.0%}" for each in gain["gains"])
+    small, large = (f"{count:,}" for count in measured["counts"])
+    where = f"{measured['machine']['processor']}, Numba {measured['versions']['numba']}, {measured['date'][:10]}"
+    rows = [
+        f"{where}; of {small} and of {large} elements.\n",
+        "| function | arithmetic | form | over | gains with AVX-512 | without |",
+        "|---" * 6 + "|",
+    ]
+    for key, gains in sorted(found.items()):
+        rows.append(f"| {' | '.join((*key, gains.get(True, ''), gains.get(False, '')))} |")
+    return "\n".join(rows)
 
 
 def _place(function: Any) -> str:

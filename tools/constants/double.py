@@ -278,15 +278,8 @@ COMPUTED: Final[dict[str, Polynomial | Parts]] = {
 }
 
 _SIXTEENTH_LN2 = LN2 / 32
-_THIRTY_SECOND_PI = PI / 32
 
 TABLED: Final[dict[str, Polynomial | Parts]] = {
-    "SIXTEENTH_PI": parts("pi / 16", PI / 16, 3),
-    "SIXTEEN_OVER_PI": parts("16 / pi", 16 / PI, 1),
-    "SINES": Parts(
-        "The sines of 0, pi / 16, ... pi / 2, and what they lack.",
-        tuple(parts("", mpmath.sin(i * PI / 16), 2).numbers for i in range(9)),
-    ),
     "EXP": Polynomial(
         "(e^r - 1 - r) / r^2 for |r| <= ln(2) / 32",
         "e^r",
@@ -297,31 +290,9 @@ TABLED: Final[dict[str, Polynomial | Parts]] = {
         "e^r - 1",
         *(exp_rest, -_SIXTEENTH_LN2, _SIXTEENTH_LN2, 6, lambda r: r * r / mpmath.expm1(r)),
     ),
-    "HALF_EXPM1": Polynomial(
-        "((e^2u - 1) / 2 - u) / u^2 for |u| <= ln(2) / 64",
-        "e^2u - 1",
-        lambda u: 2 * exp_rest(2 * u),
-        *(-_SIXTEENTH_LN2 / 2, _SIXTEENTH_LN2 / 2, 6, lambda u: 2 * u * u / mpmath.expm1(2 * u)),
-    ),
     "LOG": Polynomial(
         "(ln(1 + r) - r) / r^2 for -1/32 <= r <= 1/16",
         "r",
         *(log_rest, mpf(-1) / 32, mpf(1) / 16, 9, lambda r: r),
-    ),
-    "SINE": Polynomial(
-        "(1 - sin(r) / r) / r^2 in r^2, |r| <= pi / 32",
-        "r",
-        *(lambda z: -odd_rest(mpmath.sin)(z), mpf(0), _THIRTY_SECOND_PI**2, 4, lambda z: z),
-    ),
-    "COSINE": Polynomial(
-        "(1 - cos(r)) / r^2 in r^2, |r| <= pi / 32",
-        "1",
-        lambda z: (1 - mpmath.cos(mpmath.sqrt(z))) / z,
-        *(mpf(0), _THIRTY_SECOND_PI**2, 4, lambda z: z),
-    ),
-    "TANGENT": Polynomial(
-        "(tan(r) / r - 1) / r^2 in r^2, |r| <= pi / 32",
-        "r",
-        *(odd_rest(mpmath.tan), mpf(0), _THIRTY_SECOND_PI**2, 5, lambda z: z),
     ),
 }

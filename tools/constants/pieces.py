@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE
+from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B
 
 FOLDER = "ep/cpu/vector_math/single"
 HEAD = '''"""Polynomials on the pieces of an axis, written by `python -m tools.constants`.
@@ -109,8 +109,6 @@ MODULES: dict[str, dict[str, Pieces]] = {
         "FAST_GELU": Pieces(lambda a: _sigmoid_of_minus(FAST * a * (1 + CUBIC * a * a)), *_equal(1 / 6.375), 6),
     },
     "gate_coefficients": {
-        "QUICK_GELU": Pieces(lambda a: _sigmoid_of_minus(QUICK_GELU_SLOPE * a), *_equal(1 / 4), 5),
-        "SIGMOID": Pieces(_sigmoid_of_minus, *_equal(3 / 8), 5),
         "MISH": Pieces(lambda x: np.tanh(np.log1p(np.exp(x))), *_equal(3 / 8, -16), 5),
         "LOG_SIGMOID": Pieces(lambda a: np.log1p(np.exp(-a)), *_equal(3 / 8), 5),
     },

@@ -45,21 +45,8 @@ def _quick_gelu_terms(x):
     return x, z, z_rest
 
 
-@inlined
-def _fast_gelu_terms(x):
-    """x, z and its rest, of which fast_gelu(x) is made."""
-    x = at_least(x, _FAST_LOW)
-    y = at_most(x, _FAST_HIGH)
-    square, square_rest = _product(y, 0.0, y, 0.0)
-    cubic, cubic_rest = _product(square, square_rest, _B, _B_REST)
-    factor, factor_rest = sum_of(1.0, cubic)
-    z, z_rest = _product(y, 0.0, factor, factor_rest + cubic_rest)
-    z, z_rest = _product(z, z_rest, _TWO_A, _TWO_A_REST)
-    return x, z, z_rest
-
-
-def gated_activations(gated: Any) -> tuple[Any, Any, Any]:
-    """silu, quick_gelu and fast_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
+def gated_activations(gated: Any) -> tuple[Any, Any]:
+    """silu and quick_gelu, made of gated(x, z, z_rest), x sigmoid(z + z_rest)."""
 
     @inlined
     def silu(x):
@@ -71,15 +58,22 @@ def gated_activations(gated: Any) -> tuple[Any, Any, Any]:
         """x sigmoid(1.702 x)."""
         return gated(*_quick_gelu_terms(x))
 
-    @inlined
-    def fast_gelu(x):
-        """x sigmoid(2 A (x + B x^3))."""
-        return gated(*_fast_gelu_terms(x))
-
-    return silu, quick_gelu, fast_gelu
+    return silu, quick_gelu
 
 
-silu, quick_gelu, fast_gelu = gated_activations(gated)
+silu, quick_gelu = gated_activations(gated)
+
+
+@inlined
+def fast_gelu(x):
+    """x sigmoid(2 A (x + B x^3))."""
+    x = at_least(x, _FAST_LOW)
+    y = at_most(x, _FAST_HIGH)
+    square, square_rest = _product(y, 0.0, y, 0.0)
+    cubic, cubic_rest = _product(square, square_rest, _B, _B_REST)
+    factor, factor_rest = sum_of(1.0, cubic)
+    z, z_rest = _product(y, 0.0, factor, factor_rest + cubic_rest)
+    return gated(x, *_product(z, z_rest, _TWO_A, _TWO_A_REST))
 
 
 @inlined

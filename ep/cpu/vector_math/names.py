@@ -34,7 +34,6 @@ from ep.cpu.vector_math.tabled import exponential as tabled_exponential
 from ep.cpu.vector_math.tabled import hyperbolic as tabled_hyperbolic
 from ep.cpu.vector_math.tabled import logarithm as tabled_logarithm
 from ep.cpu.vector_math.tabled import sigmoid as tabled_sigmoid
-from ep.cpu.vector_math.tabled import trigonometric as tabled_trigonometric
 
 
 class Forms(NamedTuple):
@@ -69,7 +68,7 @@ FLOAT64: Final[Mapping[str, Forms]] = {
     "pow": Forms(1.4, _EXP_LOG, power.pow, ordinary=power.pow_of_positive),
     "sinh": Forms(1.35, _EXP_LOG, hyperbolic.sinh),
     "cosh": Forms(1.8, _EXP_LOG, hyperbolic.cosh),
-    "tanh": Forms(0.58, _EXP_LOG, hyperbolic.tanh, tabled_hyperbolic.tanh),
+    "tanh": Forms(0.58, _EXP_LOG, hyperbolic.tanh),
     "asinh": Forms(0.85, _EXP_LOG, hyperbolic.asinh, tabled_hyperbolic.asinh),
     "acosh": Forms(0.85, _EXP_LOG, hyperbolic.acosh, tabled_hyperbolic.acosh),
     "atanh": Forms(0.9, _EXP_LOG, hyperbolic.atanh, tabled_hyperbolic.atanh),
@@ -79,14 +78,14 @@ FLOAT64: Final[Mapping[str, Forms]] = {
     "soft_plus": Forms(2, _ACTIVATION, sigmoid.soft_plus),
     "silu": Forms(2, _ACTIVATION, activation.silu, tabled_activation.silu),
     "quick_gelu": Forms(2, _ACTIVATION, activation.quick_gelu, tabled_activation.quick_gelu),
-    "fast_gelu": Forms(2, _ACTIVATION, activation.fast_gelu, tabled_activation.fast_gelu),
+    "fast_gelu": Forms(2, _ACTIVATION, activation.fast_gelu),
     "mish": Forms(2, _ACTIVATION, activation.mish),
     "gelu": Forms(1.42, _TRIG_ERF, error_function.gelu),
     "erf": Forms(0.95, _TRIG_ERF, error_function.erf),
     "erfc": Forms(1.7, _TRIG_ERF, error_function.erfc),
-    "sin": Forms(0.92, _TRIG_ERF, trigonometric.sin, tabled_trigonometric.sin),
-    "cos": Forms(0.92, _TRIG_ERF, trigonometric.cos, tabled_trigonometric.cos),
-    "tan": Forms(0.76, _TRIG_ERF, trigonometric.tan, tabled_trigonometric.tan),
+    "sin": Forms(0.92, _TRIG_ERF, trigonometric.sin),
+    "cos": Forms(0.92, _TRIG_ERF, trigonometric.cos),
+    "tan": Forms(0.76, _TRIG_ERF, trigonometric.tan),
     "asin": Forms(1.12, _TRIG_ERF, inverse_trigonometric.asin),
     "acos": Forms(1.1, _TRIG_ERF, inverse_trigonometric.acos),
     "atan": Forms(1.76, _TRIG_ERF, inverse_trigonometric.atan),
@@ -101,7 +100,7 @@ _SINGLE, _SINGLE_ERF_LOG = "test_vector_math_single.py", "test_vector_math_singl
 _SINGLE_TRIG, _SINGLE_INVERSE = "test_vector_math_single_trig.py", "test_vector_math_single_inverse.py"
 
 FLOAT32: Final[Mapping[str, Forms]] = {
-    "exp": Forms(0.9, _SINGLE, single_exponential.exp, ordinary=single_exponential.exp_of_ordinary),
+    "exp": Forms(0.9, _SINGLE, single_exponential.exp),
     "exp2": Forms(0.95, _SINGLE, single_exponential.exp2, ordinary=single_exponential.exp2_of_ordinary),
     "expm1": Forms(0.98, _SINGLE, single_exponential.expm1),
     "log": Forms(0.93, _SINGLE_ERF_LOG, single_logarithm.log, ordinary=single_logarithm.log_of_normal),
@@ -115,13 +114,11 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "asinh": Forms(1.04, _SINGLE_INVERSE, inverse_hyperbolic.asinh, odd_pieces.asinh, odd_pieces.asinh_of_ordinary),
     "acosh": Forms(1.11, _SINGLE_INVERSE, inverse_hyperbolic.acosh),
     "atanh": Forms(1.25, _SINGLE_INVERSE, inverse_hyperbolic.atanh),
-    "sigmoid": Forms(0.92, _SINGLE, single_sigmoid.sigmoid, gate_pieces.sigmoid, gate_pieces.sigmoid_of_ordinary),
+    "sigmoid": Forms(0.92, _SINGLE, single_sigmoid.sigmoid),
     "logsigmoid": Forms(1.85, _SINGLE, softplus.logsigmoid, gate_pieces.logsigmoid, gate_pieces.logsigmoid_of_ordinary),
     "soft_plus": Forms(2, _ACTIVATION, softplus.soft_plus),
-    "silu": Forms(1.65, _SINGLE, single_activation.silu, gate_pieces.silu, gate_pieces.silu_of_ordinary),
-    "quick_gelu": Forms(
-        1.72, _SINGLE, single_activation.quick_gelu, gate_pieces.quick_gelu, gate_pieces.quick_gelu_of_ordinary
-    ),
+    "silu": Forms(1.65, _SINGLE, single_activation.silu),
+    "quick_gelu": Forms(1.72, _SINGLE, single_activation.quick_gelu),
     "fast_gelu": Forms(
         1.67, _SINGLE, single_activation.fast_gelu, gate_pieces.fast_gelu, gate_pieces.fast_gelu_of_ordinary
     ),

@@ -75,13 +75,6 @@ def exp(x):
 
 
 @inlined
-def exp_of_ordinary(x):
-    """e^x for |x| <= 86."""
-    p, n_bits = _exp(x)
-    return from_bits(np.int32(to_bits(p) + n_bits))
-
-
-@inlined
 def _exp2(x):
     """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
     shifted = x + SHIFT

@@ -1,7 +1,7 @@
-"""sigmoid, logsigmoid and the gated activations in float32 arithmetic, by pieces for ordinary elements.
+"""logsigmoid and gated activations in float32 arithmetic, by pieces for ordinary elements.
 
-A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and for the other
-two functions as well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is
+A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and of
+logsigmoid as well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is
 given as w and a power of 2, e = 2^n (1 + w): the last of all roundings is that of the result, tiny or not.
 """
 
@@ -9,17 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.vector_math.bits import copysign, fabs, fma, select
+from ep.cpu.vector_math.bits import copysign, fabs, fma
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.single import activation
-from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
+from ep.cpu.vector_math.single.activation import fast_exponent
 from ep.cpu.vector_math.single.exponential import ZERO
 from ep.cpu.vector_math.single.gate_coefficients import (
     LOG_SIGMOID,
     MISH,
-    QUICK_GELU,
-    SIGMOID,
 )
 from ep.cpu.vector_math.single.gelu_coefficients import FAST_GELU, GELU, GELU_TAIL
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces, with_beyond
@@ -27,12 +25,11 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, ONE
 from ep.cpu.vector_math.single.small_terms import changed, magnitude, minus_exp, slightly_less
 
 GELU_LIMIT: Final = 4.9375
-QUICK_GELU_LIMIT: Final = 7.8125
-SIGMOID_LIMIT: Final = 11.75
+LOG_SIGMOID_LIMIT: Final = 11.75
 MISH_LIMIT: Final = 5.75
 """The largest magnitudes of ordinary elements."""
 
-_HALF, _END, _GELU_END = np.float32(0.5), np.float32(114.0), np.float32(14.5)
+_HALF, _END, _GELU_END, _FAST_GELU_END = map(np.float32, (0.5, 114.0, 14.5, 11.0))
 
 
 def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
@@ -47,23 +44,13 @@ def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, An
     return with_beyond(ordinary, limit, beyond), ordinary
 
 
-def _beyond(end: float, exponent: Any) -> Any:
-    """x times the sigmoid of y or -y, where y + its rest = exponent(|x|) is large."""
-    end = np.float32(end)
-
-    @inlined
-    def beyond(x):
-        a = magnitude(x, end)
-        y, y_rest = exponent(a)
-        w, power = slightly_less(y, y_rest, ONE)
-        return changed(at_least(x, ZERO), a * -DOWN, w, power)
-
-    return beyond
-
-
 @inlined
-def _itself(a):
-    return a, ZERO
+def _fast_gelu_beyond(x):
+    """x times the sigmoid of y or -y, where y + its rest = fast_exponent(|x|) is large."""
+    a = magnitude(x, _FAST_GELU_END)
+    y, y_rest = fast_exponent(a)
+    w, power = slightly_less(y, y_rest, ONE)
+    return changed(at_least(x, ZERO), a * -DOWN, w, power)
 
 
 _gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
@@ -80,11 +67,8 @@ def _gelu_beyond(x):
 
 
 gelu, gelu_of_ordinary = _gated(GELU, 1 / 6.375, GELU_LIMIT, _gelu_beyond)
-fast_gelu, fast_gelu_of_ordinary = _gated(FAST_GELU, 1 / 6.375, GELU_LIMIT, _beyond(11.0, fast_exponent))
-quick_gelu, quick_gelu_of_ordinary = _gated(QUICK_GELU, 1 / 4, QUICK_GELU_LIMIT, _beyond(66.0, quick_exponent))
-silu, silu_of_ordinary = _gated(SIGMOID, 3 / 8, SIGMOID_LIMIT, _beyond(114.0, _itself))
+fast_gelu, fast_gelu_of_ordinary = _gated(FAST_GELU, 1 / 6.375, GELU_LIMIT, _fast_gelu_beyond)
 
-_sigmoid_share = of_equal_width(SIGMOID, 3 / 8)
 _log_share = of_equal_width(LOG_SIGMOID, 3 / 8)
 
 _mish_centre, _mish_constant, _mish_slope = pieces(from_entry(MISH, -16))
@@ -104,21 +88,8 @@ mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
 
 
 @inlined
-def sigmoid_of_ordinary(x):
-    """1 / (1 + e^-x) for |x| <= SIGMOID_LIMIT."""
-    share = _sigmoid_share(fabs(x))
-    return select(x > ZERO, ONE - share, share)
-
-
-@inlined
-def _sigmoid_beyond(x):
-    w, power = slightly_less(magnitude(x, _END), ZERO, ONE)
-    return changed(select(x > ZERO, ONE, ZERO), copysign(DOWN, -x), w, power)
-
-
-@inlined
 def logsigmoid_of_ordinary(x):
-    """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= SIGMOID_LIMIT."""
+    """ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= LOG_SIGMOID_LIMIT."""
     return at_most(x, ZERO) - _log_share(fabs(x))
 
 
@@ -128,5 +99,4 @@ def _logsigmoid_beyond(x):
     return changed(at_most(x, ZERO), -DOWN, w, power)
 
 
-sigmoid = with_beyond(sigmoid_of_ordinary, SIGMOID_LIMIT, _sigmoid_beyond)
-logsigmoid = with_beyond(logsigmoid_of_ordinary, SIGMOID_LIMIT, _logsigmoid_beyond)
+logsigmoid = with_beyond(logsigmoid_of_ordinary, LOG_SIGMOID_LIMIT, _logsigmoid_beyond)
