@@ -19,7 +19,7 @@ from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
@@ -68,18 +68,18 @@ def _rows(op: ReduceOp) -> Any:
 
     def rows(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
-        partial, has_empty = _partial(op), op not in (ReduceOp.kMin, ReduceOp.kMax)  # those need an element at least
+        partial, has_empty = _partial(op), op not in EXTREMES  # those need an element at least
         for axis in range(len(shape)):
             if axis not in given["axes"]:
                 gone = 0 if given["keepdims"] else len([one for one in given["axes"] if one < axis])
                 yield row(Split(axis), Split(axis - gone))
             elif partial is not None and (has_empty or shape[axis] >= problem.ranks):
                 yield row(Split(axis), partial)
-        if op in (ReduceOp.kSum, ReduceOp.kMean) and source not in BOOL:
+        if op in SUMS and source not in BOOL:
             whole = source in FLOATS + COMPLEXES or problem.out_type not in FLOATS + COMPLEXES
             if whole or op is ReduceOp.kSum:
                 yield row(P, P)
-        if partial in (PMAX, PMIN) and (op in (ReduceOp.kMin, ReduceOp.kMax) or source in BOOL):
+        if partial in (PMAX, PMIN) and (op in EXTREMES or source in BOOL):
             yield row(partial, partial)
 
     return rows
@@ -87,7 +87,7 @@ def _rows(op: ReduceOp) -> Any:
 
 def _partial(op: ReduceOp) -> Sbp | None:
     """What the results of pieces along an axis that goes are parts of."""
-    if op in (ReduceOp.kSum, ReduceOp.kMean):
+    if op in SUMS:
         return P
     if op in (ReduceOp.kMax, ReduceOp.kAny):
         return PMAX

@@ -24,7 +24,6 @@ class Reduction(NamedTuple):
     before: (element) -> the value of a row of this element.
     combine: (value, value) -> that of both parts of a row, the earlier one first; associative up to rounding.
     after: (value, number of elements) -> the result.
-    sums: whether `combine` is an addition, whose rounding errors a device may add up beside the sum.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Reduction(NamedTuple):
     before: Maker
     combine: Maker
     after: Maker
-    sums: bool = False
 
 
 class States(NamedTuple):
@@ -272,12 +270,12 @@ def _is_true(m: MathLibrary) -> Function:
     return f
 
 
-SUM: Final = Reduction("sum", _zero, _same, _plus, _value_alone, sums=True)
+SUM: Final = Reduction("sum", _zero, _same, _plus, _value_alone)
 """The sum of a row. Whole numbers wrap around."""
 _PROD: Final = Reduction("prod", _one, _same, _times, _value_alone)
 _MIN: Final = Reduction("min", _greatest, _same, _lesser, _value_alone)
 _MAX: Final = Reduction("max", _least, _same, _greater, _value_alone)
-_MEAN: Final = Reduction("mean", _zero, _same, _plus, _share, sums=True)
+_MEAN: Final = Reduction("mean", _zero, _same, _plus, _share)
 _ANY: Final = Reduction("any", _zero, _truth, _either, _is_true)
 _ALL: Final = Reduction("all", _one, _truth, _both, _is_true)
 
@@ -290,12 +288,22 @@ _OF_OPS: Final = {
     ReduceOp.kAny: _ANY,
     ReduceOp.kAll: _ALL,
 }
-_OF_BOOLS: Final = {ReduceOp.kSum: _ANY, ReduceOp.kProd: _ALL, ReduceOp.kMin: _ALL, ReduceOp.kMax: _ANY}
+_OF_BOOLS: Final = {
+    ReduceOp.kSum: ReduceOp.kAny,
+    ReduceOp.kMax: ReduceOp.kAny,
+    ReduceOp.kProd: ReduceOp.kAll,
+    ReduceOp.kMin: ReduceOp.kAll,
+}
+
+
+def first_reduction(op: ReduceOp, kind: Kind) -> ReduceOp:
+    """Return the op that `op` is the same as on numbers of a kind: of bools, sums are "or" and products "and"."""
+    return _OF_BOOLS.get(op, op) if kind is Kind.BOOL else op
 
 
 def reduction_of(op: ReduceOp, kind: Kind) -> Reduction:
-    """The reduction that `op` is on numbers of a kind: of bools, sums are "or" and products "and".
+    """Return the reduction that `op` is on numbers of a kind.
 
     The mean is the sum over the number of elements: a device has to keep the sum from overflowing where the mean fits.
     """
-    return _OF_BOOLS.get(op, _OF_OPS[op]) if kind is Kind.BOOL else _OF_OPS[op]
+    return _OF_OPS[first_reduction(op, kind)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ep.common.checks import as_dims, as_integer_list
 from ep.common.primitive.broadcast import Dims
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 
 class Axis(NamedTuple):
@@ -67,7 +67,7 @@ def as_reduce_shape(src_dims: Any, axes: Any, max_num_dims: int | None) -> Reduc
 def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
     """Raise ValueError where dst has elements that are the least or largest of nothing."""
     num_src, num_dst = shape.counts()
-    if num_dst and not num_src and op in (ReduceOp.kMin, ReduceOp.kMax):
+    if num_dst and not num_src and op in EXTREMES:
         raise ValueError(f"src_dims {shape.src_dims} has no elements along axes {shape.axes}; {op.name} needs one")
 
 

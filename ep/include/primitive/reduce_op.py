@@ -1,6 +1,7 @@
 """The ways to make one value of many."""
 
 from enum import Enum
+from typing import Final
 
 
 class ReduceOp(Enum):
@@ -13,3 +14,9 @@ class ReduceOp(Enum):
     kMean = 4
     kAny = 5
     kAll = 6
+
+
+SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
+"""The operations that add up numbers."""
+EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
+"""The operations that choose a number, and so need one at least."""

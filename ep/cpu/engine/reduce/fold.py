@@ -10,7 +10,6 @@ from llvmlite import ir
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.target import moves_halves
 from ep.cpu.compile.vectors import fma, halves, lanes_of, splat
-from ep.cpu.engine.reduce.values import EXTREMES
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
@@ -19,7 +18,7 @@ from ep.cpu.engine.reduce.vectors import (
     read_values,
 )
 from ep.include.data_type import DataType
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 _WORD: Final = ir.IntType(64)
 _BITS32: Final = ir.IntType(32)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.functor.math_library import MathLibrary
-from ep.common.functor.reduction import reduction_of
+from ep.common.functor.reduction import first_reduction, reduction_of
 from ep.common.stored_types import stored_as, unit_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
@@ -22,25 +22,18 @@ from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, val
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 _NEAR_BYTES: Final = 2**14  # a part of the first cache
 _BATCH: Final = 4  # vectors of rows whose results are written at a time
 _SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
 
-_OF_BOOLS: Final = {
-    ReduceOp.kSum: ReduceOp.kAny,
-    ReduceOp.kMax: ReduceOp.kAny,
-    ReduceOp.kProd: ReduceOp.kAll,
-    ReduceOp.kMin: ReduceOp.kAll,
-}
-
 
 def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
     """The key whose kernel serves another one: those of bools, and of integers where the sign does not matter."""
-    kind, extreme = number_kind(data_type), op in (ReduceOp.kMin, ReduceOp.kMax)
+    kind, extreme = number_kind(data_type), op in EXTREMES
     if kind is Kind.BOOL:
-        return _OF_BOOLS.get(op, op), DataType.kUInt8
+        return first_reduction(op, kind), DataType.kUInt8
     if kind is Kind.INTEGER and not (extreme and data_type.dtype.kind == "i"):
         return op, unit_of(data_type)
     return op, stored_as(data_type)

@@ -6,11 +6,9 @@ from typing import Final
 
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, PART
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
 
 TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
-EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
-SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:

@@ -13,7 +13,7 @@ from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import Kind, number_kind
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
 
 class Accumulator(NamedTuple):
@@ -29,9 +29,6 @@ class Accumulator(NamedTuple):
         return as_data_type(np.dtype(self.scalar_type), "state")
 
 
-_ADDS: Final = (ReduceOp.kSum, ReduceOp.kMean)
-
-
 @cache
 def accumulator(op: ReduceOp, src_type: DataType) -> Accumulator:
     """The accumulator of `op` on elements of `src_type`.
@@ -45,7 +42,7 @@ def accumulator(op: ReduceOp, src_type: DataType) -> Accumulator:
     if op is ReduceOp.kMean and wide:
         functions = States(4, *map(library.use, (_nothing, _add_apart, _merge_apart, _mean_apart)))
     else:
-        functions = states(reduction_of(op, kind), library, compensated=op in _ADDS and wide)
+        functions = states(reduction_of(op, kind), library, compensated=op in SUMS and wide)
     return Accumulator(f"{op.name}.{src_type.name}", functions, scalar_type)
 
 
@@ -53,7 +50,7 @@ def _scalar_type(op: ReduceOp, src_type: DataType, kind: Kind) -> type[np.generi
     if kind in (Kind.BOOL, Kind.INTEGER):
         signed, wide = src_type.dtype.kind == "i", src_type.itemsize == 8
         return (np.int64 if wide else np.int32) if signed else (np.uint64 if wide else np.uint32)
-    if op in (*_ADDS, ReduceOp.kProd):
+    if op in (*SUMS, ReduceOp.kProd):
         return np.complex128 if kind is Kind.COMPLEX else np.float64
     return storage_arithmetic(src_type)
 
