@@ -80,6 +80,8 @@ def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, .
     Axes of size 1 go; two neighbours merge where every operand steps from one to the other without a gap, which is
     decided between axes that are kept. Returns the dims, of at least one axis, and the strides of each operand.
     """
+    if dims and not _can_merge(dims, strides):
+        return tuple(dims), *map(tuple, strides)
     kept: list[tuple[int, ...]] = []  # per axis, its size and the operands' strides
     operands = range(1, 1 + len(strides))
     for axis in zip(dims, *strides, strict=True):
@@ -96,6 +98,20 @@ def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, .
                 continue
         kept.append(axis)
     return tuple(zip(*kept, strict=True)) if kept else ((1,),) * (1 + len(strides))
+
+
+def _can_merge(dims: Sequence[int], strides: Sequence[Sequence[int]]) -> bool:
+    """Whether `simplify_walk` leaves out any axis; it mostly does not, and to find that out takes the least time."""
+    if 1 in dims:
+        return True
+    for inner in range(1, len(dims)):
+        size = dims[inner]
+        for steps in strides:
+            if steps[inner - 1] != steps[inner] * size:
+                break
+        else:
+            return True
+    return False
 
 
 def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 
 def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
@@ -25,9 +26,7 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
     """The elements from the first to the last that the strides reach, both included; 0 for an empty array."""
     if 0 in dims:
         return 0
-    reached = 1
-    for size, stride in zip(dims, strides, strict=True):
-        reached += (size - 1) * stride
+    reached: int = 1 + sum(map(mul, dims, strides)) - sum(strides)
     return reached
 
 

@@ -13,7 +13,7 @@ from ep.common.primitive.strides import contiguous_strides, expanded_strides
 from ep.cpu.caches import scattered_from
 from ep.cpu.engine.move.plan import MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -31,6 +31,9 @@ MAP_PLAN: Final = layout(
     dims=kMaxNumDims,
 )
 """What the plans of any number of operands begin with."""
+
+_SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
+_BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
 """Of the tiles of all operands: no more, for a thread may have little stack."""
@@ -71,7 +74,6 @@ class MapPlan(Plan):
         super().__init__(fields, signature)
         self._moves: list[MovePlan] = []
         dims, *steps = simplify_walk(dims, *strides, *([] if dst_strides is None else [dst_strides]))
-        self.set(num_axes=len(dims), count=math.prod(dims))
         self.set_words(fields.dims, dims)
         in_order = contiguous_strides(dims)
         gaps = dst_strides is not None and steps[-1] != in_order
@@ -80,16 +82,19 @@ class MapPlan(Plan):
             self.set_words(fields.strides + kMaxNumDims * source, row_steps)
             if row_steps != in_order:
                 sources.append((source, row_steps, data_types[source].itemsize))
-        if gaps or len(strides) != 2 or any(_wants_tile(dims, each, size) for _, each, size in sources):
+        if sources and (gaps or len(strides) != 2 or _want_tiles(dims, sources)):
+            fills = [0] * len(strides)
             for source, row_steps, itemsize in sources:
                 fill = MovePlan(_to_tile(dims, row_steps), itemsize)
-                self.set(tiled=1)
-                self.words[fields.fills + source] = fill.address
+                fills[source] = fill.address
                 self._moves.append(fill)
+            self.set_words(fields.fills, fills)
+        spill_address = 0
         if gaps:
             spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
-            self.set(gaps=1, tiled=1, spill=spill.address)
+            spill_address = spill.address
             self._moves.append(spill)
+        self.set_words(_SIZES, (len(dims), math.prod(dims), gaps, spill_address, len(self._moves) > 0))
 
     @property
     def moves(self) -> Sequence[MovePlan]:
@@ -106,8 +111,9 @@ class BlockPlan(Plan):
         super().__init__(fields, signature)
         fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
         count = math.prod(walk.dims)
-        self.set(num_axes=len(walk.dims), count=count, gaps=1, tiled=1, fills=fill.address)
-        self.set(blocked=1, scattered=count * dst_type.itemsize > scattered_from(), crossed=crossed)
+        scattered = count * dst_type.itemsize > scattered_from()
+        self.set_words(_BLOCKS, (len(walk.dims), count, True, 0, True, True, scattered, crossed))
+        self.set_words(fields.fills, (fill.address,))
         self.set_words(fields.dims, walk.dims)
         self.set_words(fields.strides, walk.src_strides)
         self.set_words(fields.strides + kMaxNumDims, walk.dst_strides)
@@ -145,10 +151,16 @@ def strided_plan(
     return plan
 
 
-def _wants_tile(dims: Dims, steps: Dims, itemsize: int) -> bool:
-    """Whether a row kernel of two operands cannot read an operand as it lies, not in order, or not well."""
-    is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
-    return is_short or steps[-1] not in (0, 1)
+def _want_tiles(dims: Dims, sources: Sequence[tuple[int, Dims, int]]) -> bool:
+    """Whether a row kernel of two operands cannot read any as it lies, not in order, or not well.
+
+    sources: the number, strides and itemsize of each.
+    """
+    for _, steps, itemsize in sources:
+        is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
+        if is_short or steps[-1] not in (0, 1):
+            return True
+    return False
 
 
 def _to_tile(dims: Dims, steps: Dims) -> StridedWalk:

@@ -7,6 +7,9 @@ from typing import Final
 from ep.common.compiling import compiling
 from ep.cpu.engine.move.plan import MOVE_PLAN, MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter
+from ep.cpu.engine.plan import adjacent
+
+_LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
 
 _compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
 """What there is so far: the addresses of the writer and of the task that walks."""
@@ -31,5 +34,5 @@ def link_compiled(plan: MovePlan) -> bool:
     found = _compiled.get(plan.writer)
     if found is None:
         return False
-    plan.words[MOVE_PLAN.writer], plan.words[MOVE_PLAN.walk] = found
+    plan.set_words(_LINKED, found)
     return True

@@ -14,7 +14,7 @@ from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.caches import far_from, scattered_from
 from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
@@ -53,6 +53,12 @@ PAD_PLAN: Final = layout(
 )
 """The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
+_SIZES: Final = adjacent(MOVE_PLAN, "num_axes", "count", "grain", "unit", "streamed", "in_lines", "far")
+_ROWS: Final = adjacent(MOVE_PLAN, "whole_rows", "dims")
+_BOX: Final = adjacent(BOX_PLAN, "begins", "ends", "apart")
+_STREAMS: Final = adjacent(PAD_PLAN, "streamed", "in_lines")
+_PADDED: Final = adjacent(PAD_PLAN, "begins", "num_rows")
+
 _NOWHERE: Final = 2**62  # no buffer lies so far from another
 _WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
 
@@ -78,24 +84,18 @@ class MovePlan(Plan):
         writer: of rows, where it is another than the walk's own.
         """
         super().__init__(fields, signature)
-        count = math.prod(walk.dims)
         blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
         walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
+        dims, src_strides, dst_strides = walk
         # what moves whole rows alone would write beyond the tiles that are streamed
-        in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
-        self.set(
-            num_axes=len(walk.dims),
-            count=count,
-            grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1),
-            unit=unit,
-            streamed=unit * in_order,
-            in_lines=streamed_in_lines(self.writer, walk, unit),
-            far=unit * extent(walk.dims, walk.src_strides) > far_from(),
-            whole_rows=blocks is not None,
-        )
-        self.set_words(MOVE_PLAN.dims, walk.dims)
-        self.set_words(MOVE_PLAN.strides, [unit * step for step in walk.src_strides])
-        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in walk.dst_strides])
+        in_order = blocks is None and dst_strides == contiguous_strides(dims)
+        grain = GRAIN_BYTES // (_WRITTEN * unit) or 1
+        in_lines = streamed_in_lines(self.writer, walk, unit)
+        far = unit * extent(dims, src_strides) > far_from()
+        self.set_words(_SIZES, (len(dims), math.prod(dims), grain, unit, unit * in_order, in_lines, far))
+        self.set_words(_ROWS, (blocks is not None, *dims))
+        self.set_words(MOVE_PLAN.strides, [unit * step for step in src_strides])
+        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in dst_strides])
 
     @property
     def moves(self) -> Sequence[MovePlan]:
@@ -125,15 +125,12 @@ class BoxPlan(MovePlan):
         """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
         walk, size = box.walk(), data_type.itemsize
         super().__init__(*widen(walk, size), signature, in_any_order=True, fields=BOX_PLAN)
-        dst_begin, src_begin = (size * offset for offset in box.offsets())
-        dst_end, src_end = (
-            begin + size * extent(walk.dims, strides)
-            for begin, strides in ((dst_begin, walk.dst_strides), (src_begin, walk.src_strides))
-        )
+        dims, src_strides, dst_strides = walk
+        dst_begin, src_begin = box.offsets()
+        src_end, dst_end = src_begin + extent(dims, src_strides), dst_begin + extent(dims, dst_strides)
         self.apart = apart
-        self.set_words(BOX_PLAN.begins, (src_begin, dst_begin))
-        self.set_words(BOX_PLAN.ends, (src_end, dst_end))
-        self.set(apart=_NOWHERE if apart is None else apart)
+        ends = size * src_begin, size * dst_begin, size * src_end, size * dst_end
+        self.set_words(_BOX, (*ends, _NOWHERE if apart is None else apart))
         self.set_checks(box.counts(), False, (data_type, data_type))
 
 
@@ -149,8 +146,9 @@ class PadPlan(MovePlan):
             walk = StridedWalk(*((*part, 1) for part in walk))
         super().__init__(walk, size, signature, fields=PAD_PLAN)
         counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
-        self.set(count=counts[1], streamed=size, in_lines=0, num_rows=num_copied // walk.dims[-1])
-        self.set_words(PAD_PLAN.begins, (size * src_begin, size * dst_begin))
+        self.set_words(PAD_PLAN.count, counts[1:])
+        self.set_words(_STREAMS, (size, 0))
+        self.set_words(_PADDED, (size * src_begin, size * dst_begin, num_copied // walk.dims[-1]))
         self.set_checks(counts, in_place=False)
 
     @property
