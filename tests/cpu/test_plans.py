@@ -27,7 +27,8 @@ from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.move.plan import move_plan
 from ep.include import DataType
 types = (DataType.kFloat,) * 3
-plan = broadcast_plan(signatures.BROADCAST_ELEMENTWISE_BINARY, ((50, 3, 1), (3, 2)), types)
+signature, dims = signatures.BROADCAST_ELEMENTWISE_BINARY, ((50, 3, 1), (3, 2))
+plan = broadcast_plan(signature, dims, (50, 3, 2), types, (150, 6, 300))
 assert [move.writer.kind for move in plan.moves] == ["each", "repeat_tiny"], plan.moves
 shape = as_expand_shape((5, 1, 4), (5, 3, 4), None, None, 8)
 assert move_plan(signatures.EXPAND, shape.walk(), types[0], shape.counts()).writer == ("each", 16, 3)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from ep.common.primitive.broadcast import Dims, StridedWalk, broadcast_dims, simplify_walk
+from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
-from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.common.primitive.strides import broadcast_strides, contiguous_strides
 from ep.cpu.caches import scattered_from
 from ep.cpu.engine.move.plan import MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
@@ -124,14 +124,21 @@ class BlockPlan(Plan):
         return (self._fill,)
 
 
-def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_types: Sequence[DataType]) -> MapPlan:
-    """The plan of launches whose operands are row-major and broadcast to dst; data_types: as for `MapPlan`."""
-    dims = broadcast_dims(*operand_dims)
-    counts = [*map(math.prod, operand_dims), math.prod(dims)]
+def broadcast_plan(
+    signature: Signature,
+    operand_dims: Sequence[Dims],
+    dims: Dims,
+    data_types: Sequence[DataType],
+    counts: Sequence[int],
+) -> MapPlan:
+    """The plan of launches whose operands are row-major and broadcast to `dims`, those of dst.
+
+    data_types: as for `MapPlan`; counts: as in `Plan.set_checks`.
+    """
     if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
         plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
     else:
-        strides = [expanded_strides(each, contiguous_strides(each), len(dims)) for each in operand_dims]
+        strides = [broadcast_strides(each, len(dims)) for each in operand_dims]
         plan = MapPlan(signature, dims, strides, data_types)
     plan.set_checks(counts, in_place=True)
     return plan

@@ -53,20 +53,51 @@ PAD_PLAN: Final = layout(
 )
 """The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
-_SIZES: Final = adjacent(MOVE_PLAN, "num_axes", "count", "grain", "unit", "streamed", "in_lines", "far")
-_ROWS: Final = adjacent(MOVE_PLAN, "whole_rows", "dims")
+LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
+"""What `link` writes."""
+
+compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+"""What `link` has compiled so far: the addresses of each writer and of the task that walks."""
+
+_WALK: Final = adjacent(
+    MOVE_PLAN,
+    *("num_axes", "count", "grain", "unit", "streamed", "in_lines", "far", "writer", "walk", "whole_rows", "dims"),
+)
 _BOX: Final = adjacent(BOX_PLAN, "begins", "ends", "apart")
-_STREAMS: Final = adjacent(PAD_PLAN, "streamed", "in_lines")
-_PADDED: Final = adjacent(PAD_PLAN, "begins", "num_rows")
+_PAD: Final = adjacent(PAD_PLAN, "begins", "num_rows")
+_NOT_COMPILED: Final = 0, 0
 
 _NOWHERE: Final = 2**62  # no buffer lies so far from another
 _WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
 
 
-class MovePlan(Plan):
-    """Moves units of `unit` bytes over a walk, whose strides are in units.
+class WalkPlan(Plan):
+    """A walk over units of `unit` bytes, whose strides are in units."""
 
-    writer: what must be compiled, or loaded, before a launch.
+    def _set_walk(
+        self,
+        walk: StridedWalk,
+        unit: int,
+        count: int,
+        streamed: int,
+        in_lines: int = 0,
+        addresses: tuple[int, int] = _NOT_COMPILED,
+        whole_rows: bool = False,
+    ) -> None:
+        """Write the fields of `MOVE_PLAN`; addresses: `writer` and `walk`."""
+        dims, src_strides, dst_strides = walk
+        grain = GRAIN_BYTES // (_WRITTEN * unit) or 1
+        far = unit * extent(dims, src_strides) > far_from()
+        words = len(dims), count, grain, unit, streamed, in_lines, far, *addresses, whole_rows, *dims
+        self.set_words(_WALK, words)
+        self.set_words(MOVE_PLAN.strides, [unit * step for step in src_strides])
+        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in dst_strides])
+
+
+class MovePlan(WalkPlan):
+    """Moves a whole walk.
+
+    writer: what must be compiled, or loaded, before a launch; is_linked: whether the plan has its address.
     """
 
     def __init__(
@@ -86,16 +117,14 @@ class MovePlan(Plan):
         super().__init__(fields, signature)
         blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
         walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
-        dims, src_strides, dst_strides = walk
+        dims, _, dst_strides = walk
         # what moves whole rows alone would write beyond the tiles that are streamed
-        in_order = blocks is None and dst_strides == contiguous_strides(dims)
-        grain = GRAIN_BYTES // (_WRITTEN * unit) or 1
+        streamed = unit if blocks is None and dst_strides == contiguous_strides(dims) else 0
         in_lines = streamed_in_lines(self.writer, walk, unit)
-        far = unit * extent(dims, src_strides) > far_from()
-        self.set_words(_SIZES, (len(dims), math.prod(dims), grain, unit, unit * in_order, in_lines, far))
-        self.set_words(_ROWS, (blocks is not None, *dims))
-        self.set_words(MOVE_PLAN.strides, [unit * step for step in src_strides])
-        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in dst_strides])
+        addresses = compiled.get(self.writer)
+        self.is_linked = addresses is not None
+        whole_rows = blocks is not None
+        self._set_walk(walk, unit, math.prod(dims), streamed, in_lines, addresses or _NOT_COMPILED, whole_rows)
 
     @property
     def moves(self) -> Sequence[MovePlan]:
@@ -134,23 +163,20 @@ class BoxPlan(MovePlan):
         self.set_checks(box.counts(), False, (data_type, data_type))
 
 
-class PadPlan(MovePlan):
-    """Copies a box of src to dst, and writes what lies around it there. It names no writer."""
+class PadPlan(WalkPlan):
+    """Copies a box of src to dst, and writes what lies around it there."""
 
-    def __init__(self, signature: Signature, shape: PadShape, data_type: DataType) -> None:
+    def __init__(self, signature: Signature, shape: PadShape, data_type: DataType, counts: tuple[int, int]) -> None:
+        """counts: those of the shape."""
         simple, size = shape.simplified(), data_type.itemsize
         box = simple.copied()
         num_copied = math.prod(box.extent)
         walk = box.walk() if num_copied else StridedWalk((1,), (1,), (1,))
-        if (walk.src_strides[-1], walk.dst_strides[-1]) != (1, 1):  # rows of one element
-            walk = StridedWalk(*((*part, 1) for part in walk))
-        super().__init__(walk, size, signature, fields=PAD_PLAN)
-        counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
-        self.set_words(PAD_PLAN.count, counts[1:])
-        self.set_words(_STREAMS, (size, 0))
-        self.set_words(_PADDED, (size * src_begin, size * dst_begin, num_copied // walk.dims[-1]))
+        dims, src_strides, dst_strides = walk
+        if not src_strides[-1] == dst_strides[-1] == 1:  # rows of one element
+            walk = StridedWalk((*dims, 1), (*src_strides, 1), (*dst_strides, 1))
+        super().__init__(PAD_PLAN, signature)
+        dst_begin, src_begin = box.offsets()
+        self._set_walk(walk, size, counts[1], size)
+        self.set_words(_PAD, (size * src_begin, size * dst_begin, num_copied // walk.dims[-1]))
         self.set_checks(counts, in_place=False)
-
-    @property
-    def moves(self) -> Sequence[MovePlan]:
-        return ()
