@@ -59,10 +59,10 @@ class MapPlan(Plan):
     def __init__(
         self,
         signature: Signature,
-        dims: Sequence[int],
-        strides: Sequence[Sequence[int]],
+        dims: Dims,
+        strides: Sequence[Dims],
         data_types: Sequence[DataType],
-        dst_strides: Sequence[int] | None = None,
+        dst_strides: Dims | None = None,
     ) -> None:
         """strides: of the operands that are read; data_types: theirs, then that of dst; dst_strides: None without gaps.
 
@@ -73,7 +73,7 @@ class MapPlan(Plan):
         fields = map_layout(len(strides))
         super().__init__(fields, signature)
         self._moves: list[MovePlan] = []
-        dims, *steps = simplify_walk(dims, *strides, *([] if dst_strides is None else [dst_strides]))
+        dims, *steps = simplify_walk(dims, *strides, *(() if dst_strides is None else (dst_strides,)))
         self.set_words(fields.dims, dims)
         in_order = contiguous_strides(dims)
         gaps = dst_strides is not None and steps[-1] != in_order
