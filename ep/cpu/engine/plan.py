@@ -48,12 +48,13 @@ class Plan:
     sizes: those of the signature.
     """
 
+    sizes: tuple[int, ...] = ()
+    in_place: bool = False
+
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
         """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
         self.fields = base if signature is None else plan_layout(base, signature)
         self.words = np.zeros(self.fields.num_words, np.int64)
-        self.sizes: tuple[int, ...] = ()
-        self.in_place = False
 
     @property
     def moves(self) -> Sequence[Any]:

@@ -11,7 +11,7 @@ from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides
 from ep.cpu.caches import scattered_from
-from ep.cpu.engine.move.plan import MovePlan
+from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.shared.layout import layout
@@ -72,29 +72,24 @@ class MapPlan(Plan):
         """
         fields = map_layout(len(strides))
         super().__init__(fields, signature)
-        self._moves: list[MovePlan] = []
         dims, *steps = simplify_walk(dims, *strides, *(() if dst_strides is None else (dst_strides,)))
         self.set_words(fields.dims, dims)
         in_order = contiguous_strides(dims)
-        gaps = dst_strides is not None and steps[-1] != in_order
-        sources = []  # that are not in the order of the walk
-        for source, row_steps in enumerate(steps[: len(strides)]):
-            self.set_words(fields.strides + kMaxNumDims * source, row_steps)
-            if row_steps != in_order:
-                sources.append((source, row_steps, data_types[source].itemsize))
-        if sources and (gaps or len(strides) != 2 or _want_tiles(dims, sources)):
-            fills = [0] * len(strides)
-            for source, row_steps, itemsize in sources:
-                fill = MovePlan(_to_tile(dims, row_steps), itemsize)
-                fills[source] = fill.address
-                self._moves.append(fill)
-            self.set_words(fields.fills, fills)
-        spill_address = 0
+        to = in_order if dst_strides is None else steps.pop()
+        gaps, spill = to != in_order, 0
+        for source, each in enumerate(steps):
+            self.set_words(fields.strides + kMaxNumDims * source, each)
+        moves: list[MovePlan] = []
+        if gaps or len(steps) != 2 or _want_tiles(dims, in_order, steps, data_types):
+            for source, each in enumerate(steps):
+                if each != in_order:
+                    moves.append(to_tile(dims, each, data_types[source].itemsize))
+                    self.words[fields.fills + source] = moves[-1].address
         if gaps:
-            spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
-            spill_address = spill.address
-            self._moves.append(spill)
-        self.set_words(_SIZES, (len(dims), math.prod(dims), gaps, spill_address, len(self._moves) > 0))
+            moves.append(from_tile(dims, to, data_types[-1].itemsize))
+            spill = moves[-1].address
+        self.set_words(_SIZES, (len(dims), math.prod(dims), gaps, spill, bool(moves)))
+        self._moves = moves
 
     @property
     def moves(self) -> Sequence[MovePlan]:
@@ -109,7 +104,7 @@ class BlockPlan(Plan):
         src_type, dst_type = data_types
         fields, size = map_layout(1), src_type.itemsize
         super().__init__(fields, signature)
-        fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
+        fill = MovePlan(walk, size, RowWriter("transpose_tile", size), streamed_unit(walk, size))
         count = math.prod(walk.dims)
         scattered = count * dst_type.itemsize > scattered_from()
         self.set_words(_BLOCKS, (len(walk.dims), count, True, 0, True, True, scattered, crossed))
@@ -158,23 +153,11 @@ def strided_plan(
     return plan
 
 
-def _want_tiles(dims: Dims, sources: Sequence[tuple[int, Dims, int]]) -> bool:
-    """Whether a row kernel of two operands cannot read any as it lies, not in order, or not well.
-
-    sources: the number, strides and itemsize of each.
-    """
-    for _, steps, itemsize in sources:
-        is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
-        if is_short or steps[-1] not in (0, 1):
-            return True
+def _want_tiles(dims: Dims, in_order: Dims, strides: Sequence[Dims], data_types: Sequence[DataType]) -> bool:
+    """Whether a row kernel of two operands cannot read any that is not in order as it lies, or not well."""
+    for source, steps in enumerate(strides):
+        if steps != in_order:
+            short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * data_types[source].itemsize < _SHORT_BYTES
+            if short or steps[-1] not in (0, 1):
+                return True
     return False
-
-
-def _to_tile(dims: Dims, steps: Dims) -> StridedWalk:
-    dims, steps = simplify_walk(dims, steps)
-    return StridedWalk(dims, steps, contiguous_strides(dims))
-
-
-def _from_tile(dims: Dims, steps: Dims) -> StridedWalk:
-    dims, steps = simplify_walk(dims, steps)
-    return StridedWalk(dims, contiguous_strides(dims), steps)

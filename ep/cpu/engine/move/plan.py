@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.primitive.box_copy import BoxCopy
-from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
@@ -104,31 +104,44 @@ class MovePlan(WalkPlan):
         self,
         walk: StridedWalk,
         unit: int,
+        writer: RowWriter,
+        streamed: int,
+        whole_rows: bool = False,
         signature: Signature | None = None,
-        in_any_order: bool = False,
         fields: Any = MOVE_PLAN,
-        writer: RowWriter | None = None,
     ) -> None:
-        """in_any_order: whether launches are of the whole walk, so that it may go over its axes in another order.
+        """writer: of rows; streamed, whole_rows: see `MOVE_PLAN`.
 
         fields: the layout, that of the engine or one that begins with it.
-        writer: of rows, where it is another than the walk's own.
         """
         super().__init__(fields, signature)
-        blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
-        walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
-        dims, _, dst_strides = walk
-        # what moves whole rows alone would write beyond the tiles that are streamed
-        streamed = unit if blocks is None and dst_strides == contiguous_strides(dims) else 0
-        in_lines = streamed_in_lines(self.writer, walk, unit)
-        addresses = compiled.get(self.writer)
-        self.is_linked = addresses is not None
-        whole_rows = blocks is not None
-        self._set_walk(walk, unit, math.prod(dims), streamed, in_lines, addresses or _NOT_COMPILED, whole_rows)
+        addresses = compiled.get(writer)
+        self.writer, self.is_linked = writer, addresses is not None
+        in_lines = streamed_in_lines(writer, walk, unit)
+        self._set_walk(walk, unit, math.prod(walk.dims), streamed, in_lines, addresses or _NOT_COMPILED, whole_rows)
 
     @property
     def moves(self) -> Sequence[MovePlan]:
         return (self,)
+
+
+def streamed_unit(walk: StridedWalk, unit: int) -> int:
+    """The field of `MOVE_PLAN`, for a writer of any part of a row."""
+    return unit if walk.dst_strides == contiguous_strides(walk.dims) else 0
+
+
+def to_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
+    """The plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
+    dims, strides = simplify_walk(dims, strides)
+    walk = StridedWalk(dims, strides, contiguous_strides(dims))
+    return MovePlan(walk, unit, row_writer(walk, unit), unit)
+
+
+def from_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
+    """The plan that brings a tile, which is in the order of a walk over `dims`, to a dst with strides and gaps."""
+    dims, strides = simplify_walk(dims, strides)
+    walk = StridedWalk(dims, contiguous_strides(dims), strides)
+    return MovePlan(walk, unit, row_writer(walk, unit), 0)
 
 
 def move_plan(
@@ -142,9 +155,18 @@ def move_plan(
 
     counts, data_types: as in `Plan.set_checks`.
     """
-    plan = MovePlan(*widen(walk, data_type.itemsize), signature, in_any_order=True)
+    plan = MovePlan(*_in_any_order(walk, data_type.itemsize), signature)
     plan.set_checks(counts, walk.src_strides == walk.dst_strides, data_types)
     return plan
+
+
+def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RowWriter, int, bool]:
+    """What a `MovePlan` takes for launches of all of a walk over elements, which may go over its axes in any order."""
+    walk, unit = widen(walk, itemsize)
+    blocks = transposed(walk, unit, scattered_from())
+    if blocks is not None:  # what moves whole rows alone would write beyond the tiles that are streamed
+        return blocks[0], unit, blocks[1], 0, True
+    return walk, unit, row_writer(walk, unit), streamed_unit(walk, unit), False
 
 
 class BoxPlan(MovePlan):
@@ -153,7 +175,7 @@ class BoxPlan(MovePlan):
     def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
         """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
         walk, size = box.walk(), data_type.itemsize
-        super().__init__(*widen(walk, size), signature, in_any_order=True, fields=BOX_PLAN)
+        super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)
         dims, src_strides, dst_strides = walk
         dst_begin, src_begin = box.offsets()
         src_end, dst_end = src_begin + extent(dims, src_strides), dst_begin + extent(dims, dst_strides)
