@@ -15,8 +15,8 @@ from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
 
-# by how many words: each writes all of them in one call, where NumPy takes one for each word
-_WRITE: Final = [Struct(f"{count}q").pack_into for count in range(33)]
+# what writes 0, 1, 2 ... words: all in one call, where an array would take one for each word
+_WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 
 @cache

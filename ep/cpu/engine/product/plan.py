@@ -30,8 +30,7 @@ class ProductPlan(Plan):
         self._set_walk(self.fields.terms, terms)
 
     def _set_walk(self, first: int, walk: Walk) -> None:
-        if not walk.dims:
-            return
-        self.set_words(first + _AXES, (len(walk.dims), *walk.dims))
-        self.set_words(first + AXES.a_strides, walk.a_strides)
-        self.set_words(first + AXES.b_strides, walk.b_strides)
+        if walk.dims:  # of a new plan all words are 0
+            self.set_words(first + _AXES, (len(walk.dims), *walk.dims))
+            self.set_words(first + AXES.a_strides, walk.a_strides)
+            self.set_words(first + AXES.b_strides, walk.b_strides)
