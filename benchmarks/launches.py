@@ -47,6 +47,10 @@ _NEW_DIMS: Final[Mapping[str, tuple[tuple[Any, ...], Arguments]]] = {
         (p.WhereFactory, np.dtype(bool), _F32, 2),
         lambda n, a, b, c: ((n, 3), a.view(bool), (n, 3), a, (n, 3), b, c),
     ),
+    "where, two broadcasts": (
+        (p.WhereFactory, np.dtype(bool), _F32, 2),
+        lambda n, a, b, c: ((n, 1), a.view(bool), (n, 3), a, (3,), b, c),
+    ),
     "reduce": ((p.ReduceFactory, ReduceOp.kSum, _F32, 2), lambda n, a, b, c: ((n, 4), a, (1,), c)),
     "matmul": (
         (p.BroadcastMatmulFactory, _F32, _N, _N, 3),

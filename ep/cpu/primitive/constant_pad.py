@@ -66,6 +66,7 @@ class ConstantPadImpl(PlannedPrimitive, ConstantPad):
     def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any], src: Any, number: Any, dst: Any) -> None:
         """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""
         shape = as_pad_shape(*dims)
+        counts = shape.counts()
         self._launch_planned(
-            stream, shape, shape.counts(), (src, number, dst), lambda: PadPlan(self.signature, shape, self.data_type)
+            stream, shape, counts, (src, number, dst), lambda: PadPlan(self.signature, shape, self.data_type, counts)
         )

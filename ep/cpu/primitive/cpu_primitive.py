@@ -10,7 +10,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
 from ep.cpu.buffers import check_stream, read_buffer
-from ep.cpu.engine.move.link import link, link_compiled
+from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.state import STATE, LaunchState
@@ -218,7 +218,7 @@ class PlannedPrimitive(CpuPrimitive):
         except OverflowError:  # strides or sizes that no word holds, and so no memory
             return False
         for move in plan.moves:
-            if not link_compiled(move):
+            if not move.is_linked:
                 return False
         if self._entry(self._words, plan.words, dims, *buffers):
             return False
