@@ -27,8 +27,7 @@ README = (ROOT / "README.md").read_text()
 
 TESTS = """\
 pip install -e ".[test]" && python -m pytest -n auto &&
-python -m pytest -n auto --ep-device cuda &&
-NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --ep-device cuda tests/cuda
+python -m pytest -n auto --ep-device cuda
 """
 
 

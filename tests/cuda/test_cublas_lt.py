@@ -10,12 +10,12 @@ from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
 from ep.cuda.driver import cublas_lt
 from ep.cuda.driver.interface import CudaError
-from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
 from ep.cuda.engine.product import calls as product_calls
 from ep.cuda.engine.product.calls import calls
 from ep.cuda.primitive import product_primitive
 from ep.include import DeviceUnavailableError
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
+from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.subprocesses import run
 
 N, T = BlasTransposeType
@@ -25,7 +25,7 @@ N, T = BlasTransposeType
 def lt():
     """What stands in for the library."""
     functions = cublas_lt._loaded()[0]
-    if not isinstance(functions, SimulatedCublasLt):
+    if not isinstance(functions, HostCublasLt):
         pytest.skip("a GPU is here, and the library itself")
     return functions
 
@@ -159,7 +159,7 @@ def test_an_error_of_the_library(cuda, lt, monkeypatch):
     wanted = cublas_lt.Multiplication(
         *[cublas_lt.DataType.kFloat] * 2, 2, 3, 4, False, False, False, 1, (0, 0, 0), (4, 4, 4), 4
     )
-    monkeypatch.setattr(SimulatedCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
+    monkeypatch.setattr(HostCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
     with pytest.raises(
         CudaError, match=r"cublasLtMatmulAlgoGetHeuristic: .* \(CUBLAS_STATUS_NOT_SUPPORTED, error 15\)"
     ):
@@ -202,5 +202,4 @@ except ep.{DeviceUnavailableError.__name__} as error:
 else:
     raise AssertionError
 """,
-        NUMBA_ENABLE_CUDASIM="0",
     )

@@ -20,13 +20,6 @@ from ep.testing.device_under_test import DeviceUnderTest
 THREADS, WARP, BANKS, BANK_BYTES = 256, 32, 32, 4
 
 
-@pytest.fixture(autouse=True)
-def sizes_of_devices(monkeypatch):
-    """Lets tiles have the sizes that they have outside of the simulator."""
-    for name, size in (("BLOCK_THREADS", THREADS), ("_LEAST", 4), ("_NARROW", 32), ("_WIDE", 64)):
-        monkeypatch.setattr(tiles, name, size)
-
-
 def plan_of(dims, permutation, itemsize, *alignments):
     return permute_plan(PermuteShape(dims, permutation).walk(), itemsize, *(alignments or (16, 16)))
 
@@ -74,7 +67,7 @@ def test_offsets_have_the_bits_that_they_need(elements, bits):
 
 @pytest.fixture
 def every_tile():
-    """All tiles that devices take; a function of the sizes that `sizes_of_devices` sets."""
+    """All tiles that devices take."""
     found = tiles.every_tile()
     assert len(found) > 100
     return found

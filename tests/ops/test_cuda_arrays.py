@@ -178,7 +178,7 @@ class TestOperands:
 
     def test_numba(self, cuda):
         if driver().loads_ptx:
-            pytest.skip("Numba allocates by a driver, or in its simulator")
+            pytest.skip("Numba allocates by a driver of its own")
         from numba import cuda as numba_cuda
 
         x = numba_cuda.to_device(X)

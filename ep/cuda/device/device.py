@@ -43,7 +43,6 @@ class CudaDevice(Device):
     def __init__(self, device_manager: DeviceManager, device_index: int) -> None:
         """Made by the device manager; nothing is asked of the GPU yet."""
         self.driver = driver()
-        self.simulated = self.driver.simulated
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
         self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._wait)
@@ -279,11 +278,10 @@ class CudaDevice(Device):
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}
 
     def facts(self) -> Mapping[str, Any]:
-        return report.facts(self.properties, simulated=self.simulated)
+        return report.facts(self.properties)
 
     def findings(self) -> Iterable[Finding]:
-        memory = None if self.simulated else self.memory_figures()
-        return report.findings(self._index, self.properties, memory, self.driver.version())
+        return report.findings(self._index, self.properties, self.memory_figures(), self.driver.version())
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"

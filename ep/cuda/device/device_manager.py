@@ -20,7 +20,7 @@ from ep.include.process import exclusively
 
 
 class CudaDeviceManager(DeviceManager):
-    """The GPUs that the driver shows, or the one of Numba's simulator. They are counted when first asked for."""
+    """The GPUs that the driver shows. They are counted when first asked for."""
 
     def __init__(self) -> None:
         self._devices: dict[int, CudaDevice] = {}
