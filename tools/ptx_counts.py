@@ -66,7 +66,7 @@ def main() -> int:
     if not install_without_gpu():
         print("kernels are counted where they can be compiled, and there is no GPU", file=sys.stderr)
         return 1
-    from ep.cuda.driver.interface import driver
+    from ep.cuda.driver.current import driver
 
     device = driver()
     assert isinstance(device, PtxDriver)

@@ -64,7 +64,7 @@ print(compiler.statistics.compiled, compiler.statistics.loaded)
 
 def test_a_driver_is_replaced_before_it_is_used_or_not_at_all():
     code = """
-from ep.cuda.driver.interface import driver, use_driver
+from ep.cuda.driver.current import driver, use_driver
 from tests.cuda.ptx_machine.driver import PtxDriver
 other = PtxDriver()
 use_driver(other)

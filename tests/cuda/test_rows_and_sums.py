@@ -9,7 +9,7 @@ from ep.cuda.compile import loader, memory
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid
 from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.reduce import plan as reduce_plans
 from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce import segment_plan as segment_plans

@@ -9,7 +9,7 @@ from ep import DeviceType
 from ep.common.primitive.permute_shape import PermuteShape
 from ep.cuda.compile import loader
 from ep.cuda.compile.launch_config import Grid
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.move import tile as tiles
 from ep.cuda.engine.move import transpose
 from ep.cuda.engine.move.permute_plan import permute_plan

@@ -13,7 +13,7 @@ import ep.ops
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType
 from ep.common.arrays import dlpack
 from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include import DataType
 
 BF16 = np.dtype(ml_dtypes.bfloat16)

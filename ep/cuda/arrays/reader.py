@@ -16,7 +16,8 @@ from ep.cuda.arrays.array import DLPACK_CUDA, CudaArray
 from ep.cuda.arrays.streams import current_stream_of
 from ep.cuda.device.buffer import CudaBuffer, Memory
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.interface import LEGACY_STREAM, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.data_type import DataType
 
 _ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged

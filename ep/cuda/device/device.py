@@ -19,7 +19,8 @@ from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import CudaEvent, check_event
 from ep.cuda.device.graph_memory import GraphMemory
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.interface import CudaError, DeviceProperties, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import CudaError, DeviceProperties
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device

@@ -12,7 +12,8 @@ import weakref
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ep.cuda.driver.interface import CudaError, Driver, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import CudaError, Driver
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.process import Rank, exclusively, new_lock

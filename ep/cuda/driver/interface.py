@@ -11,10 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
-
-from ep.include.process import exclusively
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -249,29 +246,3 @@ class Driver(ABC):
         parameters: ParameterBlock,
     ) -> None:
         """Queue a kernel. grid, block: x, y and z. Nothing is allocated or waited for, so it can be captured."""
-
-
-_instead: list[Driver] = []
-
-
-def use_driver(instead: Driver) -> None:
-    """Make `instead` the driver of this process, which has asked for none yet; for tests where there is no GPU."""
-    if driver.cache_info().currsize:
-        raise RuntimeError("the process has a driver already")
-    _instead[:] = [instead]
-
-
-@cache
-def driver() -> Driver:
-    """The driver of this process."""
-    return exclusively(_made)
-
-
-@cache
-def _made() -> Driver:
-    """The same, made by one thread, and once."""
-    if _instead:
-        return _instead[0]
-    from ep.cuda.driver.cuda_driver import CudaDriver
-
-    return CudaDriver()

@@ -6,7 +6,7 @@ from functools import cache
 
 from ep.cuda.driver.cublas_lt import use_functions
 from ep.cuda.driver.cuda_driver import CudaDriver
-from ep.cuda.driver.interface import use_driver
+from ep.cuda.driver.current import use_driver
 from ep.cuda.driver.packages import why_no_compiler
 from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.cuda.ptx_machine.driver import PtxDriver

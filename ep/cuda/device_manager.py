@@ -9,7 +9,7 @@ from ep.cuda.arrays.arrays import ARRAYS
 from ep.cuda.compile.kernel_cache import CACHE
 from ep.cuda.device import report
 from ep.cuda.device.device import CudaDevice
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include.arrays import DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
