@@ -9,11 +9,11 @@ from ep.common.checks import as_dims
 from ep.common.numbers import Numbers
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.scalar import is_scalar
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 
 

@@ -6,15 +6,10 @@ import math
 from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import StridedWalk
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 
 VECTOR: Final = 32
 """Bytes of the vectors that repeated rows are written in."""
-
-LINE: Final = 64
-"""Bytes of a line of the caches."""
-
-LEAST_STREAMED_ROW: Final = 1024
-"""Bytes of rows that are written past the caches in whole lines where each row may begin anywhere in one."""
 
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""

@@ -11,7 +11,7 @@ from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.walk_words import walk_words
 
-_LEAST, _NARROW, _WIDE = (min(size, BLOCK_THREADS) for size in (4, 32, 64))
+_LEAST, _NARROW, _WIDE = 4, 32, 64
 """The cells of a tile's axes: at least, of the narrower one at most, of the wider one at most."""
 _WORD_BYTES: Final = 4  # the narrowest access that is as fast as any
 _BANK_BYTES: Final = 4  # of shared memory
