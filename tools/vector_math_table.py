@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any, Final
 
-from ep.cpu.vector_math.names import FLOAT32, FLOAT64
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 from tools.generated import ROOT, update
 
 _FILE: Final = "ep/cpu/vector_math/README.md"

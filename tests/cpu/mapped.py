@@ -40,10 +40,12 @@ class Mapped(PlannedPrimitive):
         return walk_entry(f"test.{len(self.signature.operands)}", self.signature, self._state, kernel)
 
     def Launch(self, stream, operand_dims, sources, dst):
+        dims = broadcast_dims(*operand_dims)
+        counts = [*map(math.prod, operand_dims), math.prod(dims)]
         self._launch_planned(
             stream,
             operand_dims,
-            [math.prod(dims) for dims in (*operand_dims, broadcast_dims(*operand_dims))],
+            counts,
             (*sources, dst),
-            lambda: broadcast_plan(self.signature, operand_dims, self._types),
+            lambda: broadcast_plan(self.signature, operand_dims, dims, self._types, counts),
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ep.common.primitive.signature import Signature, reads, writes
-from ep.cpu.buffers import read_buffer
+from ep.cpu.device.buffers import read_buffer
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import STATE, LaunchState

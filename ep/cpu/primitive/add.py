@@ -8,10 +8,10 @@ from typing import Any
 from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
-from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.device.buffers import check_stream, read_buffer
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.implements import implements

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.gather import CpuGather
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.implements import implements

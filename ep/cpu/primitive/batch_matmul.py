@@ -12,9 +12,9 @@ from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
 from ep.include.primitive.implements import implements

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.implements import implements

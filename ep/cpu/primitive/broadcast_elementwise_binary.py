@@ -9,9 +9,9 @@ from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,

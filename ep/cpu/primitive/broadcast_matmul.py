@@ -12,10 +12,10 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.product import broadcast_product
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory

@@ -9,11 +9,11 @@ from ep.common.checks import as_dims
 from ep.common.numbers import Numbers
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.scalar import is_scalar
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 
 
@@ -39,12 +39,13 @@ class BroadcastPrimitive(PlannedPrimitive):
         names, most = self._dims_names, self.request.max_num_dims or 0
         each = tuple([as_dims(dims, name, most) for dims, name in zip(given, names, strict=True)])
         dims = broadcast_dims(*each, names=names)
+        counts = tuple(map(math.prod, (*each, dims)))
         self._launch_planned(
             stream,
             each,
-            tuple(map(math.prod, (*each, dims))),
+            counts,
             (*(self._with_arrays(each, operands) if () in each else operands), dst),
-            lambda: broadcast_plan(self.signature, each, self._types),
+            lambda: broadcast_plan(self.signature, each, dims, self._types, counts),
         )
 
     def _with_arrays(self, each: tuple[Any, ...], operands: tuple[Any, ...]) -> list[Any]:

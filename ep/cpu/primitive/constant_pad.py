@@ -10,9 +10,9 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import CONSTANT_PAD
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.move.plan import PadPlan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
 from ep.include.primitive.implements import implements
@@ -66,6 +66,7 @@ class ConstantPadImpl(PlannedPrimitive, ConstantPad):
     def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any], src: Any, number: Any, dst: Any) -> None:
         """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""
         shape = as_pad_shape(*dims)
+        counts = shape.counts()
         self._launch_planned(
-            stream, shape, shape.counts(), (src, number, dst), lambda: PadPlan(self.signature, shape, self.data_type)
+            stream, shape, counts, (src, number, dst), lambda: PadPlan(self.signature, shape, self.data_type, counts)
         )

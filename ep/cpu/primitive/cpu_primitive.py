@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 from ep.common.bounded_cache import BoundedCache
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
-from ep.cpu.buffers import check_stream, read_buffer
-from ep.cpu.engine.move.link import link, link_compiled
+from ep.cpu.device.buffers import check_stream, read_buffer
+from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.state import STATE, LaunchState
-from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -73,20 +73,20 @@ class CpuPrimitive(Primitive):
 
     def _start_threads(self) -> None:
         """Write to the state how launches share their work."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._state.set(settings=device.settings_address, share=runtime.start(device))
 
     def _compile_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         runtime.compile_streaming()
 
     def _provide(self) -> None:
         """Provide what the entry may lack after it was compiled: what writes past the caches, and from where on."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         self._compile_streaming()
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
@@ -218,7 +218,7 @@ class PlannedPrimitive(CpuPrimitive):
         except OverflowError:  # strides or sizes that no word holds, and so no memory
             return False
         for move in plan.moves:
-            if not link_compiled(move):
+            if not move.is_linked:
                 return False
         if self._entry(self._words, plan.words, dims, *buffers):
             return False

@@ -8,9 +8,9 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.implements import implements

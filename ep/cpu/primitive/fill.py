@@ -7,8 +7,8 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.numbers import Numbers
 from ep.common.primitive.keys import FILL
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.tensor_fill import CpuFill
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.implements import implements

@@ -8,10 +8,10 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.move.gather_state import GATHER_STATE
+from ep.cpu.engine.move.row_class import ROW_CLASSES, row_class
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.row_class import ROW_CLASSES, row_class
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.implements import implements

@@ -6,8 +6,8 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX_BACKWARD
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.rows import RowsPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import MATMUL
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.batch_matmul import CpuMatmul
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.matmul import Matmul, MatmulFactory

@@ -8,8 +8,8 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMCPY
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory

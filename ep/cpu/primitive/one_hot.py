@@ -11,9 +11,9 @@ from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory

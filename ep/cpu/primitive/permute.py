@@ -9,10 +9,10 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import PERMUTE
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.permute_shape import as_permute_shape
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.move.plan import move_plan
 from ep.cpu.engine.move.row_writer import row_writers, transposing_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements

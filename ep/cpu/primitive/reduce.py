@@ -8,11 +8,11 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS

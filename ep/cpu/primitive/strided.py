@@ -9,9 +9,9 @@ from typing import Any
 from ep.common.numbers import Numbers
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.common.scalar import is_scalar
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 

@@ -8,10 +8,10 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.shared.context import LATER
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory

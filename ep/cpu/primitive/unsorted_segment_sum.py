@@ -8,9 +8,9 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
 from ep.common.primitive.segment_sizes import as_segment_sizes
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.reduce.state import SEGMENT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory

@@ -8,10 +8,10 @@ from typing import Any
 from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.shared.context import LATER
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request

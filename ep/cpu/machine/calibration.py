@@ -12,8 +12,8 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
-from ep.cpu.caches import last_caches
-from ep.cpu.processor import information
+from ep.cpu.machine.caches import last_caches
+from ep.cpu.machine.processor import information
 
 KINDS: Final = 3
 """Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
@@ -47,7 +47,7 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """What the file of a calibration holds.
 
-    times: the least seconds so far, as `engine/probe.py` has them, or none.
+    times: the least seconds so far, as `lines/probe.py` has them, or none.
     again: how many processes are to measure more.
     """
 
