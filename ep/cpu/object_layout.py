@@ -1,9 +1,9 @@
 """Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
 
-An entry reads type, data, dims, dtype and flags straight from the array's structure, and the items of tuples from
-theirs (`compile/ndarray.py`); integers arrive through a function of Python's. The structures are part of NumPy's and
-Python's ABI, which may change with a release. So no kernel runs before some objects were read like that and found to be
-what they are. Imports no Numba.
+An entry reads type, data, dims, dtype and flags straight from the array's structure, the items of tuples from theirs
+(`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`); integers
+arrive through a function of Python's. The structures are part of NumPy's and Python's ABI, which may change with a
+release. So no kernel runs before some objects were read like that and found to be what they are. Imports no Numba.
 """
 
 from __future__ import annotations
@@ -23,8 +23,15 @@ TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset
 # struct PyTupleObject
 TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
 
+# an object of a class with slots, which follow the header in the order of their names
+FIRST_SLOT, SECOND_SLOT = _HEADER, _HEADER + 8
+
 C_CONTIGUOUS: Final = 0x0001
 WRITEABLE: Final = 0x0400
+
+# what is asked of the flags of an array
+READABLE: Final = C_CONTIGUOUS
+WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 @cache
@@ -36,6 +43,7 @@ def why_unknown() -> str | None:
     kinds = {
         "arrays": [_difference(array) for array in (square, square.T, read_only, read_only.T)],
         "tuples": [_difference_of_tuple(numbers) for numbers in ((2.5,), (0.5, 1.5, 2.5))],
+        "slots": [_difference_of_slots(kind()) for kind in (_WithSlots, _WithMore)],
     }
     for kind, differences in kinds.items():
         for found in filter(None, differences):
@@ -60,6 +68,32 @@ def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
             return f"{what} cannot be at byte {offset}"
         if (found := ctypes.c_int64.from_address(id(numbers) + offset).value) != value:
             return f"{what} at byte {offset} should be {value}, and is {found}"
+    return None
+
+
+class _WithSlots:
+    __slots__ = ("a", "b")
+    a: float
+    b: float
+
+
+class _Named:
+    """What else a class with slots may derive from."""
+
+
+class _WithMore(_WithSlots, _Named):
+    """Has a dict besides, and may be referred to weakly."""
+
+
+def _difference_of_slots(made: _WithSlots) -> str | None:
+    """What is not found in the slots of an object where it is expected."""
+    made.a, made.b = 0.5, 1.5
+    places = ("type", TYPE, type(made)), ("the first", FIRST_SLOT, made.a), ("the second", SECOND_SLOT, made.b)
+    for what, offset, value in places:
+        if not 0 <= offset <= _WithSlots.__basicsize__ - 8:
+            return f"{what} cannot be at byte {offset}"
+        if (found := ctypes.c_int64.from_address(id(made) + offset).value) != id(value):
+            return f"{what} at byte {offset} should be {id(value)}, and is {found}"
     return None
 
 

@@ -33,17 +33,20 @@ class Mapped(PlannedPrimitive):
         super().__init__(Request(Mapped, None, (*src_types, dst_type), 8))
 
     def _compile(self):
-        from ep.cpu.engine.map.entry import walk_entry
+        from ep.cpu.engine.map.entry import walk_launcher
         from ep.cpu.engine.map.rows import row_kernel
 
         kernel = row_kernel(f"test.{self._name}", self._functions())
-        return walk_entry(f"test.{len(self.signature.operands)}", self.signature, self._state, kernel)
+        return walk_launcher(self.signature, self._state, kernel)
 
     def Launch(self, stream, operand_dims, sources, dst):
+        self._launch_dims(stream, operand_dims, (*sources, dst))
+
+    def _launch_dims(self, stream, dims, buffers, data_type=None):
         self._launch_planned(
             stream,
-            operand_dims,
-            [math.prod(dims) for dims in (*operand_dims, broadcast_dims(*operand_dims))],
-            (*sources, dst),
-            lambda: broadcast_plan(self.signature, operand_dims, self._types),
+            dims,
+            [math.prod(each) for each in (*dims, broadcast_dims(*dims))],
+            buffers,
+            lambda: broadcast_plan(self.signature, dims, self._types),
         )

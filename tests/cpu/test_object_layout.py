@@ -53,6 +53,8 @@ NAMES = [
     "WRITEABLE",
     "TUPLE_LENGTH",
     "TUPLE_ITEMS",
+    "FIRST_SLOT",
+    "SECOND_SLOT",
 ]
 
 

@@ -16,9 +16,9 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word
+from ep.cpu.compile.python_calls import are_equal_ints, is_subtype
 from ep.cpu.engine.state import STATE, TYPE_WORDS
 from ep.cpu.object_layout import (
-    C_CONTIGUOUS,
     DATA,
     DIMS,
     DTYPE,
@@ -27,13 +27,10 @@ from ep.cpu.object_layout import (
     TUPLE_ITEMS,
     TUPLE_LENGTH,
     TYPE,
-    WRITEABLE,
 )
 
 _WORD: Final = ir.IntType(64)
 _INVALID: Final = -(2**63)
-READABLE: Final = C_CONTIGUOUS
-WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 class ObjectAddress(types.Type):
@@ -145,41 +142,25 @@ def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
     return array_data(array, ndarray_type, dtype, (num_bytes + size - 1) // size, flags)
 
 
-@intrinsic
-def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
-    """Whether a type, given by address, derives from another; not 0 where it does."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = context.get_python_api(builder).pyobj
-        function_type = ir.FunctionType(ir.IntType(32), [pointer, pointer])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "PyType_IsSubtype")
-        return builder.call(function, [builder.inttoptr(address, pointer) for address in args])
-
-    return types.int32(types.int64, types.int64), generate
+@jit
+def _is_tuple(kind, state):
+    tuple_type = load_word(state, STATE.tuple_type)
+    return kind == tuple_type or is_subtype(kind, tuple_type) != 0
 
 
 @jit
-def _is_dims(dims, state):
-    """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
-
-    (2.0, 3) is equal to (2, 3), finds its plan, and is none.
-    """
-    if dims == load_word(state, STATE.none):
-        return True
-    kind = load_word(dims + TYPE, 0)
-    if kind != load_word(state, STATE.tuple_type) and _is_subtype(kind, load_word(state, STATE.tuple_type)) == 0:
+def are_equal_dims(given, kept, state):
+    """Whether two objects are tuples of the same integers. (2.0, 3) is equal to (2, 3), and is none."""
+    if not _is_tuple(load_word(kept + TYPE, 0), state) or not _is_tuple(load_word(given + TYPE, 0), state):
         return False
-    int_type = load_word(state, STATE.int_type)
-    for axis in range(load_word(dims + TUPLE_LENGTH, 0)):
-        if load_word(load_word(dims + TUPLE_ITEMS, axis) + TYPE, 0) != int_type:
-            return False
-    return True
-
-
-@jit
-def are_dims(several, state):
-    """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
-    for position in range(load_word(several + TUPLE_LENGTH, 0)):
-        if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):
-            return False
+    number, int_type = load_word(kept + TUPLE_LENGTH, 0), load_word(state, STATE.int_type)
+    if load_word(given + TUPLE_LENGTH, 0) != number:
+        return False
+    for axis in range(number):
+        one, other = load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis)
+        if one != other:
+            if load_word(one + TYPE, 0) != int_type or load_word(other + TYPE, 0) != int_type:
+                return False
+            if not are_equal_ints(one, other):
+                return False
     return True

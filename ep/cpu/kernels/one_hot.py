@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.primitive.class_range import MAX_CLASS
-from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, unit_functions
 from ep.cpu.engine.context import CONTEXT, LATER, SOURCE_WORDS
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.byte_rows import row_filler
@@ -32,17 +32,15 @@ _LINE_WORDS: Final = LINE_BYTES // 8
 _INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in range(3))
 
 
-def one_hot_entry(
-    signature: Signature, state: LaunchState, indices_type: DataType, out_type: DataType
-) -> Callable[..., int]:
-    """The entry (state, num_indices, depth, lower_bound, indices, out, on_value, off_value)."""
+def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
+    """What launches OneHot."""
     state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
-    return entry("one_hot", signature, MAP_STATE, _launch)
+    return launcher("one_hot", _launch)
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    _, depth, lower_bound = sizes
+    depth, lower_bound = load_word(sizes, 1), load_word(sizes, 2)
     if not -MAX_CLASS <= lower_bound <= MAX_CLASS:
         return 1
     state, size = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_size)

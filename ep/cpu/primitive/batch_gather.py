@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
+from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.gather import CpuGather
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.primitive import Request
@@ -15,6 +15,7 @@ from ep.include.stream import Stream
 
 
 class BatchGatherImpl(CpuGather, BatchGather):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -28,20 +29,8 @@ class BatchGatherImpl(CpuGather, BatchGather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        if type(stream) is not CpuStream or self._entry(
-            self._words,
-            batch_dim_size,
-            outer_dim_size,
-            gather_dim_size,
-            inner_dim_size,
-            num_indices,
-            offset,
-            params,
-            indices,
-            out,
-        ):
-            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-            self._launch_sizes(stream, sizes, params, indices, out)
+        numbers = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch_unplanned(stream, numbers, (params, indices, out))
 
 
 @register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
+from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.primitive import Request
@@ -15,6 +15,7 @@ from ep.include.stream import Stream
 
 
 class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -28,9 +29,8 @@ class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
-        if type(stream) is not CpuStream or self._entry(self._words, *sizes, data, segment_ids, out):
-            self._launch_sizes(stream, sizes, data, segment_ids, out)
+        numbers = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
+        self._launch_unplanned(stream, numbers, (data, segment_ids, out))
 
 
 @register_primitive_factory(DeviceType.kCPU, BatchUnsortedSegmentSumFactory)

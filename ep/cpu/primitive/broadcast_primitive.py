@@ -11,9 +11,7 @@ from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.scalar import is_scalar
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 
 
@@ -27,31 +25,23 @@ class BroadcastPrimitive(PlannedPrimitive):
         super().__init__(request)
         self._dims_names = tuple(f"{operand.name}_dims" for operand in self.signature.operands[:-1])
 
-    def _launch_broadcast(
-        self, stream: Any, plan: Plan | None, given: tuple[Any, ...], operands: tuple[Any, ...], dst: Any
-    ) -> None:
-        """Do a launch that the entry refused; plan: of the dims as they were given, None where there is none yet."""
-        # as often as not, a number is all that is unusual
-        if plan is not None and type(stream) is CpuStream and () in given:
-            sources = self._with_arrays(given, operands)
-            if self._entry(self._words, plan.words, given, *sources, dst) == 0:
-                return
+    def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         names, most = self._dims_names, self.request.max_num_dims or 0
-        each = tuple([as_dims(dims, name, most) for dims, name in zip(given, names, strict=True)])
-        dims = broadcast_dims(*each, names=names)
+        each = tuple([as_dims(given, name, most) for given, name in zip(dims, names, strict=True)])
+        result = broadcast_dims(*each, names=names)
         self._launch_planned(
             stream,
             each,
-            tuple(map(math.prod, (*each, dims))),
-            (*(self._with_arrays(each, operands) if () in each else operands), dst),
+            tuple(map(math.prod, (*each, result))),
+            self._with_arrays(each, buffers) if () in each else buffers,
             lambda: broadcast_plan(self.signature, each, self._types),
         )
 
-    def _with_arrays(self, each: tuple[Any, ...], operands: tuple[Any, ...]) -> list[Any]:
-        """The operands, with arrays in the place of plain numbers."""
-        return [
-            numbers.array(operand, described.name) if dims == () and is_scalar(operand) else operand
-            for dims, operand, described, numbers in zip(
-                each, operands, self.signature.operands[:-1], self._numbers, strict=True
-            )
-        ]
+    def _with_arrays(self, dims: tuple[Any, ...], buffers: tuple[Any, ...]) -> tuple[Any, ...]:
+        if () not in dims:
+            return buffers
+        found = list(buffers)
+        for place, (each, numbers) in enumerate(zip(dims, self._numbers, strict=True)):
+            if each == () and is_scalar(found[place]):
+                found[place] = numbers.array(found[place], self.signature.operands[place].name)
+        return tuple(found)

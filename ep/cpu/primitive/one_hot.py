@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ep.common.checks import as_size
@@ -11,6 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.signature import Signature, reads
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
@@ -38,10 +38,10 @@ class OneHotImpl(CpuPrimitive, OneHot):
         self._numbers = Numbers(self.out_type)
         self._last: tuple[Any, ...] = _NOTHING, _NOTHING, None, None  # the numbers of the launch before, and arrays
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.one_hot import one_hot_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.one_hot import one_hot_launcher
 
-        return one_hot_entry(self.signature, self._state, self.indices_type, self.out_type)
+        return one_hot_launcher(self._state, self.indices_type, self.out_type)
 
     def _provide(self) -> None:
         super()._provide()
@@ -69,11 +69,11 @@ class OneHotImpl(CpuPrimitive, OneHot):
         if (
             type(stream) is not CpuStream
             or not type(lower_bound) is type(upper_bound) is int
-            or self._entry(self._words, num_indices, upper_bound - lower_bound, lower_bound, indices, out, on, off)
+            or self._enter(None, num_indices, upper_bound - lower_bound, lower_bound, indices, out, on, off)
         ):
             first, depth = as_class_range(lower_bound, upper_bound)
-            sizes = as_size(num_indices, "num_indices"), depth
-            self._launch_checked(stream, sizes, (first,), (indices, out, on, off))
+            numbers = as_size(num_indices, "num_indices"), depth, first
+            self._launch_numbers(stream, numbers, (indices, out, on, off))
 
 
 @register_primitive_factory(DeviceType.kCPU, OneHotFactory)

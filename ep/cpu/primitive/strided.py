@@ -9,9 +9,9 @@ from typing import Any
 from ep.common.numbers import Numbers
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.common.scalar import is_scalar
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
@@ -30,6 +30,7 @@ class StridedPrimitive(PlannedPrimitive):
     def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
         """The plan of launches of such dims and strides; counts: those of the shape."""
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -40,18 +41,10 @@ class StridedPrimitive(PlannedPrimitive):
         src_strides: Sequence[int] | None = None,
         dst_strides: Sequence[int] | None = None,
     ) -> None:
-        dims = src_dims, dst_dims, src_strides, dst_strides
-        last_dims, plan = self._last
-        try:
-            if dims != last_dims:
-                plan = self._find_plan(dims)
-        except (TypeError, ValueError):  # dims in a list, or in an array
-            plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
-            self._launch_dims(stream, dims, src, dst)
+        self._launch_by_dims(stream, (src_dims, dst_dims, src_strides, dst_strides), (src, dst))
 
-    def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any, Any], src: Any, dst: Any) -> None:
-        """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""
+    def _launch_dims(self, stream: Any, dims: tuple[Any, Any, Any, Any], buffers: Any, data_type: Any = None) -> None:
+        src, dst = buffers
         shape = as_expand_shape(*dims, self.request.max_num_dims)
         if self.takes_numbers and shape.src_dims == () and is_scalar(src):
             src = self._numbers.array(src, "src")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.cpu.engine.context import LATER
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
@@ -20,16 +19,16 @@ from ep.include.stream import Stream
 
 
 class CpuFill(CpuPrimitive):
-    """What Fill and TensorFill share: the element lies in an array."""
+    """What Fill and TensorFill share: compiled code takes the element in an array."""
 
-    signature, state_layout = signatures.TENSOR_FILL, MAP_STATE
+    state_layout = MAP_STATE
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.map.entry import map_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.map.entry import map_launcher
         from ep.cpu.kernels.fill import fill_kernel
 
         self._state.set(streaming_kernel=LATER)
-        return map_entry("tensor_fill", self.signature, self._state, fill_kernel(self._types[0].itemsize))
+        return map_launcher(self._state, fill_kernel(self._types[0].itemsize))
 
     def _provide(self) -> None:
         super()._provide()
@@ -40,9 +39,11 @@ class CpuFill(CpuPrimitive):
 
 
 class TensorFillImpl(CpuFill, TensorFill):
+    signature = signatures.TENSOR_FILL
+
+    @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
-            self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
+        self._launch_unplanned(stream, (count,), (src, dst))
 
 
 @register_primitive_factory(DeviceType.kCPU, TensorFillFactory)

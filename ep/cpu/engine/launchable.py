@@ -1,0 +1,87 @@
+"""What compiled code finds in a primitive: two slots, at places that `object_layout` has checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from ep.cpu.object_layout import FIRST_SLOT, SECOND_SLOT
+
+RECENT, WORDS = FIRST_SLOT, SECOND_SLOT
+
+KEPT: Final = 16
+"""So many of the combinations of dims, data types and numbers that were launched last are found without hashing."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Forward:
+    """A Launch: as it is written in Python, and what its calls go to."""
+
+    def __init__(self, written: Callable[..., Any]) -> None:
+        self.written = self.to = written
+
+
+def launched(written: F) -> F:
+    """Mark a Launch for compiled code to take its place, as soon as there is any.
+
+    The function does launches that compiled code does not: with keywords, and where something is not as expected. Its
+    arguments are found in the signature by their names (`engine/form.py`).
+    """
+    forward = Forward(written)
+
+    @wraps(written)
+    def launch(*args: Any, **kwargs: Any) -> Any:  # for those who took the method before
+        return forward.to(*args, **kwargs)
+
+    launch.forward = forward  # type: ignore[attr-defined]
+    return launch  # type: ignore[return-value]
+
+
+class Launchable:
+    """An object that compiled methods are called on.
+
+    _recent: tuples that compiled code compares with what Launch is given: the dims, data types and numbers of a launch
+        in the order of Launch, the words of the plan (None where there is none), what keeps these, and the arrays that
+        stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, and puts
+        that first.
+    _words: the launch state, which is never replaced.
+    """
+
+    __slots__ = ("_recent", "_words")  # in the order of their names: that is the order in memory
+    _recent: tuple[tuple[Any, ...], ...]
+    _words: np.ndarray[Any, Any]
+
+    def _enter(self, plan: Any, *args: Any) -> bool:
+        """Whether a launch was refused; then nothing has been written. So all are until there is compiled code.
+
+        plan: its words, and args the operands; or None, and args the sizes and others of the signature, and operands.
+        """
+        return True
+
+    def _remember(self, given: tuple[Any, ...], plan: Any = None, arrays: tuple[Any, ...] = ()) -> None:
+        """Let compiled code find a plan, and arrays for numbers, by what Launch was given: in the order of Launch.
+
+        given: dims that `are_of_ints`, known again by what they hold; and all else by what object it is.
+        """
+        words = None if plan is None else plan.words
+        self._recent = ((*given, words, plan, *arrays), *self._recent[: KEPT - 1])
+
+
+def are_of_ints(dims: tuple[Any, ...]) -> bool:
+    """Whether each of some dims, strides or positions is None or a tuple of integers of the very type int.
+
+    What else is equal to such dims finds the same plan, and has to be refused or converted.
+    """
+    for each in dims:
+        if each is not None:
+            if not isinstance(each, tuple):
+                return False
+            for number in each:
+                if type(number) is not int:
+                    return False
+    return True
