@@ -1,31 +1,28 @@
 """Which cases of a test a run has. In the root, since the conformance suite is no part of `tests`."""
 
 import gc
-import hashlib
 import subprocess
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import pytest
 
+from tests.choice import Choice
 from tests.devices import prepare
 
-CASES = 24
-"""How many cases of a test there are at most: most of the time is compilation."""
-
-CASES_ON_PTX = 8
-"""The same where kernels run from their PTX."""
+_CHOICE = pytest.StashKey[Choice | None]()
+"""Which cases a run has; None where it has all."""
 
 _ON_PTX = pytest.StashKey[bool]()
-_TURN = pytest.StashKey[str]()
-"""What the choice of cases depends on."""
+_OUTPUT = pytest.StashKey[dict]()
+_LEFT_OUT = "ep_left_out"
+"""How many cases are left out, and how many of each test that takes long: a worker tells the process that reports."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--ep-every-case",
-        action="store_true",
-        help=f"run every case of each test; without it, {CASES} of each, and {CASES_ON_PTX} of CUDA kernels from PTX",
+        "--ep-every-case", action="store_true", help="run every case of each test; without it, some by turns"
     )
     parser.addoption(
         "--ep-turn",
@@ -37,7 +34,20 @@ def pytest_addoption(parser):
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
-    config.stash[_TURN] = config.getoption("ep_turn") or _commit()
+    config.stash[_CHOICE] = choice = None if config.getoption("ep_every_case") else _choice(config)
+    if choice:  # before any module of tests is imported, whose property tests keep the number of that time
+        hypothesis.settings.register_profile(
+            "ep-some", hypothesis.settings.get_profile("ep"), max_examples=choice.examples
+        )
+        hypothesis.settings.load_profile("ep-some")
+
+
+def _choice(config):
+    """Return what a run has time for: most of it is compilation, which takes longer for the CUDA device."""
+    turn = config.getoption("ep_turn") or _commit()
+    if config.stash[_ON_PTX]:
+        return Choice(cases=4, keys=2, examples=25, long=0, turn=turn)
+    return Choice(cases=24, keys=12, examples=100, long=8, turn=turn)
 
 
 def _commit():
@@ -63,42 +73,39 @@ def pytest_runtest_teardown(item, nextitem):
 
 def pytest_report_header(config):
     lines = ["ep: CUDA kernels run from their PTX, on the CPU"] if config.stash[_ON_PTX] else []
-    if not config.getoption("ep_every_case"):
-        turn = config.stash[_TURN]
-        lines.append(f"ep: at most {_most(config)} cases of each test, by --ep-turn {turn} (all: --ep-every-case)")
-    return lines
-
-
-def _most(config):
-    return CASES_ON_PTX if config.stash[_ON_PTX] else CASES
+    return lines + [f"ep: {choice}" for choice in [config.stash[_CHOICE]] if choice]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Choose cases by a digest of their names and of the turn, and those that failed in the last run.
+    """Choose cases, and those that failed in the last run.
 
     It is done last: what the command line selects, by name or by `-k`, is chosen from.
-    Tests with the same keys have cases of the same keys, whose kernels may be the same. Long tests have none where
-    kernels run from their PTX.
     """
-    if config.getoption("ep_every_case"):
+    if config.stash[_CHOICE] is None:
         return
-    tests = defaultdict(list)
-    for item in items:
-        if config.stash[_ON_PTX] and item.get_closest_marker("ep_long"):
-            continue
-        tests[item.nodeid.partition("[")[0]].append(item)
-    turn, most = config.stash[_TURN], _most(config)
-    chosen = {
-        item.nodeid
-        for cases in tests.values()
-        for item in sorted(cases, key=lambda item: _digest(turn, item.nodeid.partition("[")[2]))[:most]
-    }
+    chosen = config.stash[_CHOICE].chosen(items)
     if config.pluginmanager.hasplugin("cacheprovider"):
         chosen.update(config.cache.get("cache/lastfailed", {}))
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    others = [item for item in items if item.nodeid not in chosen]
+    config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item.nodeid in chosen]
+    long = Counter(item.nodeid.partition("[")[0] for item in others if item.get_closest_marker("ep_long"))
+    getattr(config, "workeroutput", config.stash.setdefault(_OUTPUT, {}))[_LEFT_OUT] = len(others), dict(long)
 
 
-def _digest(turn, case):
-    return hashlib.sha256(f"{turn} {case}".encode()).digest()
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Keep what a worker of pytest-xdist has left out: each has collected the same."""
+    node.config.stash.setdefault(_OUTPUT, {}).update(getattr(node, "workeroutput", {}))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say what a run did not have: one that passes tells nothing of it."""
+    cases, long = config.stash.get(_OUTPUT, {}).get(_LEFT_OUT, (0, {}))
+    if cases:
+        terminalreporter.section("left to other turns, and to --ep-every-case")
+        terminalreporter.write_line(f"{cases:,} cases of tests")
+    if long:
+        named = ", ".join(f"{name} ({count})" for name, count in sorted(long.items()))
+        terminalreporter.write_line(f"tests that take long: {named}")

@@ -3,8 +3,6 @@
 import gc
 import signal
 
-import pytest
-
 from ep.testing.fixtures import device, pytest_generate_tests, rng
 
 __all__ = ["device", "pytest_generate_tests", "rng"]
@@ -26,7 +24,6 @@ FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/cpu/test_avx
 """The tests that take long, lest a processor waits for another one at the end. The first leave kernels to others."""
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Tests of the CUDA device are part of runs for it, and such a run has no tests that need no device."""
     asked, wanted, others = config.getoption("ep_device"), [], []

@@ -1,14 +1,11 @@
 """Python code run in an interpreter of its own, where nothing has been imported yet."""
 
-import json
 import os
 import subprocess
 import sys
-from importlib import metadata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 import ep
 
@@ -22,22 +19,35 @@ def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     environment: variables to set.
     Warnings are errors.
     """
-    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **environment}
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-c", code], env=variables, capture_output=True, text=True, check=False
+        _command(code), env=_environment(path, environment), capture_output=True, text=True, check=False
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout
 
 
-def run_on_numba_cuda(code: str) -> Any:
-    """Return what the JSON says that `code` prints, where CUDA is not simulated; skip without numba-cuda."""
-    try:
-        metadata.version("numba-cuda")
-    except metadata.PackageNotFoundError:
-        pytest.skip("numba-cuda is not installed")
-    return json.loads(run(code, NUMBA_ENABLE_CUDASIM="0"))
+@contextmanager
+def answering(code: str) -> Iterator[Callable[[str], str]]:
+    """Give a function that sends `code` a line and returns the line it prints then; `code` reads them until the end."""
+    process = subprocess.Popen(
+        _command(code), env=_environment((), {}), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def answer(line: str) -> str:
+        print(line, file=process.stdin, flush=True)
+        return process.stdout.readline()
+
+    with process:
+        yield answer
+
+
+def _command(code: str) -> list[str]:
+    return [sys.executable, "-P", "-W", "error", "-c", code]
+
+
+def _environment(path: Sequence[str], more: dict[str, str]) -> dict[str, str]:
+    inherited = [part for part in [os.environ.get("PYTHONPATH")] if part]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([*path, SOURCES, *inherited]), **more}
 
 
 def read_terminal(ours: int) -> str:

@@ -1,11 +1,16 @@
 """Which cases of a test a run has: some, by turns, those that failed among them; or every one."""
 
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.choice import Choice
 
 ROOT = Path(__file__).parents[1]
 
@@ -45,3 +50,58 @@ def test_selected_cases_are_chosen_from(collected):
     cases = collected("-k", "kFloat16")
     assert len(cases) == 24
     assert all("kFloat16" in case for case in cases)
+
+
+def items(test, keys, sizes=(0,), long=False):
+    """Cases as pytest collects them, of each key and size."""
+    return [
+        SimpleNamespace(
+            nodeid=f"{test}[{key}-{size}]",
+            callspec=SimpleNamespace(params={"key": (SimpleNamespace(name=key),), "size": size}),
+            get_closest_marker=lambda name: long and name == "ep_long",
+        )
+        for key in keys
+        for size in sizes
+    ]
+
+
+KEYS = [f"key{number}" for number in range(50)]
+
+
+def keys_of(chosen, test):
+    return Counter(name.partition("[")[2].partition("-")[0] for name in chosen if name.startswith(test))
+
+
+def test_tests_have_cases_of_the_same_few_keys():
+    chosen = Choice(6, 4, 0, 100, "one").chosen(
+        items("a", KEYS) + items("b", KEYS, range(9)) + items("c", KEYS[:2], range(9))
+    )
+    assert keys_of(chosen, "a").keys() == keys_of(chosen, "b").keys()
+    assert sorted(keys_of(chosen, "a").values()) == [1, 1, 1, 1]
+    assert sorted(keys_of(chosen, "b").values()) == [1, 1, 2, 2]
+    assert sorted(keys_of(chosen, "c").values()) == [3, 3]
+
+
+def test_every_case_has_its_turn():
+    all_of_them = items("a", KEYS[:8], range(4)) + items("long", KEYS[:8], long=True)
+    names = {item.nodeid for item in all_of_them}
+    assert set.union(*(Choice(6, 4, 2, 100, str(turn)).chosen(all_of_them) for turn in range(60))) == names
+
+
+def test_of_long_tests_there_are_some_in_all():
+    chosen = Choice(6, 4, 3, 100, "one").chosen(
+        items("a", KEYS, long=True) + items("b", KEYS, long=True) + items("c", ["key"])
+    )
+    assert len(chosen) == 4
+    assert "c[key-0]" in chosen
+
+
+def test_what_a_run_leaves_out_is_said():
+    """By the process that reports, where workers have collected."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--ep-turn", "one"]
+    many = [*command, "-n", "1", f"{FILE}::{TEST}"]
+    said = subprocess.run(many, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^\d{3} cases of tests$", said, re.MULTILINE)
+    long = [*command, "-n", "0", "--collect-only", "-m", "ep_long", "tests/stress", "tests/cpu/test_small_stacks.py"]
+    said = subprocess.run(long, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^tests that take long: tests/.*::test_\w+ \(\d\)", said, re.MULTILINE)

@@ -61,9 +61,9 @@ GENERATED = [
 ]
 
 
-@pytest.mark.parametrize(("file", "name", "text"), GENERATED, ids=[f"{file}: {name}" for file, name, _ in GENERATED])
-def test_the_tables_are_up_to_date(file, name, text):
-    assert generated.block(name, text) in (ROOT / file).read_text()
+@pytest.mark.parametrize(("file", "table", "text"), GENERATED, ids=[f"{file}: {name}" for file, name, _ in GENERATED])
+def test_the_tables_are_up_to_date(file, table, text):
+    assert generated.block(table, text) in (ROOT / file).read_text()
 
 
 def test_the_types_of_ops_are_up_to_date():

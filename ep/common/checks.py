@@ -24,6 +24,8 @@ def as_integer(value: Any, argument: str) -> int:
 
 def as_size(value: Any, argument: str) -> int:
     """Return a size as int; TypeError for what is no integer, ValueError below 0 and past 2^63 - 1."""
+    if type(value) is int and 0 <= value <= kMaxSize:  # the usual case, without a call
+        return value
     size = as_integer(value, argument)
     if size < 0:
         raise ValueError(f"{argument} is {size}; it must not be negative")

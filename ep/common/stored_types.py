@@ -5,17 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import Kind, number_kind
+from ep.include.number_kind import PART, Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
-_UNSIGNED: Final = {
-    DataType.kChar: DataType.kUInt8,
-    DataType.kInt8: DataType.kUInt8,
-    DataType.kInt16: DataType.kUInt16,
-    DataType.kInt32: DataType.kUInt32,
-    DataType.kInt64: DataType.kUInt64,
-}
 _WITHOUT_SIGN: Final = frozenset(
     (
         *(UnaryOp.kLogicalNot, UnaryOp.kBitwiseNot, UnaryOp.kIsNan, UnaryOp.kIsInf, UnaryOp.kIsFinite),
@@ -43,13 +36,23 @@ def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType)
     if op in (UnaryOp.kIdentity, UnaryOp.kCast):
         return _same_conversion(src_type, dst_type)
     if op in _WITHOUT_SIGN:
-        return _UNSIGNED.get(src_type, src_type), _UNSIGNED.get(dst_type, dst_type)
-    return _stored_as(src_type), _stored_as(dst_type)
+        return _without_sign(src_type), _without_sign(dst_type)
+    return stored_as(src_type), stored_as(dst_type)
 
 
-def _stored_as(data_type: DataType) -> DataType:
-    """kChar is stored and computed as kInt8."""
+def stored_as(data_type: DataType) -> DataType:
+    """The data type as which elements are stored and computed: kChar is kInt8."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
+
+
+def added_as(data_type: DataType) -> tuple[DataType, int]:
+    """The data type of the numbers that elements are made of, whose sums have the same bits, and how many these are."""
+    return (PART[data_type], 2) if data_type in PART else (_without_sign(data_type), 1)
+
+
+def _without_sign(data_type: DataType) -> DataType:
+    """The unsigned type of an integer's size; any other type itself."""
+    return unit_of(data_type) if number_kind(data_type) is Kind.INTEGER else data_type
 
 
 def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
@@ -61,8 +64,8 @@ def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, 
     if src_kind is Kind.INTEGER:
         # its sign matters only where there is more to write than its bits
         no_wider = to_integer and dst_type.itemsize <= src_type.itemsize
-        src_type = unit_of(src_type) if no_wider or dst_kind is Kind.BOOL else _stored_as(src_type)
+        src_type = unit_of(src_type) if no_wider or dst_kind is Kind.BOOL else stored_as(src_type)
     if to_integer:
         from_bits = src_kind in (Kind.INTEGER, Kind.BOOL)
-        dst_type = unit_of(dst_type) if from_bits else _stored_as(dst_type)
+        dst_type = unit_of(dst_type) if from_bits else stored_as(dst_type)
     return src_type, dst_type

@@ -25,6 +25,18 @@ class Block:
     epoch: int = 0
 
 
+class Lease:
+    """A block, given back when nobody refers to the lease any more."""
+
+    __slots__ = ("_free", "block")
+
+    def __init__(self, block: Block, free: Callable[[Block], None]) -> None:
+        self.block, self._free = block, free
+
+    def __del__(self) -> None:
+        self._free(self.block)
+
+
 class CachingAllocator:
     """Gives out blocks whose sizes come in classes, eight for each doubling, so at most an eighth is unused.
 

@@ -66,7 +66,7 @@ def as_address(
         raise ValueError(f"{argument} is read-only")
     if device != stream.device_index and count:
         raise ValueError(f"{argument} is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
-    if producer is not None:
+    if producer is not None and producer != stream.handle:
         stream.wait_for(producer)
     return address
 
@@ -74,7 +74,21 @@ def as_address(
 def reader(stream: CudaStream) -> Reader:
     """What signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
 
+    handle, device_index = stream.handle, stream.device_index
+
     def read_address(buffer: Any, argument: str, data_type: Any, num_elements: int, written: bool) -> tuple[int, int]:
+        memory = buffer.memory if type(buffer) is CudaArray else None
+        if memory is not None and data_type is not None:  # what operators made: nothing to wait for, and all is aligned
+            address, count, dtype, may_write, contiguous, device, producer = memory
+            if (
+                producer == handle
+                and device == device_index
+                and dtype is data_type.dtype
+                and count >= num_elements
+                and contiguous
+                and (may_write or not written)
+            ):
+                return address, address
         address = as_address(buffer, argument, data_type, num_elements, stream, writable=written)
         return address, address
 

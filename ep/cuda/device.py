@@ -13,7 +13,7 @@ import numpy as np
 from ep.common.checks import as_size
 from ep.common.lazy import lazy
 from ep.cuda import report
-from ep.cuda.allocator import CachingAllocator
+from ep.cuda.allocator import CachingAllocator, Lease
 from ep.cuda.buffer import Allocation, CudaBuffer
 from ep.cuda.driver import CudaError, DeviceProperties, driver
 from ep.cuda.error_report import ErrorReports
@@ -130,6 +130,10 @@ class CudaDevice(Device):
 
     def _fence(self) -> None:
         """Let every stream wait for what is queued on the others; those that are being captured stay out of it."""
+        owned = [*self._owned]
+        # one stream, which is alive: the usual case, and most allocations come here
+        if len(owned) == len(self._streams) == 1 and owned[0] in self._streams and not self._left:
+            return
         with self._lock:
             self._destroy_left()
             handles = self._handles()
@@ -169,7 +173,7 @@ class CudaDevice(Device):
             self.driver.destroy_event(self._index, event)
 
     def CreateEvent(self) -> CudaEvent:
-        return CudaEvent(self)
+        return CudaEvent(self.driver, self._index)
 
     def DestroyEvent(self, event: Event) -> None:
         check_event(event).destroy()
@@ -200,6 +204,15 @@ class CudaDevice(Device):
             return self.Alloc(_ANYWHERE, size)
         address, release = self._graph_memory.allocate(stream.handle, capture, size)
         return self.buffer(size, Allocation(address, release))
+
+    def memory_on(self, stream: CudaStream, size: int) -> tuple[int, Any]:
+        """Return the address of such memory, and what keeps it: it goes back when nothing refers to that any more."""
+        if not 0 < size <= self.properties.total_memory or self.driver.capture_of(self._index, stream.handle):
+            buffer = self.alloc_on(stream, size)
+            return buffer.address, buffer
+        self._graph_memory.collect()
+        block = self._allocator.allocate(size)
+        return block.address, Lease(block, self._allocator.free)
 
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
@@ -266,10 +279,11 @@ class CudaDevice(Device):
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}
 
     def facts(self) -> Mapping[str, Any]:
-        return report.facts(self)
+        return report.facts(self.properties, simulated=self.simulated)
 
     def findings(self) -> Iterable[Finding]:
-        return report.findings(self)
+        memory = None if self.simulated else self.memory_figures()
+        return report.findings(self._index, self.properties, memory, self.driver.version())
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"

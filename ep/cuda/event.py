@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ep.cuda.driver import CudaError
+from ep.cuda.driver import CudaError, Driver
 from ep.include.event import Event
-
-if TYPE_CHECKING:
-    from ep.cuda.device import CudaDevice
 
 
 class CudaEvent(Event):
     """A mark in a stream of a CUDA device; `handle` is its CUevent."""
 
-    def __init__(self, device: CudaDevice) -> None:
-        """An event of `device`; `Device.CreateEvent` makes them."""
-        self._driver, self._index = device.driver, device.device_index()
+    def __init__(self, driver: Driver, device_index: int) -> None:
+        """An event of a device of `driver`; `Device.CreateEvent` makes them."""
+        self._driver, self._index = driver, device_index
         self._recorded = False
         self.handle = 0  # what __del__ finds where the next line fails
         self.handle = self._driver.create_event(self._index)

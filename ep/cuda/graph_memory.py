@@ -10,23 +10,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ep.common.native_lock import new_taken_lock, was_released
+from ep.cuda.allocator import Lease
 from ep.include.process import Rank, new_lock
 
 if TYPE_CHECKING:
-    from ep.cuda.allocator import Block, CachingAllocator
+    from ep.cuda.allocator import CachingAllocator
     from ep.cuda.driver import Driver
-
-
-class _Lease:
-    """A block, given back when nobody refers to the lease any more."""
-
-    __slots__ = ("_free", "block")
-
-    def __init__(self, block: Block, free: Callable[[Block], None]) -> None:
-        self.block, self._free = block, free
-
-    def __del__(self) -> None:
-        self._free(self.block)
 
 
 class _Graph:
@@ -34,7 +23,7 @@ class _Graph:
 
     def __init__(self) -> None:
         self.lock = new_taken_lock()
-        self.leases: list[_Lease] = []
+        self.leases: list[Lease] = []
 
 
 class GraphMemory:
@@ -62,7 +51,7 @@ class GraphMemory:
                 graph = _Graph()
                 self._driver.watch_graph(self._device, stream, graph.lock)
                 self._graphs[capture] = graph
-            lease = _Lease(self._allocator.allocate_new(size), self._allocator.free)
+            lease = Lease(self._allocator.allocate_new(size), self._allocator.free)
             graph.leases.append(lease)
         return lease.block.address, [lease].clear
 

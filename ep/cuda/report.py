@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ep.common.environment import NUMBA_ENABLE_CUDASIM
+from ep.cuda.driver import DeviceProperties
 from ep.cuda.packages import CUBLAS_PACKAGES, version_of
 from ep.include.finding import Finding
-
-if TYPE_CHECKING:
-    from ep.cuda.device import CudaDevice
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
 
@@ -34,29 +32,29 @@ def products() -> Finding:
     return Finding("cuBLASLt", "", f"nvidia-cublas {version}")
 
 
-def facts(device: CudaDevice) -> Mapping[str, Any]:
+def facts(properties: DeviceProperties, *, simulated: bool) -> Mapping[str, Any]:
     """What there is to say of a device."""
-    properties = device.properties
     return {
         "name": properties.name,
         "compute_capability": ".".join(map(str, properties.compute_capability)),
         "multiprocessors": properties.multiprocessors,
         "memory": properties.total_memory,
-        "simulated": device.simulated,
+        "simulated": simulated,
     }
 
 
-def findings(device: CudaDevice) -> Iterator[Finding]:
-    """The device, its memory, and what the driver supports."""
-    yield Finding(f"cuda:{device.device_index()}", "", _in_words(device))
+def findings(
+    index: int, properties: DeviceProperties, memory: Mapping[str, int] | None, version: tuple[int, int]
+) -> Iterator[Finding]:
+    """The device, its memory (None: it is simulated), and the version of CUDA that the driver supports."""
+    yield Finding(f"cuda:{index}", "", _in_words(properties, memory, version))
 
 
-def _in_words(device: CudaDevice) -> str:
-    properties, memory = device.properties, device.memory_figures()
+def _in_words(properties: DeviceProperties, memory: Mapping[str, int] | None, version: tuple[int, int]) -> str:
     said = [properties.name, f"compute capability {'.'.join(map(str, properties.compute_capability))}"]
-    if device.simulated:
+    if memory is None:
         return ", ".join((*said, f"in place of a GPU since {NUMBA_ENABLE_CUDASIM.name} is set"))
     said.append(f"{properties.multiprocessors} multiprocessors")
     said.append(f"{memory['free'] / 2**30:.1f} of {memory['total'] / 2**30:.1f} GiB free")
-    said.append(f"the driver supports CUDA {'.'.join(map(str, device.driver.version()))}")
+    said.append(f"the driver supports CUDA {'.'.join(map(str, version))}")
     return ", ".join(said)

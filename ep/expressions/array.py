@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
+from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.expressions.trace import Node, Trace, refusal
 from ep.include.arrays import Operands, Placed
-from ep.ops.declare.function import FUNCTIONS
 from ep.ops.operands import as_weak
 
 
-class LazyArray(Placed):
+class LazyArray(Operators, Placed):
     """An array that is not computed yet. Every operator of `ep.ops` takes it.
 
     trace: what notes it. node: its value.
     """
-
-    __array_ufunc__ = None  # NumPy's arrays leave operators to this class
 
     def __init__(self, trace: Trace, position: int) -> None:
         """position: of its value in the trace."""
@@ -162,19 +159,15 @@ class LazyArray(Placed):
     def __repr__(self) -> str:
         return f"<LazyArray {self.dtype} {self.shape} of {self.trace.place}>"
 
-    def __abs__(self) -> Any:
-        return FUNCTIONS["abs"](self)
-
-    def __neg__(self) -> Any:
-        return FUNCTIONS["negative"](self)
-
     def __pos__(self) -> Any:
         return self
 
-    def __invert__(self) -> Any:
-        return FUNCTIONS["bitwise_not"](self)
-
-    __hash__ = None  # type: ignore[assignment]
+    def _updated(self, name: str, other: Any) -> Any:
+        result = FUNCTIONS[name](self, other)
+        if self.view is None:
+            return result
+        self._assign(result)
+        return self
 
 
 def _index(index: Any, size: int, axis: int) -> int:
@@ -184,38 +177,3 @@ def _index(index: Any, size: int, axis: int) -> int:
     if not -size <= at < size:
         raise IndexError(f"the index of axis {axis} is {at}; it must be {-size} ... {size - 1}")
     return at % size
-
-
-def _forward(name: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: FUNCTIONS[name](self, other)
-
-
-def _reflected(name: str) -> Callable[[Any, Any], Any]:
-    return lambda self, other: FUNCTIONS[name](other, self)
-
-
-def _in_place(name: str) -> Callable[[Any, Any], Any]:
-    def change(self: LazyArray, other: Any) -> Any:
-        result = FUNCTIONS[name](self, other)
-        if self.view is None:
-            return result
-        self._assign(result)
-        return self
-
-    return change
-
-
-_BINARY: Final = {
-    **{"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_div", "mod": "floor_mod"},
-    **{"pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"},
-}
-_COMPARED: Final = {
-    **{"lt": "less_than", "le": "less_equal", "gt": "greater_than", "ge": "greater_equal"},
-    **{"eq": "equal", "ne": "not_equal"},
-}
-for _method, _name in _BINARY.items():
-    setattr(LazyArray, f"__{_method}__", _forward(_name))
-    setattr(LazyArray, f"__r{_method}__", _reflected(_name))
-    setattr(LazyArray, f"__i{_method}__", _in_place(_name))
-for _method, _name in _COMPARED.items():
-    setattr(LazyArray, f"__{_method}__", _forward(_name))

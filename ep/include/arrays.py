@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,19 @@ Array = Any
 
 ArrayLike = Any
 """What is taken as an array: what NumPy makes one of, and what exports DLPack or the CUDA array interface."""
+
+
+class Keyed:
+    """An array of a device whose calls are kept: its type has the attribute `call_key`.
+
+    Two arrays with one key are alike for every operator: they have the same dtype and shape, and lie where the Arrays
+    of one device take both as they are.
+    """
+
+    __slots__ = ()
+
+    call_key: Hashable
+    """What is alike for operators; it tells an array from those of all other devices."""
 
 
 class Operands(ABC):
@@ -89,6 +102,10 @@ class Arrays(Operands):
     @abstractmethod
     def stream(self) -> Stream:
         """The stream that operators launch on."""
+
+    def kept(self) -> Arrays:
+        """Return the Arrays that any number of calls may use, at once, whose inputs are buffers already."""
+        return self
 
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None

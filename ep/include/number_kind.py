@@ -30,6 +30,9 @@ _KIND: Final = {
     **dict.fromkeys(COMPLEXES, Kind.COMPLEX),
 }
 
+PART: Final = {T.kComplex64: T.kFloat, T.kComplex128: T.kDouble}
+"""The type of the two parts of a complex type."""
+
 
 def number_kind(data_type: T) -> Kind:
     """The kind of numbers that `data_type` holds."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.operators import Operators
 from ep.include.arrays import Array, ArrayLike, Arrays, Placed
 from ep.mesh import report
 from ep.mesh.boxing import moved
@@ -23,7 +24,7 @@ SbpLike = str | Sbp | Sequence[Sbp]
 """One SBP for each axis of the mesh, as objects or as text: "S(0)", or "S(0),B" for two axes."""
 
 
-class GlobalTensor(Placed):
+class GlobalTensor(Operators, Placed):
     """A tensor of a logical `shape`, on a `placement`, that lies as `sbp` says, one for each axis of the mesh.
 
     Operators of `ep.ops` take and give such tensors.

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import Array, Arrays
-from ep.include.data_type import as_data_type
 from ep.include.primitive.batch_gather import BatchGatherFactory
 from ep.include.primitive.gather import GatherFactory
 from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.indices import check_mode, resolved
-from ep.ops.kernels import Launches, PreparedKernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.indexed import IndexedKernel
+from ep.ops.indices import check_mode
+from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, partials_of, row, sum_of
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -117,48 +112,12 @@ def gather_axes(
 
 _TYPES = {"params_type": data_type("params"), "indices_type": data_type("indices")}
 
-
-class _GatherKernel(PreparedKernel):
-    """What both kernels share: the indices, and a primitive for each type that they may have once they are resolved."""
-
-    exists: Any
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitives = {subject.data_types["indices"].dtype: self.exists.make(subject)}
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
-        sizes = self.sizes(gather_view(shapes[0], attributes["axis"], batch_dims))
-        num_indices = math.prod(shapes[1][batch_dims:])
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            params, indices = inputs
-            indices = resolved(arrays, indices, size, mode)
-            primitive = self._primitive(indices.dtype)
-            primitive.Launch(arrays.stream, *sizes, params, num_indices, indices, outputs[0], offset)
-
-        return launches
-
-    def _primitive(self, indices_dtype: np.dtype[Any]) -> Any:
-        found = self._primitives.get(indices_dtype)
-        if found is None:
-            types = {**self.subject.data_types, "indices": as_data_type(indices_dtype)}
-            found = self._primitives[indices_dtype] = self.exists.make(self.subject._replace(data_types=types))
-        return found
-
-    @staticmethod
-    def sizes(view: Any) -> Any:
-        """The sizes that Launch takes of a view."""
-        return view
-
-
 _GATHER = primitive_exists(GatherFactory, **_TYPES)
 _BATCH_GATHER = primitive_exists(BatchGatherFactory, **_TYPES)
 
 
 @register_kernel("gather", matches=(attribute("batch_dims") == 0) & _GATHER)
-class GatherKernel(_GatherKernel):
+class GatherKernel(IndexedKernel):
     """One batch."""
 
     exists = _GATHER
@@ -169,7 +128,7 @@ class GatherKernel(_GatherKernel):
 
 
 @register_kernel("gather", matches=(attribute("batch_dims") != 0) & _BATCH_GATHER)
-class BatchGatherKernel(_GatherKernel):
+class BatchGatherKernel(IndexedKernel):
     """Each batch by its own indices."""
 
     exists = _BATCH_GATHER

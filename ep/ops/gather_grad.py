@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import Array, Arrays
-from ep.include.data_type import as_data_type
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSumFactory
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import Indices, Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
-from ep.ops.indices import check_mode, resolved
-from ep.ops.kernels import Launches, PreparedKernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.indexed import IndexedKernel
+from ep.ops.indices import check_mode
+from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import B, P, row
 from ep.ops.shapes import as_sizes
@@ -90,40 +85,12 @@ def batch_gather_grad(dy: Tensor, indices: Indices, shape: Any, mode: str = "rai
 _TYPES = {"data_type": data_type("dy"), "segment_ids_type": data_type("indices")}
 
 
-class _SegmentKernel(PreparedKernel):
-    """What both kernels share: the indices, and a primitive for each type that they may have once they are resolved."""
-
-    exists: Any
+class _SegmentKernel(IndexedKernel):
     names = in_errors(data="dy", segment_ids="indices")
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._primitives = {subject.data_types["indices"].dtype: self.exists.make(subject)}
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        batch_dims, size, mode, offset = (attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
-        sizes = self.sizes(gather_view(attributes["shape"], attributes["axis"], batch_dims))
-        num_ids = math.prod(shapes[1][batch_dims:])
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            dy, indices = inputs
-            indices = resolved(arrays, indices, size, mode)
-            primitive = self._primitive(indices.dtype)
-            primitive.Launch(arrays.stream, *sizes, dy, num_ids, indices, outputs[0], offset)
-
-        return launches
-
-    def _primitive(self, indices_dtype: np.dtype[Any]) -> Any:
-        found = self._primitives.get(indices_dtype)
-        if found is None:
-            types = {**self.subject.data_types, "indices": as_data_type(indices_dtype)}
-            found = self._primitives[indices_dtype] = self.exists.make(self.subject._replace(data_types=types))
-        return found
-
-    @staticmethod
-    def sizes(view: Any) -> Any:
-        """The sizes that Launch takes of a view."""
-        return view
+    def params_shape(self, shapes: Sequence[Dims], attributes: Attributes) -> Dims:
+        shape: Dims = attributes["shape"]
+        return shape
 
 
 _SUM = primitive_exists(UnsortedSegmentSumFactory, **_TYPES)

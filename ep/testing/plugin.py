@@ -42,7 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """A device that is asked for and not there ends the run: tests of it must not be passed over."""
     config.addinivalue_line("markers", "ep_keys(factory, preferred, suits): the keys that a test of ep runs with")
     config.addinivalue_line("markers", "ep_needs(factory, *keys): a test of ep needs one of these keys")
-    config.addinivalue_line("markers", "ep_long: a test of ep that takes minutes where a processor plays the device")
+    config.addinivalue_line(
+        "markers", "ep_long: a test of ep that takes long, minutes where a processor plays the device"
+    )
     for tag in device_tags(config):
         try:
             DeviceManagerRegistry.GetDevice(DeviceType.FromTag(tag), 0)

@@ -153,6 +153,7 @@ def test_summary(capsys):
     assert lines[-1] == "not timed: jax, unary neg, float32, 1 elements: differs"
 
 
+@pytest.mark.ep_long
 def test_the_command(tmp_path):
     """Measured in two pieces, then read back together."""
     command = [sys.executable, "-m", "benchmarks", "--peers", "numpy", "--seconds", "0", "--dtypes", "float32"]

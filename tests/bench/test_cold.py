@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.ep_long
 def test_keys_are_timed_after_what_all_share():
     command = [sys.executable, "-m", "benchmarks.cold", "--primitive", "ElementwiseUnary", "--dtype", "float32"]
     command += ["--op", "square", "--op", "sign"]

@@ -91,6 +91,7 @@ class ToyKernels(CompiledKernels):
         return 3
 
 
+@pytest.mark.ep_long
 def test_a_device_of_another_package(ep, folder, toy, tmp_path):
     kernels = ToyKernels(tmp_path / "toy")
 
@@ -119,6 +120,7 @@ def test_clear_that_fails(ep, folder, monkeypatch):
     assert done.err == "ep cache clear: error: the cpu kernels cannot be removed: [Errno 13] Permission denied\n"
 
 
+@pytest.mark.ep_long
 def test_warm_in_processes(folder):
     # in a process of its own, as a user has it: spawned processes import what that process ran
     command = [sys.executable, "-W", "error", "-m", "ep", "cache", "warm", "--jobs", "2", "--dtype", "float32"]

@@ -111,6 +111,7 @@ def pieces(lines, headings):
     return "|".join([last, "".join(line[margin:].strip() for line in lines), "".join(map(str.strip, lines))])
 
 
+@pytest.mark.ep_long
 def test_help_is_broken_between_words():
     """The words are those of the help on a terminal that is wide enough for all of its lines."""
     code = (
@@ -173,6 +174,7 @@ QUIET = "import logging; logging.getLogger('ep').setLevel(logging.ERROR)\n"
 SENTENCE = "ep: compiling kernels, which takes a second or more; later processes load them"
 
 
+@pytest.mark.ep_long
 def test_the_first_compilation_is_announced_once(tmp_path):
     """In lines as wide as the terminal: commands that compile are no exception."""
 

@@ -35,6 +35,7 @@ TABLED = [
 ]
 
 
+@pytest.mark.ep_long
 @pytest.mark.skipif(not has_register_tables(), reason="the other tests have run on such a processor")
 def test_the_bounds_hold_with_avx2_alone():
     """In a process of its own: for what kernels are compiled is decided once."""

@@ -72,6 +72,7 @@ def make(factory, *key):
     return RequirePrimitive(factory, DeviceType.kCPU, *key)
 
 
+@pytest.mark.ep_long
 def test_memcpy(out, marked):
     src, places = marked
     make(MemcpyFactory, MemcpyKind.kDtoD).Launch(STREAM, out[:COUNT], src, COUNT)

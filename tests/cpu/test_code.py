@@ -3,6 +3,7 @@
 import json
 import platform
 import re
+from functools import cache
 
 import pytest
 from llvmlite import binding as llvm
@@ -11,7 +12,7 @@ from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import is_single
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.include import DataType
-from tests.subprocesses import run
+from tests.subprocesses import answering
 
 pytestmark = pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64"), reason="reads the instructions of x86-64"
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 # No kernel is loaded from the cache, since none that was has assembly; the tests after these find them there.
 COMPILE = """
-import json
+import json, sys
 from ep.cpu.kernel_cache import CACHE
 CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
@@ -27,12 +28,11 @@ from ep.cpu.compile import compiler
 from ep.cpu.kernels.functors import op_kernel
 from ep.include import DataType
 
-texts = {{}}
-for kind, op, src, dst in {keys}:
-    op_kernel({{"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}}[kind][op], DataType[src], DataType[dst])
+for line in sys.stdin:
+    kind, op, src, dst = line.split()
+    op_kernel({"UnaryOp": UnaryOp, "BinaryOp": BinaryOp}[kind][op], DataType[src], DataType[dst])
     library = compiler._keep[-1]
-    texts[f"{{op}} {{src}} {{dst}}"] = library.get_asm_str(), library.get_llvm_str()
-print(json.dumps(texts))
+    print(json.dumps([library.get_asm_str(), library.get_llvm_str()]), flush=True)
 """
 
 FEATURES = llvm.get_host_cpu_features()
@@ -75,17 +75,10 @@ def dst_type(op):
 
 
 @pytest.fixture(scope="module")
-def texts():
-    """The assembly and the optimised LLVM code of the kernels, by key."""
-    keys = [(op, src, dst) for op, src, dst, _ in PACKED]
-    keys += [(op, T.kFloat, dst_type(op)) for op in IN_FLOAT + VECTORISED]
-    keys += [(op, T.kDouble, T.kDouble) for op in VECTORISED]
-    spelled = [[type(op).__name__, op.name, src.name, dst.name] for op, src, dst in keys]
-    return json.loads(run(COMPILE.format(keys=spelled)))
-
-
-def kernel(texts, op, src, dst):
-    return texts[f"{op.name} {src.name} {dst.name}"]
+def kernel():
+    """Return the assembly and the optimised LLVM code of a kernel; a process compiles those that are asked for."""
+    with answering(COMPILE) as answer:
+        yield cache(lambda op, src, dst: json.loads(answer(f"{type(op).__name__} {op.name} {src.name} {dst.name}")))
 
 
 def innermost_loops(assembly):
@@ -108,10 +101,10 @@ def innermost_loops(assembly):
 @pytest.mark.parametrize(
     ("op", "src", "dst", "instructions"), PACKED, ids=[f"{op.name}-{src.name}" for op, src, *_ in PACKED]
 )
-def test_loops_are_packed(texts, op, src, dst, instructions):
+def test_loops_are_packed(kernel, op, src, dst, instructions):
     if FROM_HALF in instructions and not FEATURES.get("f16c"):
         pytest.skip("this processor cannot convert float16")
-    assembly, code = kernel(texts, op, src, dst)
+    assembly, code = kernel(op, src, dst)
     packed = [
         loop for loop in innermost_loops(assembly) if all(re.search(rf"\t{i}\t.*[xyz]mm", loop) for i in instructions)
     ]
@@ -123,25 +116,25 @@ def test_loops_are_packed(texts, op, src, dst, instructions):
 
 
 @pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble, T.kFloat16, T.kBFloat16], ids=lambda t: t.name)
-def test_relu_calls_nothing(texts, data_type):
+def test_relu_calls_nothing(kernel, data_type):
     """But for the wrapper's handling of Python exceptions, which comes after the kernel."""
-    body, _, _ = kernel(texts, UnaryOp.kRelu, data_type, data_type)[0].partition("cfunc.")
+    body, _, _ = kernel(UnaryOp.kRelu, data_type, data_type)[0].partition("cfunc.")
     assert "retq" in body
     assert "call" not in body
 
 
 @pytest.mark.parametrize("op", IN_FLOAT, ids=lambda op: op.name)
-def test_float_is_computed_in_float(texts, op):
+def test_float_is_computed_in_float(kernel, op):
     """Apart from the attributes, which are narrowed once for all elements."""
-    assembly, _ = kernel(texts, op, T.kFloat, dst_type(op))
+    assembly, _ = kernel(op, T.kFloat, dst_type(op))
     assert not re.findall(DOUBLE_ARITHMETIC, assembly)
 
 
 @pytest.mark.parametrize("data_type", [T.kFloat, T.kDouble], ids=lambda t: t.name)
 @pytest.mark.parametrize("op", VECTORISED, ids=lambda op: op.name)
-def test_elementary_functions_are_packed(texts, op, data_type):
+def test_elementary_functions_are_packed(kernel, op, data_type):
     """Packed multiply-adds, of float64 on float32 too but for some ops, and nothing called, in a loop for each way."""
-    assembly, _ = kernel(texts, op, data_type, data_type)
+    assembly, _ = kernel(op, data_type, data_type)
     single = is_single(op, data_type)
     assert not (single and any(re.findall(DOUBLE_ARITHMETIC, loop) for loop in innermost_loops(assembly)))
     instruction = r"\tvfn?m(?:add|sub)\d+ps\t.*[yz]mm" if single else r"\tvfn?m(?:add|sub)\d+pd\t.*[yz]mm"
@@ -156,8 +149,8 @@ BY_TABLES = [UnaryOp.kExp, UnaryOp.kLog1p, UnaryOp.kSin, UnaryOp.kTan, UnaryOp.k
 
 @pytest.mark.skipif(not has_register_tables(), reason="needs AVX-512")
 @pytest.mark.parametrize("op", BY_TABLES, ids=lambda op: op.name)
-def test_tables_of_float64_are_in_registers(texts, op):
-    assembly, _ = kernel(texts, op, T.kDouble, T.kDouble)
+def test_tables_of_float64_are_in_registers(kernel, op):
+    assembly, _ = kernel(op, T.kDouble, T.kDouble)
     packed = [loop for loop in innermost_loops(assembly) if re.search(r"\tvfn?m(?:add|sub)\d+pd\t.*zmm", loop)]
     assert packed
     for loop in packed:
@@ -165,6 +158,6 @@ def test_tables_of_float64_are_in_registers(texts, op):
         assert "call" not in loop
 
 
-def test_double_arithmetic_would_be_found(texts):
-    assembly, _ = kernel(texts, BinaryOp.kAdd, T.kDouble, T.kDouble)
+def test_double_arithmetic_would_be_found(kernel):
+    assembly, _ = kernel(BinaryOp.kAdd, T.kDouble, T.kDouble)
     assert re.findall(DOUBLE_ARITHMETIC, assembly)

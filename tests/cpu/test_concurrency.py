@@ -52,6 +52,7 @@ def test_first_launches_from_many_threads_at_once():
     run(PRELUDE + THREADS)
 
 
+@pytest.mark.ep_long
 def test_variants_that_many_threads_need_at_once(tmp_path):
     """Each kind of row is compiled by the first launch that meets it, while others launch."""
     code = """

@@ -90,6 +90,7 @@ forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some(
     run(FORKS + code, EP_CACHE_DIR=str(tmp_path))
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("loaded", [False, True])
 def test_forks_while_other_code_compiles(loaded):
     """By Numba: its locks are among those that a fork takes."""

@@ -106,6 +106,7 @@ def test_sources_dated_in_the_future(tmp_path, sources):
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
+@pytest.mark.ep_long
 def test_kernels_of_different_processes_do_not_share_symbols(tmp_path):
     """Each process compiles one kernel, as its first; another process then loads them all, in any order."""
     code = """
@@ -162,6 +163,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
     assert lines[1] == "[0.0, 0.0, 2.0] 6 0"
 
 
+@pytest.mark.ep_long
 def test_processes_that_share_a_folder(tmp_path):
     """Many at once, from nothing: each gets the right answer, and the next one finds everything."""
     code = f"""
@@ -235,6 +237,7 @@ def launch_all():
 """
 
 
+@pytest.mark.ep_long
 def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(tmp_path):
     needed = """
 gather.Launch(stream, 1, 4, 6, zeros, 3, indices, out)

@@ -138,6 +138,7 @@ def test_sums_are_of_short_parts(cpu, rows, columns):
     assert (abs(c - (2.0**24 + k - 1)) <= 4096).all()
 
 
+@pytest.mark.ep_long
 def test_tiles_of_other_processors():
     """In a process of its own: for what kernels are compiled is decided once."""
     run(

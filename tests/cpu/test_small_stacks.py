@@ -178,6 +178,7 @@ def in_a_small_thread(target):
 """
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("num_threads", [1, 3])
 def test_all_primitives(num_threads):
     """The first launches, which import, compile or load, and those after."""

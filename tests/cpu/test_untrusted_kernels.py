@@ -156,6 +156,7 @@ def _as_another_user(command, folder):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.ep_long
 @needs_root
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv runs a command as another user")
 def test_an_image_that_root_warmed(filled):

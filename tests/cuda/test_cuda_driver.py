@@ -254,6 +254,7 @@ assert not found["replay_computes"]  # the stand-in computes nothing
     assert "destroy executable 0xb0" in lines
 
 
+@pytest.mark.ep_long
 def test_rows_and_sums_in_a_graph(python):
     """Rows kept in registers and in shared memory, read again, in parts; values in two steps; both sorts of ids.
 

@@ -45,6 +45,7 @@ def check_small_weights():
 PROGRAM = "from tests.examples.test_on_ranks import check_small_weights; check_small_weights()"
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_an_encoder_that_ranks_share(ranks):
     assert mpiexec(ranks, "-c", PROGRAM).count("as one process") == ranks
@@ -60,6 +61,7 @@ def test_ranks_that_do_not_divide_the_heads():
     assert "ValueError: 3 ranks do not divide 4 heads" in said
 
 
+@pytest.mark.ep_long
 def test_a_table_that_no_rank_has_whole():
     said = mpiexec(4, "-m", "examples.embedding_on_ranks").splitlines()
     assert said[0] == "gather: S(0), B -> P"

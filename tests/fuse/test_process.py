@@ -29,6 +29,7 @@ print(statistics.loaded)
 """
 
 
+@pytest.mark.ep_long
 def test_the_second_process_compiles_nothing_but_what_was_edited(tmp_path):
     """relu is changed in a file that no kernel lies in."""
     sources, cache = tmp_path / "sources", {"EP_CACHE_DIR": str(tmp_path / "cache")}

@@ -10,6 +10,5 @@ CHECKS = {
     for name, function in vars(module).items()
     if name.startswith("check_")
 }
-CHECKS["signatures.compile_all"] = signature_checks.compile_all
 CHECKS["signatures.two_axes"] = signature_checks.check_two_axes
 CHECKS |= {f"signatures.{name}": partial(signature_checks.check, case) for name, case in signature_checks.CASES.items()}

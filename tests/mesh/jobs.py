@@ -47,16 +47,17 @@ def mpiexec(ranks: int, *arguments: str, fails: bool = False, **environment: str
     return output
 
 
-def results(ranks: int, folder: Path) -> dict[str, str]:
-    """What became of each check on `ranks` ranks: "" where it holds; run by the first process that asks.
+def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
+    """What became of each of `checks` on `ranks` ranks: "" where it holds; run by the first process that asks.
 
-    folder: that all processes of a run of pytest share.
+    folder: that all processes of a run of pytest share; all of them ask for the same checks.
     """
-    found = folder / f"mesh-{ranks}.json"
+    asked, found = folder / f"mesh-{ranks}.asked.json", folder / f"mesh-{ranks}.json"
     with open(folder / f"mesh-{ranks}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not found.exists():
-            output = mpiexec(ranks, "-m", "tests.mesh.program", str(found))
+            asked.write_text(json.dumps(checks))
+            output = mpiexec(ranks, "-m", "tests.mesh.program", str(asked), str(found))
             assert found.exists(), output
     read: dict[str, str] = json.loads(found.read_text())
     return read

@@ -1,23 +1,50 @@
-"""What every rank of a job of tests runs: all checks, one after the other, and a file of what became of each.
+"""What every rank of a job of tests runs: checks, one after the other, and a file of what became of each.
 
 Where a check fails on one rank, all go on with the next one: a check raises on all ranks, or is wrong on all.
 """
 
+import fcntl
 import json
 import sys
 import traceback
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from ep.cpu.compile import compiler
 from ep.mesh.world import world
 from tests.mesh.checks import CHECKS
 
 
-def main(path: str) -> None:
-    found = {}
-    for name, check in CHECKS.items():
+def compile_in_turn(path: str) -> None:
+    """Let one rank at a time compile or load a kernel: the others sleep, and find what it has compiled.
+
+    Else each of them would compile all kernels. path: of a file of the job.
+    """
+    address, lock, depth = compiler._address, open(path, "w"), 0  # noqa: SIM115  # as long as the process
+
+    def in_turn(*arguments: Any) -> int:
+        nonlocal depth
+        if depth == 0:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        depth += 1
         try:
-            check()
+            return address(*arguments)
+        finally:
+            depth -= 1
+            if depth == 0:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+
+    compiler._address = in_turn
+
+
+def main(asked: str, path: str) -> None:
+    names = json.loads(Path(asked).read_text())
+    compile_in_turn(f"{path}.compiling")
+    found = {}
+    for name in names:
+        try:
+            CHECKS[name]()
             mine = ""
         except Exception:
             mine = traceback.format_exc()
@@ -31,4 +58,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

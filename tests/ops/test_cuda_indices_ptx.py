@@ -2,19 +2,11 @@
 
 import pytest
 
+from ep.cuda.kernels.indices import kernels
 from ep.include.number_kind import INTEGERS
-from tests.subprocesses import run_on_numba_cuda
+from tests.cuda.main_kernels import ptx
 from tools.ptx import find_ptxas, instructions, resources
 
-# Not in this process: Numba's simulator may run here, and cannot compile.
-COMPILE = """
-import json
-from ep.include.number_kind import INTEGERS
-from ep.cuda.kernels import compiler
-from ep.cuda.kernels.indices import kernels
-
-print(json.dumps({{kernel.name: compiler.ptx(kernel, {cc}) for kernel in kernels()}}))
-"""
 SIZES = {data_type.name: data_type.itemsize for data_type in INTEGERS}
 REGISTERS = 32
 
@@ -22,7 +14,7 @@ REGISTERS = 32
 @pytest.fixture(scope="module", params=[(9, 0), (8, 0)], ids=["sm_90", "sm_80"])
 def texts(request):
     """The PTX of all kernels, by name, and the compute capability."""
-    return run_on_numba_cuda(COMPILE.format(cc=request.param)), request.param
+    return {kernel.name: ptx(kernel, request.param) for kernel in kernels()}, request.param
 
 
 def test_there_is_a_kernel_for_every_type(texts):

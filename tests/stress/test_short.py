@@ -34,6 +34,7 @@ def test_trials_on_any_device(device, kind):
     check(kind, str(device), TRIALS[kind] if device.type is DeviceType.kCPU else TRIALS_ELSEWHERE)
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("kind", [kind for kind in runner.KINDS if kind not in ON_ANY_DEVICE])
 def test_trials_on_the_cpu(kind):
     if not runner.is_for(kind, "cpu"):

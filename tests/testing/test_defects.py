@@ -132,8 +132,10 @@ DEFECTS = {
         ),
         "more keys are registered than there are": (
             "primitives",
-            "return NumpyGather(request)",
-            "return NumpyGather(request) if request.dtypes[0] is DataType.kFloat else None",
+            "class NumpyGather(Gather):\n",
+            "class NumpyGather(Gather):\n"
+            "    def __new__(cls, request):\n"
+            "        return super().__new__(cls) if request.dtypes[0] is DataType.kFloat else None\n\n",
             PRIMITIVE + "keys",
             "test_every_registered_key_is_served",
         ),

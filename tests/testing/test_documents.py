@@ -21,11 +21,18 @@ def test_the_readmes_device_conforms(example):
     package.mkdir()
     sources = {path.stem: _renamed(path.read_text()) for path in (EXAMPLE / "ep_numpy_device").glob("*.py")}
     (package / "device.py").write_text(sources["device"])
-    (package / "fill.py").write_text(sources["primitives"].partition("\n\n@register_primitive_factory")[0])
+    (package / "fill.py").write_text(_fill(sources["primitives"]))
     (package / "__init__.py").write_text(registering)
     said = example.run(*command.split(), device=None)
     assert passed(said) > 60
     assert "foo: tested: device, memory, streams, events, Fill (1 keys)\n" in said
+
+
+def _fill(source):
+    """What is before the first primitive, and its Launch as a function."""
+    helpers, launch = re.findall(r"(.*?)@implements.*?\n    def Launch(.*?)\n\n\n", source, re.DOTALL)[0]
+    body = re.sub(r"\n    ", r"\n", launch).replace("    (data_type,) = self.request.dtypes\n", "")
+    return f"{helpers}def fill{body.replace('(self, ', '(data_type, ')}\n"
 
 
 def _renamed(source):

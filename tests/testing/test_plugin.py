@@ -33,9 +33,9 @@ def test_a_device_that_is_not_there(example):
 def test_it_tells_what_has_no_tests(example):
     example.change(
         "primitives",
-        "class NumpyGather(Gather)",
+        "@implements(GatherFactory",
         """
-from ep.include.primitive import CastFactory, WhereFactory
+from ep.include.primitive import CastFactory, WhereFactory, register_primitive_factory
 from ep.testing import coverage
 
 coverage.TESTED = tuple(set(coverage.TESTED) - {WhereFactory})  # as if the suite had none of it
@@ -52,7 +52,7 @@ class NumpyCastFactory(CastFactory):
     def New(self, src_type, dst_type):
         raise NotImplementedError
 
-class NumpyGather(Gather)""",
+@implements(GatherFactory""",
     )
     said = example.run("--pyargs", "ep.testing.device_layer.test_manager")
     assert "numpy: registered, and NOT tested: the suite has no tests of it: Where\n" in said
@@ -89,8 +89,8 @@ def test_the_words_of_errors_are_free(example):
         raise ValueError("value is bad")
 
 
-@register_primitive_factory(kNumpy, FillFactory)"""
-    example.change("primitives", "\n\n@register_primitive_factory(kNumpy, FillFactory)", methods)
+@implements(GatherFactory"""
+    example.change("primitives", "\n\n@implements(GatherFactory", methods)
     module = ("--pyargs", "ep.testing.primitive.test_fill")
     example.run(*module)
     assert "value must be a number" in example.run(*module, "-o", "ep_same_words=true", code=1)

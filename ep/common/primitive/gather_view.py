@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ep.common.checks import as_offset, as_size
+from ep.common.checks import MAX_OFFSET, as_offset, as_size
 
 
 class GatherView(NamedTuple):
@@ -44,6 +44,10 @@ class GatherSizes(NamedTuple):
 
 def as_gather_sizes(batch: Any, outer: Any, gather: Any, inner: Any, num_indices: Any, offset: Any) -> GatherSizes:
     """Check what `Launch` was given; TypeError and ValueError name the argument."""
+    sizes = batch, outer, gather, inner, num_indices, offset
+    # the usual ones at once: each of the checks below is a call
+    if {*map(type, sizes)} == {int} and min(sizes[:-1]) >= 0 and max(map(abs, sizes)) <= MAX_OFFSET:
+        return GatherSizes(*sizes)
     return GatherSizes(
         as_size(batch, "batch_dim_size"),
         as_size(outer, "outer_dim_size"),

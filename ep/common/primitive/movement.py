@@ -12,10 +12,10 @@ MAX_UNIT: Final = 16
 
 def widest_unit(*byte_counts: int) -> int:
     """The widest of 16, 8, 4, 2 and 1 bytes that divides all of `byte_counts` (addresses, strides, row sizes)."""
-    unit = MAX_UNIT
-    while any(count % unit for count in byte_counts):
-        unit //= 2
-    return unit
+    bits = MAX_UNIT
+    for count in byte_counts:
+        bits |= count
+    return bits & -bits
 
 
 def fits_32_bit_offsets(*element_counts: int) -> bool:

@@ -130,16 +130,13 @@ class Signature:
         """
         # without a loop of Python's where none is needed: every launch on CUDA comes here
         read = list(map(reader, buffers, self._names, data_types, counts, self._are_written))
+        sizes = [count * kind.itemsize if kind else count for count, kind in zip(counts, data_types, strict=True)]
         for one, other in self.pairs:
-            begin, size = read[one][1], _bytes(counts[one], data_types[one])
-            other_begin, other_size = read[other][1], _bytes(counts[other], data_types[other])
+            begin, size = read[one][1], sizes[one]
+            other_begin, other_size = read[other][1], sizes[other]
             if begin < other_begin + other_size and other_begin < begin + size:
                 allowed = in_place and self.operands[one].in_place and counts[one] == counts[other]
                 check_overlap(
                     *(begin, size, self._names[one], other_begin, other_size, self._names[other]), in_place=allowed
                 )
         return [taken for taken, _ in read]
-
-
-def _bytes(count: int, data_type: DataType | None) -> int:
-    return count * data_type.itemsize if data_type else count

@@ -150,12 +150,6 @@ def set_bytes(typing_context: Any, dst: Any, count: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), generate
 
 
-def store_past_caches(builder: Any, value: Any, target: Any, align: int = 64) -> None:
-    """Write a vector, or several, to whole lines of the caches, in LLVM's code; `target` is aligned so."""
-    store = builder.store(value, target, align=align)
-    store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
-
-
 @cache
 def unit_functions(size: int) -> tuple[Any, Any]:
     """Functions that move one unit of `size` bytes (1, 2, 4, 8, 16, 32 or 64).

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.cpu.compile import vectors
 from ep.cpu.compile.conversion import narrowed, widened
-from ep.cpu.compile.memory import store_past_caches
 from ep.include.data_type import DataType
 
 VECTOR_BYTES: Final = 64
@@ -35,7 +35,6 @@ class Packed:
         self.count = VECTOR_BYTES // self.size
         self.vector = ir.VectorType(self.real, self.count)
         self.integers = ir.VectorType(ir.IntType(8 * self.size), self.count)
-        self._name = f"v{self.count}f{8 * self.size}"
 
     def constant(self, number: float) -> Any:
         """Such a number in every lane."""
@@ -47,15 +46,11 @@ class Packed:
 
     def splat(self, value: Any) -> Any:
         """A value of any type in every lane."""
-        kind, zeros = ir.VectorType(value.type, self.count), ir.VectorType(_INT, self.count)
-        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, _INT(0))
-        return self.builder.shuffle_vector(one, one, ir.Constant(zeros, [0] * self.count))
+        return vectors.splat(self.builder, value, self.count)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """x y + z, rounded once."""
-        function_type = ir.FunctionType(self.vector, [self.vector] * 3)
-        function = self.builder.module.declare_intrinsic(f"llvm.fma.{self._name}", (), function_type)
-        return self.builder.call(function, [x, y, z])
+        return vectors.fma(self.builder, x, y, z)
 
     def pairs(self, x: Any, square: Any, coefficients: Sequence[float]) -> Any:
         """A polynomial: neighbours joined in pairs, and these by Horner in the square of x."""
@@ -78,8 +73,7 @@ class Packed:
 
     def lanes_below(self, bound: Any) -> Any:
         """The mask of the lanes before lane `bound`, of a word."""
-        lanes = ir.Constant(ir.VectorType(_INT, self.count), list(range(self.count)))
-        return self.builder.icmp_signed("<", lanes, self.splat(self.builder.trunc(bound, _INT)))
+        return vectors.lanes_below(self.builder, self.builder.trunc(bound, _INT), self.count)
 
     def load(self, address: Any, index: Any, mask: Any = None, other: float = 0.0, stored: Any = None) -> Any:
         """The numbers from number `index` on, in the type of arithmetic; `other` in lanes without a mask.
@@ -87,16 +81,10 @@ class Packed:
         stored: their type in memory, by default the data type.
         """
         stored = stored or self.data_type
-        bits = ir.IntType(8 * stored.itemsize)
-        vector, place = self._place(bits, address, index)
-        if mask is None:
-            return widened(self.builder, self.builder.load(place, align=1), stored)
-        zeros = ir.Constant(vector, [0] * self.count)
-        function_type = ir.FunctionType(vector, [place.type, _INT, mask.type, vector])
-        name = f"llvm.masked.load.v{self.count}i{bits.width}.p0"
-        function = self.builder.module.declare_intrinsic(name, (), function_type)
-        read = widened(self.builder, self.builder.call(function, [place, _INT(1), mask, zeros]), stored)
-        return read if other == 0.0 else self.builder.select(mask, read, self.constant(other))
+        kind = ir.VectorType(ir.IntType(8 * stored.itemsize), self.count)
+        bits = vectors.load_lanes(self.builder, vectors.pointer_to(self.builder, address, index, kind), kind, 1, mask)
+        read = widened(self.builder, bits, stored)
+        return read if mask is None or other == 0.0 else self.builder.select(mask, read, self.constant(other))
 
     def store(
         self, value: Any, address: Any, index: Any, mask: Any = None, stored: Any = None, past_caches: bool = False
@@ -107,33 +95,15 @@ class Packed:
         """
         stored = stored or self.data_type
         bits = narrowed(self.builder, value, stored)
-        vector, place = self._place(bits.type.element, address, index)
+        place = vectors.pointer_to(self.builder, address, index, bits.type)
         if mask is None and past_caches:
-            store_past_caches(self.builder, bits, place, self.count * stored.itemsize)
-            return
-        if mask is None:
-            self.builder.store(bits, place, align=1)
-            return
-        function_type = ir.FunctionType(ir.VoidType(), [vector, place.type, _INT, mask.type])
-        name = f"llvm.masked.store.v{self.count}i{bits.type.element.width}.p0"
-        function = self.builder.module.declare_intrinsic(name, (), function_type)
-        self.builder.call(function, [bits, place, _INT(1), mask])
-
-    def _place(self, bits: Any, address: Any, index: Any) -> tuple[Any, Any]:
-        """The type of so many numbers in memory, and a pointer to those from number `index` on."""
-        vector = ir.VectorType(bits, self.count)
-        first = self.builder.gep(self.builder.inttoptr(address, bits.as_pointer()), [index])
-        return vector, self.builder.bitcast(first, vector.as_pointer())
+            vectors.store_past_caches(self.builder, bits, place, self.count * stored.itemsize)
+        else:
+            vectors.store_lanes(self.builder, bits, place, 1, mask)
 
     def halves(self, value: Any) -> tuple[Any, Any]:
         """The lower and the upper half of a vector of any length."""
-        half = value.type.count // 2
-        kind = ir.VectorType(_INT, half)
-        lower, upper = (
-            self.builder.shuffle_vector(value, value, ir.Constant(kind, list(range(first, first + half))))
-            for first in (0, half)
-        )
-        return lower, upper
+        return vectors.halves(self.builder, value)
 
     def folded(self, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
         """One value of all lanes: halves are combined until one is left."""

@@ -21,7 +21,8 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_past_caches, store_word, store_words
+from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
+from ep.cpu.compile.vectors import store_past_caches
 from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler

@@ -9,10 +9,12 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, store_past_caches, store_word
+from ep.cpu.compile.memory import load_word, store_word
+from ep.cpu.compile.vectors import pointer_to, store_past_caches
 from ep.cpu.engine.context import CONTEXT, LATER
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
@@ -27,17 +29,6 @@ from ep.include.number_kind import Kind, number_kind
 _WORD: Final = ir.IntType(64)
 _BLOCK_BYTES: Final = 256  # of a sum, in its type of arithmetic: four of the widest vectors
 _FEW: Final = 8  # elements of the blocks for what is left over
-
-_ADDED_AS: Final = {
-    DataType.kComplex64: (DataType.kFloat, 2),
-    DataType.kComplex128: (DataType.kDouble, 2),
-    DataType.kChar: (DataType.kUInt8, 1),
-    DataType.kInt8: (DataType.kUInt8, 1),
-    DataType.kInt16: (DataType.kUInt16, 1),
-    DataType.kInt32: (DataType.kUInt32, 1),
-    DataType.kInt64: (DataType.kUInt64, 1),
-}
-"""Types whose elements are one or two of another, added alike."""
 
 
 def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
@@ -61,7 +52,7 @@ def add_kernel(data_type: DataType, streaming: bool = False) -> int:
 
     streaming: it writes whole lines past the caches, and is called on those.
     """
-    return _kernel(*_ADDED_AS.get(data_type, (data_type, 1)), streaming)
+    return _kernel(*added_as(data_type), streaming)
 
 
 @cache
@@ -108,8 +99,7 @@ def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
             vector = storage if count == 1 else ir.VectorType(storage, count)
 
             def place(data: Any) -> Any:
-                first = builder.gep(builder.inttoptr(data, storage.as_pointer()), [begin])
-                return builder.bitcast(first, vector.as_pointer())
+                return pointer_to(builder, data, begin, vector)
 
             def elements(k: Any) -> Any:
                 array = builder.load(builder.gep(builder.inttoptr(items, _WORD.as_pointer()), [k]), align=8)

@@ -17,11 +17,11 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(AddFactory, on=DeviceType.kCPU, keys=ADD)
 class AddImpl(CpuPrimitive, Add):
     # all srcs are alike, and compiled code takes them in a tuple
     signature = Signature((reads("srcs", 0, "count"), *signatures.add(0).operands), signatures.add(0).sizes)
@@ -51,11 +51,3 @@ class AddImpl(CpuPrimitive, Add):
         *read, written = signature.read((*srcs, dst), types, signature.counts((size,)), read_buffer)
         if size:
             self._run(None, size, tuple(read), written)
-
-
-@register_primitive_factory(DeviceType.kCPU, AddFactory)
-class AddFactoryImpl(AddFactory):
-    keys = ADD
-
-    def Make(self, request: Request) -> Add:
-        return AddImpl(request)

@@ -9,11 +9,11 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.gather import CpuGather
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchGatherFactory, on=DeviceType.kCPU, keys=BATCH_GATHER)
 class BatchGatherImpl(CpuGather, BatchGather):
     @launched
     def Launch(
@@ -31,11 +31,3 @@ class BatchGatherImpl(CpuGather, BatchGather):
     ) -> None:
         numbers = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
         self._launch_unplanned(stream, numbers, (params, indices, out))
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchGatherFactory)
-class BatchGatherFactoryImpl(BatchGatherFactory):
-    keys = BATCH_GATHER
-
-    def Make(self, request: Request) -> BatchGather:
-        return BatchGatherImpl(request)

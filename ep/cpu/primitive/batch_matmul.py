@@ -16,8 +16,7 @@ from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
@@ -54,6 +53,7 @@ class CpuMatmul(CpuPrimitive):
         super()._launch_numbers(stream, numbers, buffers)
 
 
+@implements(BatchMatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class BatchMatmulImpl(CpuMatmul, BatchMatmul):
     @launched
     def Launch(
@@ -70,11 +70,3 @@ class BatchMatmulImpl(CpuMatmul, BatchMatmul):
         c: Any,
     ) -> None:
         self._launch_product(stream, (batch_size, m, n, k), alpha, a, b, beta, c)
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchMatmulFactory)
-class BatchMatmulFactoryImpl(BatchMatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> BatchMatmul:
-        return BatchMatmulImpl(request)

@@ -9,11 +9,11 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=BATCH_UNSORTED_SEGMENT_SUM)
 class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
     @launched
     def Launch(
@@ -31,11 +31,3 @@ class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
     ) -> None:
         numbers = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
         self._launch_unplanned(stream, numbers, (data, segment_ids, out))
-
-
-@register_primitive_factory(DeviceType.kCPU, BatchUnsortedSegmentSumFactory)
-class BatchUnsortedSegmentSumFactoryImpl(BatchUnsortedSegmentSumFactory):
-    keys = BATCH_UNSORTED_SEGMENT_SUM
-
-    def Make(self, request: Request) -> BatchUnsortedSegmentSum:
-        return BatchUnsortedSegmentSumImpl(request)

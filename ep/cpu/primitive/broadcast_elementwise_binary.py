@@ -18,11 +18,12 @@ from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,
     BroadcastElementwiseBinaryFactory,
 )
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_BINARY)
 class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBinary):
     signature = signatures.BROADCAST_ELEMENTWISE_BINARY
 
@@ -51,11 +52,3 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
         self._launch_by_dims(stream, (src0_dims, src1_dims), (src0, src1, dst))
-
-
-@register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseBinaryFactory)
-class BroadcastElementwiseBinaryFactoryImpl(BroadcastElementwiseBinaryFactory):
-    keys = BROADCAST_ELEMENTWISE_BINARY
-
-    def Make(self, request: Request) -> BroadcastElementwiseBinary:
-        return BroadcastElementwiseBinaryImpl(request)

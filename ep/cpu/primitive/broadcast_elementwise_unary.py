@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
@@ -14,11 +16,19 @@ from ep.cpu.primitive.expand import StridedCopy
 from ep.cpu.primitive.strided import StridedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
+from ep.include.primitive.primitive import Key
 from ep.include.primitive.unary_op import UnaryOp
 
+_MOVES: Final = frozenset(
+    Key(op, (src, dst))
+    for op, (src, dst) in BROADCAST_ELEMENTWISE_UNARY
+    if op is UnaryOp.kIdentity or (op is UnaryOp.kCast and src is dst)
+)
+"""The keys whose results are the elements as they are."""
 
+
+@implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)
 class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
     signature, state_layout, takes_numbers = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, True
 
@@ -43,19 +53,6 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
         return strided_plan(self.signature, shape.walk(), self._types, counts)
 
 
+@implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=_MOVES)
 class BroadcastIdentityImpl(StridedCopy, BroadcastElementwiseUnary):
     takes_numbers = True
-
-
-@register_primitive_factory(DeviceType.kCPU, BroadcastElementwiseUnaryFactory)
-class BroadcastElementwiseUnaryFactoryImpl(BroadcastElementwiseUnaryFactory):
-    keys = BROADCAST_ELEMENTWISE_UNARY
-
-    def Make(self, request: Request) -> BroadcastElementwiseUnary:
-        return (BroadcastIdentityImpl if _only_moves(request) else BroadcastElementwiseUnaryImpl)(request)
-
-
-def _only_moves(request: Request) -> bool:
-    """Whether results are the elements as they are: kIdentity, and kCast to the type that they have."""
-    src, dst = request.dtypes or ()
-    return request.op is UnaryOp.kIdentity or (request.op is UnaryOp.kCast and src is dst)

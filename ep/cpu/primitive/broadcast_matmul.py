@@ -19,13 +19,14 @@ from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _DIMS = "a_dims", "b_dims", "c_dims"
 
 
+@implements(BroadcastMatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class BroadcastMatmulImpl(PlannedPrimitive, BroadcastMatmul):
     # compiled code takes the numbers as arrays of one element
     signature = Signature(
@@ -72,11 +73,3 @@ class BroadcastMatmulImpl(PlannedPrimitive, BroadcastMatmul):
             return plan
 
         self._launch_planned(stream, each, sizes, buffers, make)
-
-
-@register_primitive_factory(DeviceType.kCPU, BroadcastMatmulFactory)
-class BroadcastMatmulFactoryImpl(BroadcastMatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> BroadcastMatmul:
-        return BroadcastMatmulImpl(request)

@@ -6,17 +6,9 @@ from ep.common.primitive.keys import CAST
 from ep.cpu.primitive.elementwise_unary import CpuUnary
 from ep.include.device_type import DeviceType
 from ep.include.primitive.cast import Cast, CastFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 
 
+@implements(CastFactory, on=DeviceType.kCPU, keys=CAST)
 class CastImpl(CpuUnary, Cast):
     pass
-
-
-@register_primitive_factory(DeviceType.kCPU, CastFactory)
-class CastFactoryImpl(CastFactory):
-    keys = CAST
-
-    def Make(self, request: Request) -> Cast:
-        return CastImpl(request)

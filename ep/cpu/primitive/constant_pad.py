@@ -15,8 +15,8 @@ from ep.cpu.engine.move.plan import PadPlan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _SRC, _DST = signatures.CONSTANT_PAD.operands
@@ -24,6 +24,7 @@ _WITH_NUMBER: Final = Signature((_SRC, reads("pad_val", 0), _DST), signatures.CO
 """The number is an operand of one element here."""
 
 
+@implements(ConstantPadFactory, on=DeviceType.kCPU, keys=CONSTANT_PAD)
 class ConstantPadImpl(PlannedPrimitive, ConstantPad):
     signature, number_operands = _WITH_NUMBER, ("pad_val",)
 
@@ -56,11 +57,3 @@ class ConstantPadImpl(PlannedPrimitive, ConstantPad):
         self._launch_planned(
             stream, shape, shape.counts(), buffers, lambda: PadPlan(self.signature, shape, self.data_type)
         )
-
-
-@register_primitive_factory(DeviceType.kCPU, ConstantPadFactory)
-class ConstantPadFactoryImpl(ConstantPadFactory):
-    keys = CONSTANT_PAD
-
-    def Make(self, request: Request) -> ConstantPad:
-        return ConstantPadImpl(request)

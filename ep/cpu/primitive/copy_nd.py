@@ -21,11 +21,11 @@ from ep.cpu.stream import CpuStream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(CopyNdFactory, on=DeviceType.kCPU, keys=COPY_ND)
 class CopyNdImpl(PlannedPrimitive, CopyNd):
     signature = signatures.COPY_ND
     _columns: Callable[..., int] | None = None  # the entry of LaunchColumns, once it is compiled
@@ -115,11 +115,3 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
             self._plans.put(key, plan)
             self._recent = ()  # which may have the plan that was there before
         self._run(plan.words, to, of)
-
-
-@register_primitive_factory(DeviceType.kCPU, CopyNdFactory)
-class CopyNdFactoryImpl(CopyNdFactory):
-    keys = COPY_ND
-
-    def Make(self, request: Request) -> CopyNd:
-        return CopyNdImpl(request)

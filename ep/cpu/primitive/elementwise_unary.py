@@ -12,8 +12,7 @@ from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
@@ -38,13 +37,6 @@ class CpuUnary(CpuPrimitive):
         self._launch_unplanned(stream, (count,), (src, dst))
 
 
+@implements(ElementwiseUnaryFactory, on=DeviceType.kCPU, keys=ELEMENTWISE_UNARY)
 class ElementwiseUnaryImpl(CpuUnary, ElementwiseUnary):
     pass
-
-
-@register_primitive_factory(DeviceType.kCPU, ElementwiseUnaryFactory)
-class ElementwiseUnaryFactoryImpl(ElementwiseUnaryFactory):
-    keys = ELEMENTWISE_UNARY
-
-    def Make(self, request: Request) -> ElementwiseUnary:
-        return ElementwiseUnaryImpl(request)

@@ -13,8 +13,7 @@ from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.strided import StridedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 
 
 class StridedCopy(StridedPrimitive):
@@ -35,13 +34,6 @@ class StridedCopy(StridedPrimitive):
         return move_plan(self.signature, shape.walk(), self._types[0], counts)
 
 
+@implements(ExpandFactory, on=DeviceType.kCPU, keys=EXPAND)
 class ExpandImpl(StridedCopy, Expand):
     pass
-
-
-@register_primitive_factory(DeviceType.kCPU, ExpandFactory)
-class ExpandFactoryImpl(ExpandFactory):
-    keys = EXPAND
-
-    def Make(self, request: Request) -> Expand:
-        return ExpandImpl(request)

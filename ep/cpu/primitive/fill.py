@@ -11,11 +11,11 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.tensor_fill import CpuFill
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(FillFactory, on=DeviceType.kCPU, keys=FILL)
 class FillImpl(CpuFill, Fill):
     signature = Signature((reads("value", 0), *signatures.FILL.operands), signatures.FILL.sizes)
     number_operands = ("value",)
@@ -25,11 +25,3 @@ class FillImpl(CpuFill, Fill):
         arrays = self._arrays(value)
         self._remember((value,), None, arrays)
         self._launch_unplanned(stream, (count,), (*arrays, dst))
-
-
-@register_primitive_factory(DeviceType.kCPU, FillFactory)
-class FillFactoryImpl(FillFactory):
-    keys = FILL
-
-    def Make(self, request: Request) -> Fill:
-        return FillImpl(request)

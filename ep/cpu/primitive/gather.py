@@ -15,8 +15,8 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.row_class import ROW_CLASSES, row_class
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -63,6 +63,7 @@ class CpuGather(CpuPrimitive):
         self._run(None, *numbers, *buffers)
 
 
+@implements(GatherFactory, on=DeviceType.kCPU, keys=GATHER)
 class GatherImpl(CpuGather, Gather):
     @launched
     def Launch(
@@ -79,11 +80,3 @@ class GatherImpl(CpuGather, Gather):
     ) -> None:
         numbers = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
         self._launch_unplanned(stream, numbers, (params, indices, out))
-
-
-@register_primitive_factory(DeviceType.kCPU, GatherFactory)
-class GatherFactoryImpl(GatherFactory):
-    keys = GATHER
-
-    def Make(self, request: Request) -> Gather:
-        return GatherImpl(request)

@@ -9,23 +9,15 @@ from ep.common.primitive.keys import LOG_SOFTMAX
 from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.rows import RowsPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(LogSoftmaxFactory, on=DeviceType.kCPU, keys=LOG_SOFTMAX)
 class LogSoftmaxImpl(RowsPrimitive, LogSoftmax):
     signature = signatures.SOFTMAX
 
     @launched
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         self._launch_unplanned(stream, (rows, cols), (x, y))
-
-
-@register_primitive_factory(DeviceType.kCPU, LogSoftmaxFactory)
-class LogSoftmaxFactoryImpl(LogSoftmaxFactory):
-    keys = LOG_SOFTMAX
-
-    def Make(self, request: Request) -> LogSoftmax:
-        return LogSoftmaxImpl(request)

@@ -8,21 +8,13 @@ from ep.common.primitive.keys import MATMUL
 from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.batch_matmul import CpuMatmul
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.matmul import Matmul, MatmulFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class MatmulImpl(CpuMatmul, Matmul):
     @launched
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
         self._launch_product(stream, (1, m, n, k), alpha, a, b, beta, c)
-
-
-@register_primitive_factory(DeviceType.kCPU, MatmulFactory)
-class MatmulFactoryImpl(MatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> Matmul:
-        return MatmulImpl(request)

@@ -10,12 +10,12 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MemcpyFactory, on=DeviceType.kCPU, keys=MEMCPY)
 class MemcpyImpl(CpuPrimitive, Memcpy):
     signature = signatures.MEMCPY
 
@@ -27,11 +27,3 @@ class MemcpyImpl(CpuPrimitive, Memcpy):
     @launched
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
         self._launch_unplanned(stream, (count,), (dst, src))
-
-
-@register_primitive_factory(DeviceType.kCPU, MemcpyFactory)
-class MemcpyFactoryImpl(MemcpyFactory):
-    keys = MEMCPY
-
-    def Make(self, request: Request) -> Memcpy:
-        return MemcpyImpl(request)

@@ -11,12 +11,12 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MemsetFactory, on=DeviceType.kCPU, keys=MEMSET)
 class MemsetImpl(CpuPrimitive, Memset):
     signature = signatures.MEMSET
 
@@ -32,11 +32,3 @@ class MemsetImpl(CpuPrimitive, Memset):
     @launched
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
         self._launch_unplanned(stream, (count, value), (dst,))
-
-
-@register_primitive_factory(DeviceType.kCPU, MemsetFactory)
-class MemsetFactoryImpl(MemsetFactory):
-    keys = MEMSET
-
-    def Make(self, request: Request) -> Memset:
-        return MemsetImpl(request)

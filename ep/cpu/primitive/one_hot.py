@@ -15,14 +15,15 @@ from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _NOTHING = object()
 
 
+@implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
 class OneHotImpl(CpuPrimitive, OneHot):
     state_layout = MAP_STATE
     # compiled code takes the numbers as arrays of one element
@@ -74,11 +75,3 @@ class OneHotImpl(CpuPrimitive, OneHot):
             first, depth = as_class_range(lower_bound, upper_bound)
             numbers = as_size(num_indices, "num_indices"), depth, first
             self._launch_numbers(stream, numbers, (indices, out, on, off))
-
-
-@register_primitive_factory(DeviceType.kCPU, OneHotFactory)
-class OneHotFactoryImpl(OneHotFactory):
-    keys = ONE_HOT
-
-    def Make(self, request: Request) -> OneHot:
-        return OneHotImpl(request)

@@ -16,12 +16,12 @@ from ep.cpu.engine.move.row_writer import row_writers, transposing_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.permute import Permute, PermuteFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(PermuteFactory, on=DeviceType.kCPU, keys=PERMUTE)
 class PermuteImpl(PlannedPrimitive, Permute):
     signature = signatures.PERMUTE
 
@@ -57,11 +57,3 @@ class PermuteImpl(PlannedPrimitive, Permute):
             lambda: move_plan(self.signature, shape.walk(), of_type, counts, types),
             types,
         )
-
-
-@register_primitive_factory(DeviceType.kCPU, PermuteFactory)
-class PermuteFactoryImpl(PermuteFactory):
-    keys = PERMUTE
-
-    def Make(self, request: Request) -> Permute:
-        return PermuteImpl(request)

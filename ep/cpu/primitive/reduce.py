@@ -15,14 +15,15 @@ from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import Reduce, ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
 class ReduceImpl(PlannedPrimitive, Reduce):
     signature, state_layout = signatures.REDUCE, REDUCE_STATE
     op: ReduceOp
@@ -57,11 +58,3 @@ class ReduceImpl(PlannedPrimitive, Reduce):
             return reduce_plan(self.signature, self.op, self.data_type, axes, counts)
 
         self._launch_planned(stream, shape, counts, buffers, make)
-
-
-@register_primitive_factory(DeviceType.kCPU, ReduceFactory)
-class ReduceFactoryImpl(ReduceFactory):
-    keys = REDUCE
-
-    def Make(self, request: Request) -> Reduce:
-        return ReduceImpl(request)

@@ -9,23 +9,15 @@ from ep.common.primitive.keys import SOFTMAX_BACKWARD
 from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.rows import RowsPrimitive
 from ep.include.device_type import DeviceType
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.stream import Stream
 
 
+@implements(SoftmaxBackwardFactory, on=DeviceType.kCPU, keys=SOFTMAX_BACKWARD)
 class SoftmaxBackwardImpl(RowsPrimitive, SoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
 
     @launched
     def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
         self._launch_unplanned(stream, (rows, cols), (y, dy, dx))
-
-
-@register_primitive_factory(DeviceType.kCPU, SoftmaxBackwardFactory)
-class SoftmaxBackwardFactoryImpl(SoftmaxBackwardFactory):
-    keys = SOFTMAX_BACKWARD
-
-    def Make(self, request: Request) -> SoftmaxBackward:
-        return SoftmaxBackwardImpl(request)

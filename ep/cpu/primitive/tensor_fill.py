@@ -12,8 +12,7 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.stream import Stream
 
@@ -38,17 +37,10 @@ class CpuFill(CpuPrimitive):
         compile_streaming(self._state, lambda: fill_kernel(self._types[0].itemsize, streaming=True))
 
 
+@implements(TensorFillFactory, on=DeviceType.kCPU, keys=TENSOR_FILL)
 class TensorFillImpl(CpuFill, TensorFill):
     signature = signatures.TENSOR_FILL
 
     @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         self._launch_unplanned(stream, (count,), (src, dst))
-
-
-@register_primitive_factory(DeviceType.kCPU, TensorFillFactory)
-class TensorFillFactoryImpl(TensorFillFactory):
-    keys = TENSOR_FILL
-
-    def Make(self, request: Request) -> TensorFill:
-        return TensorFillImpl(request)

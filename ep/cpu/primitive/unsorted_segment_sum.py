@@ -13,8 +13,7 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.reduce.state import SEGMENT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
 from ep.include.stream import Stream
 
@@ -51,6 +50,7 @@ class CpuSegmentSum(CpuPrimitive):
         self._run(None, *numbers, *buffers)
 
 
+@implements(UnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=UNSORTED_SEGMENT_SUM)
 class UnsortedSegmentSumImpl(CpuSegmentSum, UnsortedSegmentSum):
     @launched
     def Launch(
@@ -67,11 +67,3 @@ class UnsortedSegmentSumImpl(CpuSegmentSum, UnsortedSegmentSum):
     ) -> None:
         numbers = 1, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
         self._launch_unplanned(stream, numbers, (data, segment_ids, out))
-
-
-@register_primitive_factory(DeviceType.kCPU, UnsortedSegmentSumFactory)
-class UnsortedSegmentSumFactoryImpl(UnsortedSegmentSumFactory):
-    keys = UNSORTED_SEGMENT_SUM
-
-    def Make(self, request: Request) -> UnsortedSegmentSum:
-        return UnsortedSegmentSumImpl(request)

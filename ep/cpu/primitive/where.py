@@ -14,12 +14,13 @@ from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
 
+@implements(WhereFactory, on=DeviceType.kCPU, keys=WHERE)
 class WhereImpl(BroadcastPrimitive, Where):
     signature = signatures.WHERE
 
@@ -61,11 +62,3 @@ class WhereImpl(BroadcastPrimitive, Where):
         z: Any,
     ) -> None:
         self._launch_by_dims(stream, (cond_dims, x_dims, y_dims), (cond, x, y, z))
-
-
-@register_primitive_factory(DeviceType.kCPU, WhereFactory)
-class WhereFactoryImpl(WhereFactory):
-    keys = WHERE
-
-    def Make(self, request: Request) -> Where:
-        return WhereImpl(request)

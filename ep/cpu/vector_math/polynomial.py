@@ -8,6 +8,8 @@ from numba.core import types
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from ep.cpu.compile.vectors import fma
+
 
 class Steps(NamedTuple):
     """What writes the steps of one evaluation."""
@@ -20,9 +22,7 @@ class Steps(NamedTuple):
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """x y + z, rounded once."""
-        function_type = ir.FunctionType(self.real, [self.real] * 3)
-        function = self.builder.module.declare_intrinsic("llvm.fma", [self.real], function_type)
-        return self.builder.call(function, [x, y, z])
+        return fma(self.builder, x, y, z)
 
     def square(self, x: Any) -> Any:
         return self.builder.fmul(x, x)

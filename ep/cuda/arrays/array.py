@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ep.common.arrays import dlpack
+from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.checks import as_integer
 from ep.cuda.buffer import Memory
 from ep.cuda.driver import LEGACY_STREAM
+from ep.include.arrays import Keyed
 from ep.include.process import ProcessBound
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ DLPACK_CUDA: Final = 2
 _NO_SYNCHRONIZATION: Final = -1
 
 
-class CudaArray(ProcessBound):
+class CudaArray(Operators, ProcessBound, Keyed):
     """A C-contiguous array in memory of a GPU: `shape`, `dtype`, `ndim`, `size`, `nbytes` and `address`.
 
     What operators return. Launch takes it as a buffer; PyTorch, CuPy and others take it through `from_dlpack`, Numba
@@ -30,13 +32,14 @@ class CudaArray(ProcessBound):
     `copy_to_host` brings it to the host.
     """
 
-    __slots__ = ("__weakref__", "_owner", "_stream", "dtype", "memory", "shape", "size")
+    __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "memory", "shape", "size")
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
         """What launches are told of the memory; the stream that it is used on; what keeps it allocated."""
         self.memory, self.shape, self._stream, self._owner = memory, shape, stream, owner
         self.size: int = memory[1]
         self.dtype: np.dtype[Any] = memory[2]
+        self.call_key = memory[5:], self.dtype, shape  # an attribute: each call of an operator reads it
 
     @property
     def address(self) -> int:
@@ -122,6 +125,17 @@ class CudaArray(ProcessBound):
         if consumer != _NO_SYNCHRONIZATION:
             self._stream.let_wait(consumer)
         return dlpack.capsule(self.address, self.shape, self.dtype, self.__dlpack_device__(), self)
+
+    def _updated(self, name: str, other: Any) -> CudaArray:
+        if name == "matmul":  # which cannot write where it reads
+            FUNCTIONS["identity"](FUNCTIONS[name](self, other), out=self)
+        else:
+            FUNCTIONS[name](self, other, out=self)
+        return self
+
+    def __bool__(self) -> bool:
+        """Refuse to wait for the device in passing."""
+        raise TypeError("a CudaArray is no truth value: it is not copied to the host silently; copy_to_host() does it")
 
     def __len__(self) -> int:
         if not self.shape:

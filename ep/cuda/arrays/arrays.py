@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import check_result, is_weak, native_dtype
 from ep.common.arrays.strided_copy import copy_strided
+from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cuda.arrays.array import CudaArray
@@ -37,11 +39,13 @@ class CudaArrays(Arrays):
         self._stream = default_stream(device_index)
         self.place = f"cuda:{device_index}"
         self._waiting: set[int] = set()
-        self._out: View | None = None
 
-    @property
+    @lazy
     def stream(self) -> CudaStream:
         return self._stream
+
+    def kept(self) -> CudaArrays:
+        return _kept(self._stream.device_index)
 
     def as_buffer(self, value: ArrayLike, argument: str) -> CudaArray:
         if type(value) is CudaArray and value.memory[5:] == (self._stream.device_index, self._stream.handle):
@@ -51,6 +55,8 @@ class CudaArrays(Arrays):
             native_dtype(number.dtype, argument)
             return self.copy_from_host(number)
         array = self._imported(value, argument)
+        if array.after is not None:
+            self._waiting.add(array.after)
         if array.strides is None:
             return value if isinstance(value, CudaArray) else self._flat(array)
         result = self.empty(array.shape, array.dtype)
@@ -70,18 +76,25 @@ class CudaArrays(Arrays):
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike | None) -> CudaArray:
         if out is None:
             return self.empty(shape, dtype)
-        self._out = self._imported(out, "out")
-        check_result(self._out, shape, dtype, writable=self._out.writable)
-        return self._flat(self._out) if self._out.strides is None else self.empty(shape, dtype)
+        view = self._imported(out, "out")
+        check_result(view, shape, dtype, writable=view.writable)
+        if view.strides is not None:
+            return self.empty(shape, dtype)
+        return out if isinstance(out, CudaArray) else self._flat(view)
 
     def delivered(self, result: CudaArray, out: ArrayLike | None) -> Any:
-        target = self._out
-        if target is not None and target.strides is not None:
-            steps = contiguous_strides(target.shape)
-            self._copy(result, steps, self._flat(target), target.strides, target.shape, "out")
         for handle in self._waiting:
             self._stream.let_wait(handle)
-        return result if out is None else out
+        if out is None or out is result:
+            return result
+        # read again, so that nothing is kept between: other calls may use this object
+        view = self._imported(out, "out")
+        if view.strides is not None:
+            steps = contiguous_strides(view.shape)
+            self._copy(result, steps, self._flat(view), view.strides, view.shape, "out")
+        if view.after is not None:
+            self._stream.let_wait(view.after)
+        return out
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
         source = np.ascontiguousarray(array)
@@ -97,8 +110,10 @@ class CudaArrays(Arrays):
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """A new array of unknown contents."""
-        buffer = self._stream.device().alloc_on(self._stream, math.prod(shape) * dtype.itemsize).view(dtype)
-        return CudaArray((*buffer.live_memory()[:6], self._stream.handle), tuple(shape), self._stream, buffer)
+        stream, count = self._stream, math.prod(shape)
+        address, owner = stream.device().memory_on(stream, count * dtype.itemsize)
+        memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
+        return CudaArray(memory, tuple(shape), stream, owner)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:
         """What an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
@@ -117,8 +132,6 @@ class CudaArrays(Arrays):
             raise ValueError(f"{argument} has negative strides {array.strides}; make it contiguous first")
         if array.before is not None:
             self._stream.wait_for(array.before)
-        if array.after is not None:
-            self._waiting.add(array.after)
         return array
 
     def _flat(self, array: View) -> CudaArray:
@@ -150,6 +163,12 @@ class _CudaDeviceArrays(DeviceArrays):
 
     def on(self, device_index: int) -> CudaArrays:
         return CudaArrays(device_index)
+
+
+@cache
+def _kept(device_index: int) -> CudaArrays:
+    """For calls of which nothing has to be remembered."""
+    return CudaArrays(device_index)
 
 
 ARRAYS: Final = _CudaDeviceArrays()

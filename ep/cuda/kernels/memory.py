@@ -7,10 +7,11 @@ a multiple of its bytes. On the device each function is an intrinsic, in the sim
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from ep.common.stored_types import UNITS
 from ep.cuda.kernels.numba_cuda import SIMULATED
 from ep.include.data_type import DataType
 
@@ -37,15 +38,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
 
 def unit_type(size: int) -> tuple[DataType, int]:
     """The data type and number of elements as which a unit of `size` (1, 2, 4, 8 or 16) bytes is moved."""
-    return (DataType.kUInt64, 2) if size == 16 else (_UNSIGNED[size], 1)
-
-
-_UNSIGNED: Final = {
-    1: DataType.kUInt8,
-    2: DataType.kUInt16,
-    4: DataType.kUInt32,
-    8: DataType.kUInt64,
-}
+    return (DataType.kUInt64, 2) if size == 16 else (UNITS[size], 1)
 
 
 @cache

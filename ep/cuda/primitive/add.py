@@ -21,8 +21,8 @@ from ep.include.device_type import DeviceType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class _Many(NamedTuple):
     elements: int
 
 
+@implements(AddFactory, on=DeviceType.kCUDA, keys=ADD)
 class AddImpl(CudaPrimitive, Add):
     signature = signatures.add(1)
     """All srcs are alike."""
@@ -116,11 +117,3 @@ def _packs(count: int, sides: Sequence[tuple[int, DataType]]) -> tuple[int, int,
         return 1, 0, count
     packs = count // elements
     return elements, packs, max(packs, count - packs * elements)
-
-
-@register_primitive_factory(DeviceType.kCUDA, AddFactory)
-class AddFactoryImpl(AddFactory):
-    keys = ADD
-
-    def Make(self, request: Request) -> Add:
-        return AddImpl(request)

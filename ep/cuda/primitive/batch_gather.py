@@ -8,11 +8,11 @@ from ep.common.primitive.keys import BATCH_GATHER
 from ep.cuda.primitive.gather import CudaGather
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchGatherFactory, on=DeviceType.kCUDA, keys=BATCH_GATHER)
 class BatchGatherImpl(CudaGather, BatchGather):
     def Launch(
         self,
@@ -29,11 +29,3 @@ class BatchGatherImpl(CudaGather, BatchGather):
     ) -> None:
         sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
         self._launch(stream, params, indices, out, sizes)
-
-
-@register_primitive_factory(DeviceType.kCUDA, BatchGatherFactory)
-class BatchGatherFactoryImpl(BatchGatherFactory):
-    keys = BATCH_GATHER
-
-    def Make(self, request: Request) -> BatchGather:
-        return BatchGatherImpl(request)

@@ -12,8 +12,7 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
@@ -35,6 +34,7 @@ class CudaMatmul(ProductPrimitive):
         return Product(m, n, k, batches, Walk((), (), ())), self.signature.counts((batch_size, m, n, k))
 
 
+@implements(BatchMatmulFactory, on=DeviceType.kCUDA, keys=MATMUL)
 class BatchMatmulImpl(CudaMatmul, BatchMatmul):
     def Launch(
         self,
@@ -51,11 +51,3 @@ class BatchMatmulImpl(CudaMatmul, BatchMatmul):
     ) -> None:
         sizes = as_size(batch_size, "batch_size"), as_size(m, "m"), as_size(n, "n"), as_size(k, "k")
         self._launch_sizes(stream, sizes, alpha, a, b, beta, c)
-
-
-@register_primitive_factory(DeviceType.kCUDA, BatchMatmulFactory)
-class BatchMatmulFactoryImpl(BatchMatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> BatchMatmul:
-        return BatchMatmulImpl(request)

@@ -8,11 +8,11 @@ from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
 from ep.cuda.primitive.unsorted_segment_sum import CudaSegmentSum
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=BATCH_UNSORTED_SEGMENT_SUM)
 class BatchUnsortedSegmentSumImpl(CudaSegmentSum, BatchUnsortedSegmentSum):
     def Launch(
         self,
@@ -29,11 +29,3 @@ class BatchUnsortedSegmentSumImpl(CudaSegmentSum, BatchUnsortedSegmentSum):
     ) -> None:
         sizes = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
         self._launch(stream, data, segment_ids, out, sizes)
-
-
-@register_primitive_factory(DeviceType.kCUDA, BatchUnsortedSegmentSumFactory)
-class BatchUnsortedSegmentSumFactoryImpl(BatchUnsortedSegmentSumFactory):
-    keys = BATCH_UNSORTED_SEGMENT_SUM
-
-    def Make(self, request: Request) -> BatchUnsortedSegmentSum:
-        return BatchUnsortedSegmentSumImpl(request)

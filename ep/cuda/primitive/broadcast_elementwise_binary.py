@@ -17,11 +17,11 @@ from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,
     BroadcastElementwiseBinaryFactory,
 )
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCUDA, keys=BROADCAST_ELEMENTWISE_BINARY)
 class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
     signature = signatures.BROADCAST_ELEMENTWISE_BINARY
     convert_number = staticmethod(convert_scalar)
@@ -37,11 +37,3 @@ class BroadcastElementwiseBinaryImpl(OpPrimitive, BroadcastElementwiseBinary):
         max_num_dims = self.request.max_num_dims or 0
         dims = as_dims(src0_dims, "src0_dims", max_num_dims), as_dims(src1_dims, "src1_dims", max_num_dims)
         return self._shapes.keep(dims, lambda: map_shape(dims, ("src0_dims", "src1_dims")))
-
-
-@register_primitive_factory(DeviceType.kCUDA, BroadcastElementwiseBinaryFactory)
-class BroadcastElementwiseBinaryFactoryImpl(BroadcastElementwiseBinaryFactory):
-    keys = BROADCAST_ELEMENTWISE_BINARY
-
-    def Make(self, request: Request) -> BroadcastElementwiseBinary:
-        return BroadcastElementwiseBinaryImpl(request)

@@ -13,11 +13,11 @@ from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCUDA, keys=BROADCAST_ELEMENTWISE_UNARY)
 class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
     signature = signatures.BROADCAST_ELEMENTWISE_UNARY
 
@@ -39,11 +39,3 @@ class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
     def _shape(self, dims: tuple[Any, Any, Any, Any]) -> MapShape:
         given = as_expand_shape(*dims, self.request.max_num_dims)
         return self._shapes.keep(given.key, lambda: strided_shape(given))
-
-
-@register_primitive_factory(DeviceType.kCUDA, BroadcastElementwiseUnaryFactory)
-class BroadcastElementwiseUnaryFactoryImpl(BroadcastElementwiseUnaryFactory):
-    keys = BROADCAST_ELEMENTWISE_UNARY
-
-    def Make(self, request: Request) -> BroadcastElementwiseUnary:
-        return BroadcastElementwiseUnaryImpl(request)

@@ -14,11 +14,11 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(BroadcastMatmulFactory, on=DeviceType.kCUDA, keys=MATMUL)
 class BroadcastMatmulImpl(ProductPrimitive, BroadcastMatmul):
     signature = signatures.BROADCAST_MATMUL
 
@@ -43,11 +43,3 @@ class BroadcastMatmulImpl(ProductPrimitive, BroadcastMatmul):
         a, b, c = as_dims(a_dims, "a_dims", most), as_dims(b_dims, "b_dims", most), as_dims(c_dims, "c_dims", most)
         product = broadcast_product(a, b, c, self._transpose_a, self._transpose_b)
         return self._products.keep((a, b, c), lambda: (product, (math.prod(a), math.prod(b), math.prod(c))))
-
-
-@register_primitive_factory(DeviceType.kCUDA, BroadcastMatmulFactory)
-class BroadcastMatmulFactoryImpl(BroadcastMatmulFactory):
-    keys = MATMUL
-
-    def Make(self, request: Request) -> BroadcastMatmul:
-        return BroadcastMatmulImpl(request)

@@ -11,12 +11,13 @@ from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.cast import Cast, CastFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.stream import Stream
 
 
+@implements(CastFactory, on=DeviceType.kCUDA, keys=CAST)
 class CastImpl(OpPrimitive, Cast):
     signature = signatures.CAST
 
@@ -25,11 +26,3 @@ class CastImpl(OpPrimitive, Cast):
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         self._launch_flat(check_stream(stream), as_size(count, "count"), src, dst)
-
-
-@register_primitive_factory(DeviceType.kCUDA, CastFactory)
-class CastFactoryImpl(CastFactory):
-    keys = CAST
-
-    def Make(self, request: Request) -> Cast:
-        return CastImpl(request)

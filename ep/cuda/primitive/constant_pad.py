@@ -21,8 +21,8 @@ from ep.cuda.stream import check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -36,6 +36,7 @@ class _Shape:
         self.plans: dict[tuple[int, int], PadPlan] = {}
 
 
+@implements(ConstantPadFactory, on=DeviceType.kCUDA, keys=CONSTANT_PAD)
 class ConstantPadImpl(CudaPrimitive, ConstantPad):
     signature = signatures.CONSTANT_PAD
 
@@ -94,11 +95,3 @@ def _bytes(number: Any, data_type: DataType) -> bytes:
     """The bytes of a value, again and again until they are those of a pack."""
     element = np.array(convert_value(number, data_type, "pad_val"), data_type.dtype)
     return element.tobytes() * (PACK_BYTES // data_type.itemsize)
-
-
-@register_primitive_factory(DeviceType.kCUDA, ConstantPadFactory)
-class ConstantPadFactoryImpl(ConstantPadFactory):
-    keys = CONSTANT_PAD
-
-    def Make(self, request: Request) -> ConstantPad:
-        return ConstantPadImpl(request)

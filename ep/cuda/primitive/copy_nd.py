@@ -17,8 +17,8 @@ from ep.cuda.stream import check_stream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -33,6 +33,7 @@ class _Box:
         self.plans: dict[tuple[int, int, int], MovePlan] = {}
 
 
+@implements(CopyNdFactory, on=DeviceType.kCUDA, keys=COPY_ND)
 class CopyNdImpl(CudaPrimitive, CopyNd):
     signature = signatures.COPY_ND
 
@@ -81,11 +82,3 @@ class CopyNdImpl(CudaPrimitive, CopyNd):
     def _box(self, dst_dims: Any, dst_pos: Any, src_dims: Any, src_pos: Any, extent: Any) -> _Box:
         given = as_box_copy(dst_dims, dst_pos, src_dims, src_pos, extent, self.request.max_num_dims)
         return self._boxes.keep(tuple(given), lambda: _Box(given))
-
-
-@register_primitive_factory(DeviceType.kCUDA, CopyNdFactory)
-class CopyNdFactoryImpl(CopyNdFactory):
-    keys = COPY_ND
-
-    def Make(self, request: Request) -> CopyNd:
-        return CopyNdImpl(request)

@@ -11,21 +11,13 @@ from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(ElementwiseUnaryFactory, on=DeviceType.kCUDA, keys=ELEMENTWISE_UNARY)
 class ElementwiseUnaryImpl(OpPrimitive, ElementwiseUnary):
     signature = signatures.ELEMENTWISE_UNARY
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         self._launch_flat(check_stream(stream), as_size(count, "count"), src, dst)
-
-
-@register_primitive_factory(DeviceType.kCUDA, ElementwiseUnaryFactory)
-class ElementwiseUnaryFactoryImpl(ElementwiseUnaryFactory):
-    keys = ELEMENTWISE_UNARY
-
-    def Make(self, request: Request) -> ElementwiseUnary:
-        return ElementwiseUnaryImpl(request)

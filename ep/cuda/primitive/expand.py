@@ -17,8 +17,8 @@ from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -30,6 +30,7 @@ class _Shape(NamedTuple):
     dst_count: int
 
 
+@implements(ExpandFactory, on=DeviceType.kCUDA, keys=EXPAND)
 class ExpandImpl(CudaPrimitive, Expand):
     signature = signatures.EXPAND
 
@@ -74,11 +75,3 @@ class ExpandImpl(CudaPrimitive, Expand):
         src_count, dst_count = given.counts()
         shape = _Shape(given.walk() if dst_count else StridedWalk((), (), ()), src_count, dst_count)
         return self._shapes.keep(given.key, lambda: shape)
-
-
-@register_primitive_factory(DeviceType.kCUDA, ExpandFactory)
-class ExpandFactoryImpl(ExpandFactory):
-    keys = EXPAND
-
-    def Make(self, request: Request) -> Expand:
-        return ExpandImpl(request)

@@ -14,11 +14,11 @@ from ep.cuda.primitive.tensor_fill import CudaFill
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.stream import Stream
 
 
+@implements(FillFactory, on=DeviceType.kCUDA, keys=FILL)
 class FillImpl(CudaFill, Fill):
     signature, access = signatures.FILL, Access.NUMBER
 
@@ -35,11 +35,3 @@ class FillImpl(CudaFill, Fill):
             return
         shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
         self._queue_sides(stream, shape, (number, address))
-
-
-@register_primitive_factory(DeviceType.kCUDA, FillFactory)
-class FillFactoryImpl(FillFactory):
-    keys = FILL
-
-    def Make(self, request: Request) -> Fill:
-        return FillImpl(request)

@@ -15,8 +15,8 @@ from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -81,6 +81,7 @@ def _plan(sizes: GatherSizes, unit: int, primitive: CudaGather) -> _Plan:
     return _Plan((unit, bits, units == 1, groups == 1), count, words)
 
 
+@implements(GatherFactory, on=DeviceType.kCUDA, keys=GATHER)
 class GatherImpl(CudaGather, Gather):
     def Launch(
         self,
@@ -96,11 +97,3 @@ class GatherImpl(CudaGather, Gather):
     ) -> None:
         sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
         self._launch(stream, params, indices, out, sizes)
-
-
-@register_primitive_factory(DeviceType.kCUDA, GatherFactory)
-class GatherFactoryImpl(GatherFactory):
-    keys = GATHER
-
-    def Make(self, request: Request) -> Gather:
-        return GatherImpl(request)

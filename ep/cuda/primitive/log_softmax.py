@@ -8,23 +8,15 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX
 from ep.cuda.primitive.row_primitive import RowPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(LogSoftmaxFactory, on=DeviceType.kCUDA, keys=LOG_SOFTMAX)
 class LogSoftmaxImpl(RowPrimitive, LogSoftmax):
     signature = signatures.SOFTMAX
     name = "log_softmax"
 
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         self._launch(stream, rows, cols, x, y)
-
-
-@register_primitive_factory(DeviceType.kCUDA, LogSoftmaxFactory)
-class LogSoftmaxFactoryImpl(LogSoftmaxFactory):
-    keys = LOG_SOFTMAX
-
-    def Make(self, request: Request) -> LogSoftmax:
-        return LogSoftmaxImpl(request)

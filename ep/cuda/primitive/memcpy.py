@@ -16,9 +16,9 @@ from ep.cuda.driver import driver
 from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory, MemcpyKind
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _ON_HOST: Final[dict[MemcpyKind, dict[str, bool]]] = {
@@ -30,6 +30,7 @@ _ON_HOST: Final[dict[MemcpyKind, dict[str, bool]]] = {
 """For each kind the sides that it prescribes: whether a buffer is in host memory."""
 
 
+@implements(MemcpyFactory, on=DeviceType.kCUDA, keys=MEMCPY)
 class MemcpyImpl(Memcpy):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -72,11 +73,3 @@ class MemcpyImpl(Memcpy):
             return (address, on_host), address
 
         return read
-
-
-@register_primitive_factory(DeviceType.kCUDA, MemcpyFactory)
-class MemcpyFactoryImpl(MemcpyFactory):
-    keys = MEMCPY
-
-    def Make(self, request: Request) -> Memcpy:
-        return MemcpyImpl(request)

@@ -11,12 +11,12 @@ from ep.cuda.buffers import reader
 from ep.cuda.driver import driver
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
+@implements(MemsetFactory, on=DeviceType.kCUDA, keys=MEMSET)
 class MemsetImpl(Memset):
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
         stream = check_stream(stream)
@@ -24,11 +24,3 @@ class MemsetImpl(Memset):
         (address,) = signatures.MEMSET.read((dst,), (None,), (size,), reader(stream))
         if size:
             driver().fill(stream.device_index, address, byte, size, stream.handle)
-
-
-@register_primitive_factory(DeviceType.kCUDA, MemsetFactory)
-class MemsetFactoryImpl(MemsetFactory):
-    keys = MEMSET
-
-    def Make(self, request: Request) -> Memset:
-        return MemsetImpl(request)

@@ -18,9 +18,9 @@ from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.map_primitive import Number, number_words
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -34,6 +34,7 @@ class _Plan(NamedTuple):
     depth: tuple[int, ...]
 
 
+@implements(OneHotFactory, on=DeviceType.kCUDA, keys=ONE_HOT)
 class OneHotImpl(CudaPrimitive, OneHot):
     signature = signatures.ONE_HOT
 
@@ -93,11 +94,3 @@ class OneHotImpl(CudaPrimitive, OneHot):
             (low, max(depth - (low - lower), 0), low - lower),
             FastIntegerMath(depth, bits).words(),
         )
-
-
-@register_primitive_factory(DeviceType.kCUDA, OneHotFactory)
-class OneHotFactoryImpl(OneHotFactory):
-    keys = ONE_HOT
-
-    def Make(self, request: Request) -> OneHot:
-        return OneHotImpl(request)

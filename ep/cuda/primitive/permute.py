@@ -17,9 +17,9 @@ from ep.cuda.stream import check_stream
 from ep.cuda.tile import TilePlan, TileVariant, usual_tile
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.permute import Permute, PermuteFactory
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 
@@ -33,6 +33,7 @@ class _Shape:
         self.plans: dict[tuple[int, int, int], MovePlan | TilePlan] = {}
 
 
+@implements(PermuteFactory, on=DeviceType.kCUDA, keys=PERMUTE)
 class PermuteImpl(CudaPrimitive, Permute):
     signature = signatures.PERMUTE
 
@@ -73,11 +74,3 @@ class PermuteImpl(CudaPrimitive, Permute):
     def _shape(self, src_dims: Any, permutation: Any) -> _Shape:
         given = as_permute_shape(src_dims, permutation, self.request.max_num_dims)
         return self._shapes.keep(tuple(given), lambda: _Shape(given))
-
-
-@register_primitive_factory(DeviceType.kCUDA, PermuteFactory)
-class PermuteFactoryImpl(PermuteFactory):
-    keys = PERMUTE
-
-    def Make(self, request: Request) -> Permute:
-        return PermuteImpl(request)

@@ -10,25 +10,23 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.reduce_shape import Axis, ReduceShape, as_reduce_shape, check_reduces_something
-from ep.common.stored_types import unit_of
+from ep.common.stored_types import stored_as, unit_of
 from ep.cuda.launch_config import PACK_BYTES
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.reduce_plan import STATE_BYTES, ColumnVariant, FinishVariant, ReducePlan, RowVariant, reduce_plan
 from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
-from ep.include.number_kind import CHAR, INTEGERS, Kind, number_kind
+from ep.include.number_kind import PART, Kind, number_kind
+from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import Reduce, ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.stream import Stream
 
 _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
 """What is the same for integers with and without sign."""
-
-_SIGNED: Final = {DataType.kChar: DataType.kInt8}
 
 
 class _Shape:
@@ -44,6 +42,7 @@ class _Shape:
         self.plans: dict[int, ReducePlan] = {}
 
 
+@implements(ReduceFactory, on=DeviceType.kCUDA, keys=REDUCE)
 class ReduceImpl(CudaPrimitive, Reduce):
     signature = signatures.REDUCE
     op: ReduceOp
@@ -63,10 +62,9 @@ class ReduceImpl(CudaPrimitive, Reduce):
     def _stored(self, data_type: DataType) -> DataType:
         """The data type whose kernels serve elements of `data_type`."""
         if self._in_parts:
-            return DataType.kFloat if data_type is DataType.kComplex64 else DataType.kDouble
-        if data_type in (*INTEGERS, *CHAR):
-            return unit_of(data_type) if self.op in _BY_SIZE else _SIGNED.get(data_type, data_type)
-        return data_type
+            return PART[data_type]
+        by_size = number_kind(data_type) is Kind.INTEGER and self.op in _BY_SIZE
+        return unit_of(data_type) if by_size else stored_as(data_type)
 
     def _kernel(self, variant: RowVariant | ColumnVariant | FinishVariant) -> Any:
         from ep.cuda.engine.reduce import kernel
@@ -109,11 +107,3 @@ class ReduceImpl(CudaPrimitive, Reduce):
         given = as_reduce_shape(src_dims, axes, self.request.max_num_dims)
         check_reduces_something(self.op, given)
         return self._shapes.keep(tuple(given), lambda: _Shape(given, self._in_parts))
-
-
-@register_primitive_factory(DeviceType.kCUDA, ReduceFactory)
-class ReduceFactoryImpl(ReduceFactory):
-    keys = REDUCE
-
-    def Make(self, request: Request) -> Reduce:
-        return ReduceImpl(request)

@@ -8,23 +8,15 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
 from ep.cuda.primitive.row_primitive import RowPrimitive
 from ep.include.device_type import DeviceType
-from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.stream import Stream
 
 
+@implements(SoftmaxFactory, on=DeviceType.kCUDA, keys=SOFTMAX)
 class SoftmaxImpl(RowPrimitive, Softmax):
     signature = signatures.SOFTMAX
     name = "softmax"
 
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         self._launch(stream, rows, cols, x, y)
-
-
-@register_primitive_factory(DeviceType.kCUDA, SoftmaxFactory)
-class SoftmaxFactoryImpl(SoftmaxFactory):
-    keys = SOFTMAX
-
-    def Make(self, request: Request) -> Softmax:
-        return SoftmaxImpl(request)

@@ -13,8 +13,8 @@ from ep.cuda.map_plan import filled_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.stream import Stream
@@ -41,6 +41,7 @@ class CudaFill(MapPrimitive):
         return Variant(self.elements, (self.access,))
 
 
+@implements(TensorFillFactory, on=DeviceType.kCUDA, keys=TENSOR_FILL)
 class TensorFillImpl(CudaFill, TensorFill):
     signature, access = signatures.TENSOR_FILL, Access.SINGLE
 
@@ -48,11 +49,3 @@ class TensorFillImpl(CudaFill, TensorFill):
         stream, count = check_stream(stream), as_size(count, "count")
         shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
         self._launch(stream, shape, (src, dst))
-
-
-@register_primitive_factory(DeviceType.kCUDA, TensorFillFactory)
-class TensorFillFactoryImpl(TensorFillFactory):
-    keys = TENSOR_FILL
-
-    def Make(self, request: Request) -> TensorFill:
-        return TensorFillImpl(request)

@@ -32,8 +32,8 @@ from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import INTEGERS
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
 from ep.include.stream import Stream
 
@@ -125,6 +125,7 @@ class CudaSegmentSum(CudaPrimitive):
         return source  # type: ignore[no-any-return]
 
 
+@implements(UnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=UNSORTED_SEGMENT_SUM)
 class UnsortedSegmentSumImpl(CudaSegmentSum, UnsortedSegmentSum):
     def Launch(
         self,
@@ -140,11 +141,3 @@ class UnsortedSegmentSumImpl(CudaSegmentSum, UnsortedSegmentSum):
     ) -> None:
         sizes = 1, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
         self._launch(stream, data, segment_ids, out, sizes)
-
-
-@register_primitive_factory(DeviceType.kCUDA, UnsortedSegmentSumFactory)
-class UnsortedSegmentSumFactoryImpl(UnsortedSegmentSumFactory):
-    keys = UNSORTED_SEGMENT_SUM
-
-    def Make(self, request: Request) -> UnsortedSegmentSum:
-        return UnsortedSegmentSumImpl(request)

@@ -13,8 +13,8 @@ from ep.cuda.map_plan import MapShape, map_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
+from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NAMES = "cond_dims", "x_dims", "y_dims"
 
 
+@implements(WhereFactory, on=DeviceType.kCUDA, keys=WHERE)
 class WhereImpl(MapPrimitive, Where):
     signature = signatures.WHERE
 
@@ -56,11 +57,3 @@ class WhereImpl(MapPrimitive, Where):
         most = self.request.max_num_dims or 0
         dims = tuple(as_dims(each, name, most) for each, name in zip(given, _NAMES, strict=True))
         return self._shapes.keep(dims, lambda: map_shape(dims, _NAMES))
-
-
-@register_primitive_factory(DeviceType.kCUDA, WhereFactory)
-class WhereFactoryImpl(WhereFactory):
-    keys = WHERE
-
-    def Make(self, request: Request) -> Where:
-        return WhereImpl(request)

@@ -22,6 +22,7 @@ from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.gather import Gather, GatherFactory
+from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory
 from ep.include.primitive.matmul import Matmul, MatmulFactory
@@ -119,6 +120,7 @@ __all__ = [
     "Where",
     "WhereFactory",
     "implemented",
+    "implements",
     "kMaxNumDims",
     "register_primitive_factory",
     "registered",

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import ALL, COMPLEXES, FLOATS
+from ep.include.number_kind import ALL, COMPLEXES, FLOATS, PART
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.unary_op import UnaryOp
@@ -53,8 +53,7 @@ class Cost(Enum):
     """The gamma function's family, and zeta."""
 
 
-_PART: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
-_WHOLE: Final = {part: whole for whole, part in _PART.items()}
+_WHOLE: Final = {part: whole for whole, part in PART.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class OpRow:
         if self.gives is Gives.BOOLEAN:
             return DataType.kBool
         if self.gives is Gives.PART:
-            return _PART.get(source, source)
+            return PART.get(source, source)
         if self.gives is Gives.WHOLE:
             return _WHOLE.get(source, source)
         return source

@@ -78,7 +78,7 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
     Raises TypeError for a class that does not implement the interface or lists what is no Key, and
     DuplicateRegistrationError for a key that is taken.
     """
-    _check(interface, device_type)
+    check_contract(interface, device_type)
 
     def register(factory: F) -> F:
         if not (isinstance(factory, type) and issubclass(factory, interface)):
@@ -151,7 +151,7 @@ def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args
     return primitive
 
 
-def _check(interface: Any, device_type: Any) -> None:
+def check_contract(interface: Any, device_type: Any) -> None:
     # a contract derives from Factory directly; a device's factory derives from a contract
     if not (isinstance(interface, type) and Factory in interface.__bases__):
         raise TypeError(f"interface must be a factory contract such as GatherFactory, not {shown(interface)}")
@@ -177,7 +177,7 @@ def _checks(interface: type[Factory[Any]]) -> Any:
 
 def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Request:
     """Check New's arguments by the contract alone, and return what they ask for."""
-    _check(interface, device_type)
+    check_contract(interface, device_type)
     request: Request = _checks(interface).New(*args, **kwargs)
     return request
 

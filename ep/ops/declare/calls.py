@@ -3,7 +3,7 @@
 What a call does follows from the types, dtypes and shapes of its operands and from the exact values of its attributes:
 that is its key. A function keeps what it has worked out by this key (`Prepared`), and a call whose key is known
 converts its Python number, takes or checks `out`, and launches. A call without a key is read anew: one with a view, a
-list, an array of a subclass or on another device, an operand by name, or an attribute that has no exact key.
+list, an array of a subclass or of another library, an operand by name, or an attribute that has no exact key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
-from ep.include.arrays import Array, Arrays, Operands
+from ep.include.arrays import Array, Arrays, Keyed, Operands
 from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import Attributes, Input, Operator, Role
 from ep.ops.operands import numbers_of
@@ -76,6 +76,8 @@ def calling(
                 key = key, value.dtype, value.shape
             elif type(value) in NUMBERS:
                 key = key, type(value)
+            elif isinstance(value, Keyed):
+                key = key, value.call_key
             else:
                 key = None
                 break
@@ -92,15 +94,16 @@ def calling(
             results = arrays.compute(declared, buffers, attributes, out)
             return results if many else results[0]
         prepared = declared.prepare(arrays.device_type, buffers, attributes)
+        result = prepared.compute(arrays, buffers, out)
+        arrays = arrays.kept()
         compute = partial(prepared.compute, arrays) if many else prepared.computing(arrays)
-        result = compute(buffers, out)
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]
         if not changed:
             calls.put(key, Kept(compute, None))
         elif len(changed) == 1 and inputs[changed[0]].role is Role.OPERAND and type(given[changed[0]]) in NUMBERS:
             (place,) = changed
             calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
-        return result
+        return result if many else result[0]
 
     return function
 

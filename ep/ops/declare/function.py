@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ep.common.arrays.operators import FUNCTIONS as FUNCTIONS
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
 from ep.ops.declare.calls import Function, Read, calling
@@ -24,9 +25,6 @@ Operand: TypeAlias = Any
 Tensors: TypeAlias = Sequence[Any]
 
 _ROLES: Final = {role.value.capitalize(): role for role in Role}
-
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
-"""The functions of declared operators by their names, aliases among them."""
 
 
 def operator(

@@ -279,6 +279,7 @@ class TestRefusalsOfBatches(Refusals):
         self.check_size(refused, size)
 
 
+@pytest.mark.ep_long
 @needs(GatherFactory, DataType.kInt8, DataType.kInt32)
 def test_more_than_two_to_the_31_elements(device):
     """Offsets past 2^31: on the side of params, then on that of out."""

@@ -19,7 +19,7 @@ from ep.include.primitive import (
     Gather,
     GatherFactory,
     Key,
-    register_primitive_factory,
+    implements,
 )
 from ep_numpy_device.device import check_stream, kNumpy
 
@@ -46,6 +46,7 @@ def check_apart(dst, dst_argument, src, src_argument, *, in_place=False):
     check_overlap(*places, in_place=in_place)
 
 
+@implements(FillFactory, on=kNumpy, keys={Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES, DataType.kBool)})
 class NumpyFill(Fill):
     def Launch(self, stream, dst, value, count):
         (data_type,) = self.request.dtypes
@@ -55,14 +56,7 @@ class NumpyFill(Fill):
         dst[...] = number
 
 
-@register_primitive_factory(kNumpy, FillFactory)
-class NumpyFillFactory(FillFactory):
-    keys = frozenset(Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES, DataType.kBool))
-
-    def Make(self, request):
-        return NumpyFill(request)
-
-
+@implements(GatherFactory, on=kNumpy, keys={Key(None, (params, indices)) for params in FLOATS for indices in INDICES})
 class NumpyGather(Gather):
     def Launch(
         self, stream, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset=0
@@ -84,14 +78,7 @@ class NumpyGather(Gather):
         out[:, inside] = params.reshape(outer, gather, inner)[:, rows]
 
 
-@register_primitive_factory(kNumpy, GatherFactory)
-class NumpyGatherFactory(GatherFactory):
-    keys = frozenset(Key(None, (params, indices)) for params in FLOATS for indices in INDICES)
-
-    def Make(self, request):
-        return NumpyGather(request)
-
-
+@implements(ExpandFactory, on=kNumpy, keys={Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES)})
 class NumpyExpand(Expand):
     def Launch(self, stream, src_dims, src, dst_dims, dst, src_strides=None, dst_strides=None):
         (data_type,) = self.request.dtypes
@@ -114,14 +101,6 @@ def strided(array, dims, strides):
     return np.lib.stride_tricks.as_strided(array, dims, [stride * array.itemsize for stride in strides])
 
 
-@register_primitive_factory(kNumpy, ExpandFactory)
-class NumpyExpandFactory(ExpandFactory):
-    keys = frozenset(Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES))
-
-    def Make(self, request):
-        return NumpyExpand(request)
-
-
 FUNCTIONS = {
     UnaryOp.kRelu: lambda x: np.where(x <= 0, x.dtype.type(0), x),  # NaN stays NaN
     UnaryOp.kNegative: np.negative,
@@ -130,6 +109,14 @@ FUNCTIONS = {
 }
 
 
+KEYS = {
+    Key(op, (data_type, DataType.kBool if op is UnaryOp.kIsFinite else data_type))
+    for op in FUNCTIONS
+    for data_type in FLOATS
+}
+
+
+@implements(ElementwiseUnaryFactory, on=kNumpy, keys=KEYS)
 class NumpyUnary(ElementwiseUnary):
     def Launch(self, stream, src, dst, count):
         src_type, dst_type = self.request.dtypes
@@ -141,15 +128,3 @@ class NumpyUnary(ElementwiseUnary):
 
         with np.errstate(all="ignore"):
             dst[...] = FUNCTIONS[self.request.op](src)
-
-
-@register_primitive_factory(kNumpy, ElementwiseUnaryFactory)
-class NumpyUnaryFactory(ElementwiseUnaryFactory):
-    keys = frozenset(
-        Key(op, (data_type, DataType.kBool if op is UnaryOp.kIsFinite else data_type))
-        for op in FUNCTIONS
-        for data_type in FLOATS
-    )
-
-    def Make(self, request):
-        return NumpyUnary(request)

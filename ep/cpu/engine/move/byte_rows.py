@@ -14,6 +14,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.vectors import FIRST_CACHE, SECOND_CACHE
+from ep.cpu.compile.vectors import prefetch as ask_for
+
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _BLOCK = 64  # bytes of a block
 _UNROLLED = 4 * _BLOCK
@@ -73,14 +76,11 @@ def row_filler(unit: int) -> Any:
     return fill_row
 
 
-def _prefetcher(locality: int) -> Any:
+def _prefetcher(cache: int) -> Any:
     @intrinsic
     def prefetch(typing_context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer, bits32 = _BYTE.as_pointer(), ir.IntType(32)
-            function_type = ir.FunctionType(ir.VoidType(), [pointer, bits32, bits32, bits32])
-            function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-            builder.call(function, [builder.inttoptr(args[0], pointer), bits32(0), bits32(locality), bits32(1)])
+            ask_for(builder, builder.inttoptr(args[0], _BYTE.as_pointer()), cache)
             return context.get_dummy_value()
 
         return types.void(types.int64), generate
@@ -89,7 +89,7 @@ def _prefetcher(locality: int) -> Any:
 
 
 # ask for the cache line at an address, which need not be one that may be read, in the first or the second cache
-prefetch, prefetch_second = _prefetcher(3), _prefetcher(2)
+prefetch, prefetch_second = _prefetcher(FIRST_CACHE), _prefetcher(SECOND_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:

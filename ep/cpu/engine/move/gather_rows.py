@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
+from ep.cpu.compile.vectors import pointer_to, splat
 from ep.cpu.engine.move.byte_rows import copy_row, prefetch, prefetch_second
 from ep.cpu.engine.move.gather_walk import GATHER
 from ep.cpu.engine.streaming import stream_line_or_zero, stream_row
@@ -72,20 +73,13 @@ def _checker(indices_type: DataType) -> Any:
     @intrinsic
     def all_valid(typing_context: Any, indices: Any, begin: Any, low: Any, num_valid: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def all_lanes(value: Any) -> Any:
-                lanes = ir.VectorType(word, _BLOCK)
-                first = builder.insert_element(ir.Constant(lanes, ir.Undefined), value, ir.IntType(32)(0))
-                zeros = ir.Constant(ir.VectorType(ir.IntType(32), _BLOCK), None)
-                return builder.shuffle_vector(first, first, zeros)
-
-            place = builder.gep(builder.inttoptr(args[0], storage.as_pointer()), [args[1]])
-            pointer = builder.bitcast(place, ir.VectorType(storage, _BLOCK).as_pointer())
+            pointer = pointer_to(builder, args[0], args[1], ir.VectorType(storage, _BLOCK))
             values = builder.load(pointer, align=1)
             if indices_type.itemsize < 8:
                 extend = builder.zext if indices_type.dtype.kind == "u" else builder.sext
                 values = extend(values, ir.VectorType(word, _BLOCK))
-            rows = builder.sub(values, all_lanes(args[2]))
-            valid = builder.icmp_unsigned("<", rows, all_lanes(args[3]))
+            rows = builder.sub(values, splat(builder, args[2], _BLOCK))
+            valid = builder.icmp_unsigned("<", rows, splat(builder, args[3], _BLOCK))
             return builder.icmp_signed("==", builder.bitcast(valid, ir.IntType(_BLOCK)), ir.IntType(_BLOCK)(-1))
 
         return types.boolean(*[types.int64] * 4), generate

@@ -14,7 +14,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import store_past_caches, unit_functions
+from ep.cpu.compile.memory import unit_functions
+from ep.cpu.compile.vectors import store_past_caches
 from ep.cpu.engine.move.row_writer import LINE, VECTOR
 
 

@@ -12,15 +12,8 @@ from numba.extending import intrinsic
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, stack_words, storer
-from ep.cpu.engine.product.instructions import (
-    REALS,
-    WORD,
-    add_product,
-    function,
-    loop,
-    masked_load,
-    places_below,
-)
+from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, sum_in_any_order
+from ep.cpu.engine.product.instructions import REALS, WORD, loop
 from ep.cpu.engine.product.results import arithmetic_of
 from ep.cpu.engine.product.tiling import tile_shape
 from ep.include.data_type import DataType
@@ -126,15 +119,15 @@ def _dots(
 
             def body(index: Any, sums: list[Any], mask: Any = None) -> list[Any]:
                 others = [
-                    masked_load(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask)
+                    load_lanes(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask)
                     for one in from_y
                 ]
                 after = []
                 for row, one in enumerate(from_x):
-                    loaded = masked_load(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
+                    loaded = load_lanes(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
                     own = widened(builder, loaded, data_type)
                     for column, other in enumerate(others):
-                        after.append(add_product(builder, own, other, sums[row * columns + column]))
+                        after.append(fma(builder, own, other, sums[row * columns + column]))
                 return after
 
             zeros = [ir.Constant(computed, [0.0] * width)] * (rows * columns)
@@ -152,13 +145,12 @@ def _dots(
                 sums[place % len(zeros)] = builder.fadd(sums[place % len(zeros)], other)
             if vectors > 1:
                 left, *sums = loop(builder, left, k, width, sums, body)
-            sums = body(left, sums, places_below(builder, builder.sub(k, left), width))
-            name = f"llvm.vector.reduce.fadd.v{width}f{8 * arithmetic.itemsize}"
-            reduce = function(builder, name, number, number, computed)
+            sums = body(left, sums, lanes_below(builder, builder.sub(k, left), width))
             target = builder.inttoptr(totals, number.as_pointer())
             for place, total in enumerate(sums):
-                total = builder.call(reduce, [number(0.0), total], fastmath=("reassoc",))
-                builder.store(total, builder.gep(target, [WORD(place)]), align=arithmetic.itemsize)
+                builder.store(
+                    sum_in_any_order(builder, total), builder.gep(target, [WORD(place)]), align=arithmetic.itemsize
+                )
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 8), generate

@@ -10,7 +10,8 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.engine.product.instructions import REALS, WORD, at, loop, masked_load, places_below
+from ep.cpu.compile.vectors import lanes_below, load_lanes
+from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
@@ -30,12 +31,12 @@ def row_packer(data_type: DataType, width: int) -> Any:
             src, step, count, k, dst = args
             bits, real, size = _kinds(data_type)
             src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-            read = places_below(builder, count, width)
+            read = lanes_below(builder, count, width)
 
             def row(index: Any, nothing: list[Any]) -> list[Any]:
                 source = builder.gep(src, [builder.mul(index, step)])
                 target = at(builder, builder.gep(dst, [builder.mul(index, WORD(width))]), 0, ir.VectorType(real, width))
-                stored = masked_load(builder, source, ir.VectorType(bits, width), data_type.itemsize, read)
+                stored = load_lanes(builder, source, ir.VectorType(bits, width), data_type.itemsize, read)
                 builder.store(widened(builder, stored, data_type), target, align=size)
                 return nothing
 

@@ -9,25 +9,12 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ep.cpu.engine.product.instructions import (
-    HALF_WORD,
-    REALS,
-    WORD,
-    add_product,
-    at,
-    function,
-    loop,
-    masked_load,
-    masked_store,
-    places_below,
-    spread,
-)
+from ep.cpu.compile.vectors import FIRST_CACHE, SECOND_CACHE, fma, lanes_below, load_lanes, prefetch, splat, store_lanes
+from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
 from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # rows of b that are fetched before they are needed
 _LINE: Final = 64  # bytes
-_ALL_CACHES: Final = 3  # as LLVM counts
-_SECOND_CACHE: Final = 2
 _BYTES: Final = ir.IntType(8).as_pointer()
 
 
@@ -72,31 +59,29 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             for number in range(rows):
                 row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
                 a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
-            prefetch = function(builder, "llvm.prefetch.p0", ir.VoidType(), _BYTES, HALF_WORD, HALF_WORD, HALF_WORD)
 
             def step(index: Any, sums: list[Any]) -> list[Any]:
                 row = builder.gep(b, [builder.mul(index, b_step)])
                 ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
                 much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-                for place, caches in ((ahead, _ALL_CACHES), (much_later, _SECOND_CACHE)):
+                for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
                     for offset in range(0, vectors * lanes * size, _LINE):
-                        to_read, data = HALF_WORD(0), HALF_WORD(1)
-                        builder.call(prefetch, [builder.gep(place, [WORD(offset)]), to_read, HALF_WORD(caches), data])
+                        prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
                 elements = [
                     builder.load(at(builder, row, number * lanes, vector), align=size) for number in range(vectors)
                 ]
                 place_in_row, after = builder.mul(index, a_step), []
                 for number in range(rows):
                     factor = builder.load(builder.gep(a_rows[number], [place_in_row]), align=size)
-                    factor = spread(builder, factor, lanes)
+                    factor = splat(builder, factor, lanes)
                     for place, element in enumerate(elements):
-                        after.append(add_product(builder, factor, element, sums[number * vectors + place]))
+                        after.append(fma(builder, factor, element, sums[number * vectors + place]))
                 return after
 
             zeros = [ir.Constant(vector, [0.0] * lanes)] * (rows * vectors)
             _, *sums = loop(builder, WORD(0), k, 1, zeros, step)
-            alpha = spread(builder, alpha, lanes)
-            masks = [places_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
+            alpha = splat(builder, alpha, lanes)
+            masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
             partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
             ways = [builder.append_basic_block("put") for _ in range(4)]
             done = builder.append_basic_block("done")
@@ -126,6 +111,6 @@ def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: A
     """Write alpha * total, or add it to what is there, where the mask says so."""
     new = builder.fmul(alpha, total)
     if adds:
-        there = masked_load(builder, pointer, total.type, size, mask)
-        new = add_product(builder, alpha, total, there)
-    masked_store(builder, new, pointer, size, mask)
+        there = load_lanes(builder, pointer, total.type, size, mask)
+        new = fma(builder, alpha, total, there)
+    store_lanes(builder, new, pointer, size, mask)

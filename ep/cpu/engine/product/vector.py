@@ -18,18 +18,9 @@ from numba.extending import intrinsic
 from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, release, storer
+from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, splat, store_lanes
 from ep.cpu.engine.product.dots import dots_of_rows
-from ep.cpu.engine.product.instructions import (
-    REALS,
-    WORD,
-    add_product,
-    at,
-    loop,
-    masked_load,
-    masked_store,
-    places_below,
-    spread,
-)
+from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import arithmetic_of, results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
@@ -130,18 +121,18 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
                 builder.inttoptr(one, kind.as_pointer())
                 for one, kind in ((matrix, bits), (vector, number), (sums, number))
             )
-            masks = [places_below(builder, count, width, place * width) for place in range(vectors)]
+            masks = [lanes_below(builder, count, width, place * width) for place in range(vectors)]
 
             def several(index: Any, sums: list[Any], number_of: int = at_once) -> list[Any]:
                 after = []
                 for row in range(number_of):
                     place = builder.add(index, WORD(row))
                     source = builder.gep(elements, [builder.mul(place, ld)])
-                    factor = spread(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
+                    factor = splat(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
                     for one, mask in enumerate(masks):
                         part = builder.gep(source, [WORD(one * width)])
-                        x = widened(builder, masked_load(builder, part, stored, data_type.itemsize, mask), data_type)
-                        after.append(add_product(builder, x, factor, sums[len(after)]))
+                        x = widened(builder, load_lanes(builder, part, stored, data_type.itemsize, mask), data_type)
+                        after.append(fma(builder, x, factor, sums[len(after)]))
                 return after
 
             zeros = [ir.Constant(computed, [0.0] * width)] * (vectors * at_once)
@@ -151,9 +142,9 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
             _, *parts = loop(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
             for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
                 place = builder.gep(totals, [WORD(one * width)])
-                total = builder.fadd(part, masked_load(builder, place, computed, arithmetic.itemsize, mask))
+                total = builder.fadd(part, load_lanes(builder, place, computed, arithmetic.itemsize, mask))
                 pointer = builder.bitcast(place, computed.as_pointer())
-                masked_store(builder, total, pointer, arithmetic.itemsize, mask)
+                store_lanes(builder, total, pointer, arithmetic.itemsize, mask)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 6), generate
@@ -177,20 +168,20 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
             sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
             factors = [builder.load(builder.gep(numbers, [WORD(row)]), align=1) for row in range(rows)]
 
-            factors = [spread(builder, one, width) for one in factors]
+            factors = [splat(builder, one, width) for one in factors]
             stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
             def body(index: Any, nothing: list[Any], mask: Any = None) -> list[Any]:
                 place = at(builder, builder.gep(totals, [index]), 0, computed)
-                total = masked_load(builder, place, computed, arithmetic.itemsize, mask)
+                total = load_lanes(builder, place, computed, arithmetic.itemsize, mask)
                 for source, factor in zip(sources, factors, strict=True):
-                    x = masked_load(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
-                    total = add_product(builder, widened(builder, x, data_type), factor, total)
-                masked_store(builder, total, place, arithmetic.itemsize, mask)
+                    x = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
+                    total = fma(builder, widened(builder, x, data_type), factor, total)
+                store_lanes(builder, total, place, arithmetic.itemsize, mask)
                 return nothing
 
             (left,) = loop(builder, WORD(0), columns, width, [], body)
-            body(left, [], places_below(builder, builder.sub(columns, left), width))
+            body(left, [], lanes_below(builder, builder.sub(columns, left), width))
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate

@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.vectors import SECOND_CACHE, lanes_of, prefetch
 from ep.cpu.engine.reduce.fold import CHAIN, Fold, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
@@ -17,7 +18,6 @@ from ep.cpu.engine.reduce.vectors import (
     fold_loop,
     identity,
     lanes_behind,
-    lanes_of,
     place_of,
     two_sum,
     widths_of,
@@ -26,6 +26,7 @@ from ep.include.primitive.reduce_op import ReduceOp
 
 _WORD: Final = ir.IntType(64)
 _LINE: Final = 64
+_BYTES: Final = ir.IntType(8).as_pointer()
 
 
 def rows_at_once(of: Lanes) -> int:
@@ -86,7 +87,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
                         place = builder.add(begin, builder.mul(stride, _WORD(each)))
                         behind = builder.add(builder.add(place, ahead), builder.mul(index, _WORD(number_bytes)))
                         for skip in range(0, width * number_bytes, _LINE):
-                            _prefetch(builder, builder.add(behind, _WORD(skip)))
+                            prefetch(builder, builder.inttoptr(builder.add(behind, _WORD(skip)), _BYTES), SECOND_CACHE)
                         reads.append(read(place))
                     return kept.more(carried, reads, row)
 
@@ -193,11 +194,3 @@ class _Kept:
                 new = lanes_of(builder, is_new, number * size % width, size)
                 value = builder.select(new, value, old)
             builder.store(value, place, align=1)
-
-
-def _prefetch(builder: Any, address: Any) -> None:
-    """Ask for the line at an address, which need not be one that may be read."""
-    pointer, bits32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-    function_type = ir.FunctionType(ir.VoidType(), [pointer, bits32, bits32, bits32])
-    function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-    builder.call(function, [builder.inttoptr(address, pointer), bits32(0), bits32(2), bits32(1)])

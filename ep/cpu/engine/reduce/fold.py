@@ -9,16 +9,14 @@ from llvmlite import ir
 
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.target import moves_halves
+from ep.cpu.compile.vectors import fma, halves, lanes_of, splat
 from ep.cpu.engine.reduce.values import EXTREMES
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
     combined,
-    halves,
     joined,
-    lanes_of,
     read_values,
-    splat,
 )
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
@@ -74,7 +72,7 @@ class Fold:
             carried = tuple(
                 combined(builder, self._of, value, vector)
                 if self._one is None
-                else _fused(builder, vector, splat(builder, self._one, vector.type.count), value)
+                else fma(builder, vector, splat(builder, self._one, vector.type.count), value)
                 for value, vector in zip(carried, read, strict=True)
             )
         return carried
@@ -144,7 +142,7 @@ class Chain(Fold):
         """One with a link more, or two."""
         for read in reads:
             carried = tuple(
-                _fused(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
+                fma(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
                 for value, vector in zip(carried, read, strict=True)
             )
         return carried
@@ -192,12 +190,3 @@ def _hidden_one(builder: Any) -> Any:
     """1.0, which LLVM does not know."""
     hidden = builder.asm(ir.FunctionType(_WORD, [_WORD]), "", "=r,0", [_WORD(0x3FF0000000000000)], False)
     return builder.bitcast(hidden, _DOUBLE)
-
-
-def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """`a b + c` of vectors of numbers, rounded once."""
-    kind, name = a.type, f"llvm.fma.v{a.type.count}f{64 if a.type.element == _DOUBLE else 32}"
-    function = builder.module.globals.get(name) or ir.Function(
-        builder.module, ir.FunctionType(kind, [kind, kind, kind]), name
-    )
-    return builder.call(function, [a, b, c])

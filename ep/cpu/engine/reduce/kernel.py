@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.reduction import reduction_of
+from ep.common.stored_types import stored_as, unit_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, storer
@@ -33,7 +34,6 @@ _OF_BOOLS: Final = {
     ReduceOp.kProd: ReduceOp.kAll,
     ReduceOp.kMin: ReduceOp.kAll,
 }
-_UNSIGNED: Final = {1: DataType.kUInt8, 2: DataType.kUInt16, 4: DataType.kUInt32, 8: DataType.kUInt64}
 
 
 def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
@@ -42,8 +42,8 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
     if kind is Kind.BOOL:
         return _OF_BOOLS.get(op, op), DataType.kUInt8
     if kind is Kind.INTEGER and not (extreme and data_type.dtype.kind == "i"):
-        return op, _UNSIGNED[data_type.itemsize]
-    return op, DataType.kInt8 if data_type is DataType.kChar else data_type
+        return op, unit_of(data_type)
+    return op, stored_as(data_type)
 
 
 def _may_overflow(op: ReduceOp, data_type: DataType) -> bool:

@@ -15,6 +15,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.vectors import lanes_below, store_lanes
 from ep.cpu.engine.reduce.vectors import two_sum
 
 LANES: Final = 8
@@ -74,12 +75,7 @@ def lane_folder(exact: bool) -> Any:
     def fold(typing_context: Any, records: Any, rows: Any, totals: Any, errors: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             records, rows, *out = args
-            lanes = ir.Constant(ir.VectorType(_INT, LANES), list(range(LANES)))
-            bound = builder.insert_element(ir.Constant(lanes.type, ir.Undefined), builder.trunc(rows, _INT), _INT(0))
-            bound = builder.shuffle_vector(bound, bound, ir.Constant(lanes.type, [0] * LANES))
-            mask = builder.icmp_signed("<", lanes, bound)
-            function_type = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _INT, mask.type])
-            store = builder.module.declare_intrinsic("llvm.masked.store.v8f64.p0", (), function_type)
+            mask = lanes_below(builder, builder.trunc(rows, _INT), LANES)
             sums = [
                 _folded(
                     builder,
@@ -91,7 +87,7 @@ def lane_folder(exact: bool) -> Any:
                 for part in range(parts)
             ]
             for value, address in zip([*sums, ir.Constant(_VECTOR, [0.0] * LANES)], out, strict=False):
-                builder.call(store, [value, _place(builder, address, 0), _INT(8), mask])
+                store_lanes(builder, value, _place(builder, address, 0), 8, mask)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 4), generate

@@ -17,6 +17,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES, narrowed
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word
+from ep.cpu.compile.vectors import pointer_to
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS
 from ep.cpu.engine.reduce.vectors import (
@@ -104,8 +105,7 @@ def _narrower(data_type: DataType) -> Any:
             def numbers(width: int) -> Any:
                 def convert(index: Any, _: Any) -> None:
                     value = builder.load(place_of(builder, of, sums, index, width), align=1)
-                    place = builder.gep(builder.inttoptr(out, bits.as_pointer()), [index])
-                    target = builder.bitcast(place, ir.VectorType(bits, width).as_pointer())
+                    target = pointer_to(builder, out, index, ir.VectorType(bits, width))
                     builder.store(narrowed(builder, value, data_type), target, align=1)
 
                 return convert

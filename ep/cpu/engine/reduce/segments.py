@@ -15,6 +15,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.common.checks import MAX_OFFSET
+from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
 from ep.cpu.compile.jit import jit
@@ -29,26 +30,10 @@ from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, fold_loop, lane
 from ep.cpu.engine.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
-from ep.include.number_kind import Kind, number_kind
 
 _TILE_BYTES: Final = 8 * VECTOR_BYTES
 _ENOUGH_BATCHES: Final = 16  # for all threads to have some
 _ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved meanwhile
-
-_STORED_AS: Final = {
-    1: DataType.kUInt8,
-    2: DataType.kUInt16,
-    4: DataType.kUInt32,
-    8: DataType.kUInt64,
-}
-_PARTS: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
-
-
-def _numbers_of(data_type: DataType) -> tuple[DataType, int]:
-    """The type of the numbers that elements are made of, whose sums are the same, and how many of these."""
-    if number_kind(data_type) is Kind.INTEGER:
-        return _STORED_AS[data_type.itemsize], 1
-    return (_PARTS[data_type], 2) if data_type in _PARTS else (data_type, 1)
 
 
 @cache
@@ -282,7 +267,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 def segment_launcher(state: LaunchState, data_type: DataType, ids_type: DataType) -> Launcher:
     """What launches UnsortedSegmentSum and BatchUnsortedSegmentSum."""
-    numbers, parts = _numbers_of(data_type)
+    numbers, parts = added_as(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
     state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))
     state.set(narrow_task=narrow_task())

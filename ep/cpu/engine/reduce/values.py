@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.number_kind import COMPLEXES, FLOATS, PART
 from ep.include.primitive.reduce_op import ReduceOp
 
 TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
 EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
 SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
-PART: Final = {DataType.kComplex64: DataType.kFloat, DataType.kComplex128: DataType.kDouble}
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:

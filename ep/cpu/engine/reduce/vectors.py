@@ -16,9 +16,10 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.engine.reduce.values import EXTREMES, PART, SUMS, TRUTHS, is_compensated, num_parts, value_type
+from ep.cpu.compile.vectors import halves, pointer_to, splat
+from ep.cpu.engine.reduce.values import EXTREMES, SUMS, TRUTHS, is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS
+from ep.include.number_kind import FLOATS, PART
 from ep.include.primitive.reduce_op import ReduceOp
 
 _WORD: Final = ir.IntType(64)
@@ -157,8 +158,7 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
     numbers = count * (2 if of.pairs else 1)
     vector = ir.VectorType(bits, numbers)
     first = builder.mul(index, _WORD(2)) if of.pairs else index
-    place = builder.gep(builder.inttoptr(address, bits.as_pointer()), [first])
-    read = widened(builder, builder.load(builder.bitcast(place, vector.as_pointer()), align=1), of.stored)
+    read = widened(builder, builder.load(pointer_to(builder, address, first, vector), align=1), of.stored)
     if of.op in TRUTHS:
         zero = _constant(read.type, 0.0 if of.stored in FLOATS else 0)
         true = (
@@ -175,13 +175,6 @@ def read_values(builder: Any, of: Lanes, address: Any, index: Any, count: int, s
     if of.widens:
         read = builder.fpext(read, of.vector(count))
     return read if scale is None else builder.fmul(read, splat(builder, scale, count))
-
-
-def splat(builder: Any, value: Any, count: int) -> Any:
-    """A vector of one value."""
-    kind = ir.VectorType(value.type, count)
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
-    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), count), [0] * count))
 
 
 def fold_loop(builder: Any, begin: Any, end: Any, step: int, carried: Any, body: Callable[[Any, Any], Any]) -> Any:
@@ -228,16 +221,7 @@ def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
 
 def place_of(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> Any:
     """Where `count` values are kept, from value `index` on."""
-    first = builder.gep(builder.inttoptr(address, of.value.as_pointer()), [index])
-    return builder.bitcast(first, of.vector(count).as_pointer())
-
-
-def lanes_of(builder: Any, value: Any, first: int, count: int) -> Any:
-    """Lanes [first, first + count) of a vector."""
-    if count == value.type.count:
-        return value
-    places = ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(first, first + count)))
-    return builder.shuffle_vector(value, value, places)
+    return pointer_to(builder, address, index, of.vector(count))
 
 
 def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
@@ -254,12 +238,6 @@ def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
     while value.type.count > lanes:
         value = combined(builder, of, *halves(builder, value))
     return value
-
-
-def halves(builder: Any, value: Any) -> list[Any]:
-    """The lower and the upper half of a vector."""
-    half = value.type.count // 2
-    return [lanes_of(builder, value, first, half) for first in (0, half)]
 
 
 def lanes_behind(builder: Any, width: int, total: Any) -> Any:

@@ -1,0 +1,79 @@
+"""Python's operators on arrays: one class for all that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ep.common.arrays.checks import is_weak
+from ep.include.arrays import Placed
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+"""The functions of operators by their names, aliases among them. Where they are declared, they are put here."""
+
+_EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
+
+_Binary = Callable[[Any, Any], Any]
+
+
+def _takes(value: Any) -> bool:
+    """Whether a value can be an operand: a Python number, an array of any library, or what NumPy makes an array of."""
+    return is_weak(value) or isinstance(value, Placed | list | tuple) or any(hasattr(value, one) for one in _EXPORTS)
+
+
+def _forward(name: str) -> _Binary:
+    def operator(self: Any, other: Any) -> Any:
+        return FUNCTIONS[name](self, other) if _takes(other) else NotImplemented
+
+    return operator
+
+
+def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
+    """An operator of arithmetic: as it is, with the operands exchanged, and in place."""
+
+    def reflected(self: Any, other: Any) -> Any:
+        return FUNCTIONS[name](other, self) if _takes(other) else NotImplemented
+
+    def in_place(self: Any, other: Any) -> Any:
+        return self._updated(name, other) if _takes(other) else NotImplemented
+
+    return _forward(name), reflected, in_place
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    return lambda self: FUNCTIONS[name](self)
+
+
+class Operators:
+    """An array with the operators of the array API standard, which are functions of `ep.ops`.
+
+    The other operand is an array of the same dtype, or a Python number. What no operator could take gets its own say,
+    and then Python's TypeError. Comparisons compare element by element, so such an array has no hash.
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy's arrays leave operators to this class
+
+    __add__, __radd__, __iadd__ = _forms("add")
+    __sub__, __rsub__, __isub__ = _forms("sub")
+    __mul__, __rmul__, __imul__ = _forms("mul")
+    __truediv__, __rtruediv__, __itruediv__ = _forms("div")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _forms("floor_div")
+    __mod__, __rmod__, __imod__ = _forms("floor_mod")
+    __pow__, __rpow__, __ipow__ = _forms("pow")
+    __matmul__, __rmatmul__, __imatmul__ = _forms("matmul")
+    __and__, __rand__, __iand__ = _forms("bitwise_and")
+    __or__, __ror__, __ior__ = _forms("bitwise_or")
+    __xor__, __rxor__, __ixor__ = _forms("bitwise_xor")
+
+    __lt__, __le__ = _forward("less_than"), _forward("less_equal")
+    __gt__, __ge__ = _forward("greater_than"), _forward("greater_equal")
+    __eq__, __ne__ = _forward("equal"), _forward("not_equal")
+    __hash__ = None  # type: ignore[assignment]
+
+    __abs__, __neg__ = _unary("abs"), _unary("negative")
+    __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
+
+    def _updated(self, name: str, other: Any) -> Any:
+        """What an operator in place gives: a new array, of a value that does not change."""
+        return FUNCTIONS[name](self, other)

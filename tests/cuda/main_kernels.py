@@ -1,0 +1,254 @@
+"""The kernels whose PTX is looked at: the main ones of each engine, in the variants that differ in code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import pytest
+
+from ep import BinaryOp, UnaryOp
+from ep.common.stored_types import unit_of
+from ep.cuda.access import Access, Variant
+from ep.cuda.engine import map as map_engine
+from ep.cuda.engine import reduce
+from ep.cuda.engine import rows as row_engine
+from ep.cuda.engine.functor import functor_of
+from ep.cuda.kernels import add, compiler, gather, move, one_hot, pad, segment_sum, softmax, sort, transpose, where
+from ep.cuda.kernels.compiler import Kernel
+from ep.cuda.launch_config import pack_elements
+from ep.cuda.packages import why_no_compiler
+from ep.cuda.reduce_plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.row_plan import Keep, PartVariant, Stage
+from ep.cuda.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.tile import Tile
+from ep.include import DataType
+from ep.include.primitive import ReduceOp
+
+T, U, B, A = DataType, UnaryOp, BinaryOp, Access
+
+
+class MainKernel(NamedTuple):
+    """How a kernel is made, and the bytes of its widest load and store of global memory."""
+
+    make: Callable[[], Kernel]
+    load: int
+    store: int
+
+
+def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
+    """Return the PTX of a kernel for a device of compute capability `cc`, from the cache of kernels where it is there.
+
+    The test is skipped without numba-cuda.
+    """
+    if why := why_no_compiler():
+        pytest.skip(why)
+    return compiler.image(kernel, cc, as_ptx=True).decode()
+
+
+UNARY = [
+    (U.kRelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kRelu, T.kDouble, T.kDouble, 16, 16),
+    (U.kRelu, T.kFloat16, T.kFloat16, 16, 16),
+    (U.kGelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kGelu, T.kBFloat16, T.kBFloat16, 16, 16),
+    (U.kRelu, T.kInt8, T.kInt8, 16, 16),
+    (U.kSqrt, T.kComplex64, T.kComplex64, 16, 16),
+    (U.kSqrt, T.kComplex128, T.kComplex128, 16, 16),
+    (U.kLogicalNot, T.kBool, T.kBool, 16, 16),
+    (U.kIsNan, T.kFloat, T.kBool, 16, 4),
+    (U.kReal, T.kComplex64, T.kFloat16, 16, 4),
+    (U.kLeakyRelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kTanh, T.kFloat, T.kFloat, 16, 16),
+    (U.kSoftPlus, T.kFloat, T.kFloat, 16, 16),
+    (U.kQuickGelu, T.kFloat, T.kFloat, 16, 16),
+    (U.kExp, T.kFloat16, T.kFloat16, 16, 16),
+    (U.kIdentity, T.kBFloat16, T.kBFloat16, 16, 16),
+    (U.kCast, T.kFloat, T.kFloat16, 16, 8),
+    (U.kCast, T.kInt64, T.kBFloat16, 16, 4),
+    (U.kCast, T.kBool, T.kFloat, 4, 16),
+    (U.kCast, T.kFloat16, T.kInt8, 16, 8),
+    (U.kCast, T.kInt32, T.kComplex64, 8, 16),
+    (U.kCast, T.kBFloat16, T.kUInt64, 4, 16),
+]
+BINARY = [
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.PACK, 2, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SPREAD, A.SAME, 2, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.SAME, A.NUMBER, 0, 32, 16, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.EACH, 3, 32, 4, 16),
+    (B.kAdd, T.kFloat, T.kFloat, 4, A.EACH, A.SAME, 3, 64, 16, 16),
+    (B.kSub, T.kBFloat16, T.kBFloat16, 8, A.SAME, A.PACK, 2, 32, 16, 16),
+    (B.kMul, T.kFloat16, T.kFloat16, 8, A.SAME, A.SINGLE, 0, 32, 16, 16),
+    (B.kLessThan, T.kInt32, T.kBool, 4, A.SAME, A.SAME, 0, 32, 16, 4),
+    (B.kMul, T.kComplex128, T.kComplex128, 1, A.PACK, A.NUMBER, 3, 64, 16, 16),
+    (B.kFloorDiv, T.kInt32, T.kInt32, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kFloorMod, T.kInt8, T.kInt8, 16, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kPow, T.kFloat, T.kFloat, 4, A.SAME, A.SAME, 0, 32, 16, 16),
+    (B.kTanhBackwardWithDyY, T.kFloat16, T.kFloat16, 8, A.SAME, A.SAME, 0, 32, 16, 16),
+]
+STRIDED = [
+    # how src is read and dst is written, and the axes of the walk
+    (T.kFloat, A.PACK, A.PACK, 3, 16, 16),
+    (T.kFloat, A.SPREAD, A.PACK, 2, 4, 16),
+    (T.kBFloat16, A.EACH, A.EACH, 4, 2, 2),
+    (T.kComplex64, A.EACH, A.SAME, 3, 4, 16),
+    (T.kFloat, A.SINGLE, A.SAME, 0, 4, 16),
+]
+CHOICES = [
+    (T.kBool, T.kFloat, (A.SAME, A.SAME, A.SAME), 0, 16, 16),
+    (T.kBool, T.kInt8, (A.SAME, A.SAME, A.SAME), 0, 16, 16),
+    (T.kInt64, T.kBFloat16, (A.SAME, A.SAME, A.SAME), 0, 16, 4),
+    (T.kBool, T.kComplex128, (A.SAME, A.SAME, A.NUMBER), 0, 16, 16),
+    (T.kBool, T.kFloat, (A.PACK, A.SAME, A.NUMBER), 2, 16, 16),
+]
+ADDED = [(T.kFloat, 2, 16), (T.kFloat, 8, 16), (T.kBFloat16, 8, 16), (T.kInt8, 3, 16), (T.kBool, 2, 16)]
+MANY = [(T.kFloat, T.kFloat, T.kFloat, 16, 16), (T.kFloat, T.kFloat16, T.kFloat16, 16, 8)]
+ONE_HOT = [(T.kInt64, T.kFloat, 1, 8, 16), (T.kInt64, T.kFloat, 0, 8, 16), (T.kInt32, T.kBool, 0, 4, 16)]
+GATHER = [(T.kInt64, 16, 32), (T.kInt32, 4, 32), (T.kUInt8, 1, 64), (T.kInt64, 16, 64)]
+REDUCED_ROWS = [
+    # the op and type, the elements of a pack, whether rows are aligned, and the threads of a row
+    (ReduceOp.kSum, T.kFloat, 4, 1, 256),
+    (ReduceOp.kSum, T.kFloat, 4, 0, 32),
+    (ReduceOp.kSum, T.kDouble, 2, 1, 256),
+    (ReduceOp.kSum, T.kBFloat16, 8, 1, 32),
+    (ReduceOp.kMax, T.kInt8, 16, 1, 8),
+    (ReduceOp.kMean, T.kDouble, 2, 1, 256),
+    (ReduceOp.kProd, T.kComplex64, 2, 1, 1),
+]
+REDUCED_COLUMNS = [
+    # the op and type, the results of a thread, the threads that share them, and whether blocks have parts
+    (ReduceOp.kSum, T.kFloat, 4, 8, 1),
+    (ReduceOp.kMax, T.kBFloat16, 4, 1, 0),
+    (ReduceOp.kMean, T.kDouble, 2, 64, 0),
+    (ReduceOp.kSum, T.kUInt8, 4, 8, 0),
+]
+SOFTMAXES = [
+    # the function and type, where rows are kept, whether they are aligned, the threads of a row and the packs of each
+    (softmax.softmax, T.kFloat, Keep.REGISTERS, 1, 32, 8),
+    (softmax.softmax, T.kBFloat16, Keep.REGISTERS, 1, 32, 4),
+    (softmax.log_softmax, T.kDouble, Keep.REGISTERS, 1, 32, 4),
+    (softmax.softmax_backward, T.kFloat, Keep.REGISTERS, 1, 32, 8),
+    (softmax.log_softmax_backward, T.kFloat16, Keep.REGISTERS, 0, 4, 1),
+    (softmax.softmax, T.kFloat, Keep.SHARED, 1, 256, 0),
+    (softmax.log_softmax, T.kBFloat16, Keep.SHARED, 0, 512, 0),
+    (softmax.softmax_backward, T.kDouble, Keep.SHARED, 1, 256, 0),
+    (softmax.softmax, T.kDouble, Keep.NOWHERE, 1, 512, 0),
+    (softmax.log_softmax, T.kFloat, Keep.NOWHERE, 1, 512, 0),
+    (softmax.log_softmax_backward, T.kFloat, Keep.NOWHERE, 1, 512, 0),
+]
+STAGES = [
+    # the function and type, the kernel for parts of rows, and the bytes of its widest store
+    (softmax.softmax, T.kFloat, Stage.MAXIMA_AND_SUMS, 8),
+    (softmax.log_softmax, T.kBFloat16, Stage.MAXIMA_AND_SUMS, 8),
+    (softmax.softmax, T.kDouble, Stage.MAXIMA, 8),
+    (softmax.log_softmax, T.kDouble, Stage.SUMS, 8),
+    (softmax.softmax_backward, T.kFloat, Stage.SUMS, 8),
+    (softmax.softmax, T.kFloat, Stage.RESULTS, 16),
+    (softmax.log_softmax_backward, T.kFloat, Stage.RESULTS, 16),
+]
+SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
+MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
+MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
+TRANSPOSE = [
+    (4, 1, 64, 32, 2, 32),
+    (4, 1, 64, 32, 4, 64),
+    (8, 1, 64, 32, 3, 32),
+    (16, 1, 32, 32, 2, 32),
+    (2, 2, 32, 32, 2, 32),
+    (1, 4, 32, 32, 3, 64),
+    (1, 1, 64, 32, 2, 32),
+    (4, 1, 4, 64, 2, 32),
+    (4, 1, 8, 8, 3, 32),
+]
+PAD = [(2, 16, 1, 32), (2, 4, 4, 32), (3, 1, 16, 64), (4, 2, 8, 32), (2, 8, 1, 32)]
+
+
+def _maps() -> Iterator[tuple[str, MainKernel]]:
+    """The kernels of the map engine. What they compute is made when they are: it takes longer than the list."""
+
+    def of(make_functor, variant):
+        return lambda: map_engine.kernel(make_functor(), variant)
+
+    for op, src, dst, *widths in UNARY:
+        variant = Variant(pack_elements(src, dst), (A.SAME,))
+        yield f"{op.name} {src.name} {dst.name}", MainKernel(of(partial(functor_of, op, src, dst), variant), *widths)
+    for op, src, dst, elements, access0, access1, num_axes, bits, *widths in BINARY:
+        variant = Variant(elements, (access0, access1), num_axes, bits)
+        name = f"{op.name} {src.name} {dst.name} {access0.name} {access1.name} {bits}"
+        yield name, MainKernel(of(partial(functor_of, op, src, dst), variant), *widths)
+    for data_type, read, written, num_axes, *widths in STRIDED:
+        elements = 1 if written is A.EACH else pack_elements(data_type)
+        variant = Variant(elements, (read,), num_axes, 32, written)
+        make = of(partial(functor_of, U.kNegative, data_type, data_type), variant)
+        yield f"strided {data_type.name} {read.name} {written.name}", MainKernel(make, *widths)
+    for cond_type, data_type, ways, num_axes, *widths in CHOICES:
+        cond, unit = unit_of(cond_type), unit_of(data_type)
+        variant = Variant(pack_elements(cond, unit), ways, num_axes)
+        name = f"where {cond.name} {unit.name} {' '.join(way.name for way in ways)}"
+        yield name, MainKernel(of(partial(where.functor, cond, unit), variant), *widths)
+    for data_type, number, width in ADDED:
+        variant = Variant(pack_elements(data_type), (A.SAME,) * number)
+        make = of(partial(add.functor, data_type, number), variant)
+        yield f"add {data_type.name} {number}", MainKernel(make, width, width)
+    for *types, load, store in MANY:
+        make = partial(add.many_kernel, *types, pack_elements(*types))
+        yield f"add {' '.join(data_type.name for data_type in types)}", MainKernel(make, load, store)
+
+
+def _rows() -> Iterator[tuple[str, MainKernel]]:
+    """The kernels that reduce, and those of softmax and its relatives."""
+    for op, data_type, elements, aligned, threads in REDUCED_ROWS:
+        variant = RowVariant(Axes(1, 1, 32), elements, bool(aligned), threads, False)
+        make = partial(reduce.kernel, op, data_type, data_type, variant)
+        load = 16 if aligned else data_type.itemsize
+        yield f"rows {op.name} {data_type.name} {aligned} {threads}", MainKernel(make, load, data_type.itemsize)
+    for op, data_type, elements, sharers, parts in REDUCED_COLUMNS:
+        variant = ColumnVariant(Axes(2, 1, 32), elements, True, sharers, bool(parts))
+        make = partial(reduce.kernel, op, data_type, data_type, variant)
+        widths = elements * data_type.itemsize, 8 if parts else data_type.itemsize
+        yield f"columns {op.name} {data_type.name} {sharers} {parts}", MainKernel(make, *widths)
+    yield "finish", MainKernel(partial(reduce.kernel, ReduceOp.kMean, T.kDouble, T.kDouble, FinishVariant(32)), 8, 8)
+    for function, data_type, keep, aligned, threads, packs in SOFTMAXES:
+        make = partial(row_engine.kernel, function, data_type, SoftmaxVariant(keep, bool(aligned), threads, packs))
+        width = 16 if aligned else data_type.itemsize
+        name = f"{function.__name__} {data_type.name} {keep.name} {aligned} {packs}"
+        yield name, MainKernel(make, width, width)
+    for function, data_type, stage, store in STAGES:
+        make = partial(row_engine.kernel, function, data_type, PartVariant(stage, True, 512))
+        yield f"{function.__name__} {data_type.name} {stage.name}", MainKernel(make, 16, store)
+
+
+def _moves() -> Iterator[tuple[str, MainKernel]]:
+    """The kernels that move elements, and those that sum the elements of segments."""
+    for indices, data_type, in_rows, *widths in ONE_HOT:
+        unit = unit_of(data_type)
+        make = partial(one_hot.kernel, indices, unit, pack_elements(unit), bool(in_rows), 32)
+        yield f"one_hot {indices.name} {unit.name} {in_rows}", MainKernel(make, *widths)
+    for indices, size, bits in GATHER:
+        make = partial(gather.kernel, indices, size, bits, False, False)
+        yield f"gather {indices.name} {size} {bits}", MainKernel(make, max(size, indices.itemsize), size)
+    for axes, size, pack, bits in MOVE:
+        make = partial(move.kernel, axes, size, pack, bits)
+        yield f"move {axes} {size} {pack} {bits}", MainKernel(make, size, size * (pack or 1))
+    for *tile, axes, bits in TRANSPOSE:
+        make = partial(transpose.kernel, Tile(*tile), axes, bits)
+        cell = tile[0] * tile[1]
+        yield f"transpose {' '.join(map(str, (*tile, axes, bits)))}", MainKernel(make, cell, cell)
+    for axes, size, pack, bits in PAD:
+        make = partial(pad.kernel, axes, size, pack, bits)
+        yield f"pad {axes} {size} {pack} {bits}", MainKernel(make, size, size * pack)
+    for data_type, elements in SEGMENTS:
+        make = partial(segment_sum.sum_kernel, data_type, T.kInt32, elements, 32)
+        yield f"segments {data_type.name} {elements}", MainKernel(make, 16, 16)
+        make = partial(segment_sum.long_kernel, data_type, T.kInt32, 32, 64)
+        widths = max(4, data_type.itemsize), data_type.itemsize
+        yield f"long segments {data_type.name} {elements}", MainKernel(make, *widths)
+    yield "segment keys", MainKernel(partial(segment_sum.key_kernel, T.kInt64, T.kInt32, 32), 8, 4)
+    yield "segment begins", MainKernel(partial(segment_sum.begin_kernel, T.kInt32), 4, 4)
+    for step in ("count", "scan", "scatter", "block"):
+        yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
+
+
+MAIN_KERNELS = dict([*_maps(), *_rows(), *_moves()])
