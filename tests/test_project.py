@@ -104,7 +104,7 @@ def test_one_module_imports_numba_cuda():
         for path in (ROOT / "ep").rglob("*.py")
         if re.search(r"^\s*(from|import) numba(_cuda|\.cuda)|^\s*from numba import .*\bcuda\b", path.read_text(), re.M)
     ]
-    assert importing == ["ep/cuda/kernels/numba_cuda.py"]
+    assert importing == ["ep/cuda/compile/numba_cuda.py"]
 
 
 def test_links_of_the_documents_lead_somewhere():

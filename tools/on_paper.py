@@ -13,13 +13,16 @@ import argparse
 from collections.abc import Iterator
 from typing import Final
 
-from ep.cuda.engine import reduce, rows
-from ep.cuda.kernels import compiler, move, pad, segment_sum, softmax, transpose
-from ep.cuda.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements
-from ep.cuda.reduce_plan import Axes, ColumnVariant, RowVariant
-from ep.cuda.row_plan import Keep, PartVariant, Stage
-from ep.cuda.row_plan import RowVariant as SoftmaxVariant
-from ep.cuda.tile import every_tile
+from ep.cuda.compile import compiler
+from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elements
+from ep.cuda.engine.move import move, pad, transpose
+from ep.cuda.engine.move.tile import every_tile
+from ep.cuda.engine.reduce import kernel as reduce
+from ep.cuda.engine.reduce import rows, segment_sum
+from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
+from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.kernels import softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from tools.ptx import Loop, Resources, find_ptxas, main_loop, resources

@@ -66,7 +66,7 @@ def main() -> int:
     if not install_without_gpu():
         print("kernels are counted where they can be compiled, and there is no GPU and no simulator", file=sys.stderr)
         return 1
-    from ep.cuda.driver import driver
+    from ep.cuda.driver.interface import driver
 
     device = driver()
     assert isinstance(device, PtxDriver)

@@ -16,14 +16,17 @@ from typing import Final
 
 from ep.common.primitive.keys import ADD, BROADCAST_ELEMENTWISE_BINARY, BROADCAST_ELEMENTWISE_UNARY, ONE_HOT, WHERE
 from ep.common.stored_types import stored_types, unit_of
-from ep.cuda.access import Access, Variant
-from ep.cuda.arithmetic import COMPUTE_BOUND
-from ep.cuda.engine.functor import functor_of
-from ep.cuda.engine.map import kernel
-from ep.cuda.kernels import add, compiler, gather, indices, move, one_hot, pad, transpose, where
-from ep.cuda.launch_config import PACK_BYTES, pack_elements
-from ep.cuda.many import FEW
-from ep.cuda.tile import every_tile
+from ep.cuda.compile import compiler
+from ep.cuda.compile.arithmetic import COMPUTE_BOUND
+from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.engine.map import add
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.functor import functor_of
+from ep.cuda.engine.map.kernel import kernel
+from ep.cuda.engine.map.many import FEW
+from ep.cuda.engine.move import gather, move, pad, transpose
+from ep.cuda.engine.move.tile import every_tile
+from ep.cuda.kernels import indices, one_hot, where
 from ep.include import DataType
 from ep.include.number_kind import FLOATS, INTEGERS
 from ep.include.primitive import BinaryOp, UnaryOp

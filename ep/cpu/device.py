@@ -12,7 +12,7 @@ from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.common.processors import available_threads
 from ep.cpu import report
 from ep.cpu.calibration import Calibration, everywhere, least_size
-from ep.cpu.engine.state import SETTINGS
+from ep.cpu.shared.state import SETTINGS
 from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer

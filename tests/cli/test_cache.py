@@ -10,7 +10,7 @@ import pytest
 from ep.cli import cache, warm
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.kernel_cache import CACHE
-from ep.cuda.kernel_cache import CACHE as CUDA_CACHE
+from ep.cuda.compile.kernel_cache import CACHE as CUDA_CACHE
 from ep.include import CompiledKernels, KernelsOnDisk
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry

@@ -181,11 +181,11 @@ def launch(count):
     relu.Launch(stream, x, y, count)
     assert (y == np.maximum(x, 0)).all()
 def file_name():
-    from ep.cpu.engine import probe
+    from ep.cpu.lines import probe
     from ep.cpu.kernel_cache import CACHE
     return CACHE, CACHE.file_name(calibration.name(2), calibration.VERSION, probe.measure)
 def kept():
-    from ep.cpu.engine import probe
+    from ep.cpu.lines import probe
     cache, name = file_name()
     return cache.read(name, lambda contents: calibration.unpacked(contents, probe.NUM_TIMES))
 large = calibration.least_size(2) // 2 + 1000
@@ -284,7 +284,7 @@ assert device.calibration() == kept().calibration
 
 def test_where_it_is_better_from_is_decided_by_all_sizes():
     """A size between two that were measured; a processor where it is always, and never better."""
-    from ep.cpu.engine.probe import _first
+    from ep.cpu.lines.probe import _first
 
     assert _first([1.5, 1.3, 0.7], 1, 2**20, 7) == int(2**20 * 2**0.5)
     assert _first([1.5, 0.5, 0.7], 1, 2**20, 7) == int(2**20 * 0.5**0.5)
@@ -296,7 +296,7 @@ def test_where_it_is_better_from_is_decided_by_all_sizes():
 
 def test_caches_are_left_for_a_clear_gain():
     """Where they may hold all, and by what only writes."""
-    from ep.cpu.engine.probe import _first
+    from ep.cpu.lines.probe import _first
 
     assert _first([0.9, 0.9, 0.9], 1, 2**20, 7) == int(2**20 * 2**0.5)
     assert _first([0.9, 0.9, 0.9], 0, 2**20, 7) == NEVER
@@ -305,7 +305,7 @@ def test_caches_are_left_for_a_clear_gain():
 
 def test_each_kind_and_way_is_decided_by_its_own_times():
     """Of the kinds, the last one is better past the caches, in lines, from one size on."""
-    from ep.cpu.engine.probe import _SIZES, decided
+    from ep.cpu.lines.probe import _SIZES, decided
 
     kind, better = (1.0, 2.0, 3.0), (1.0, 0.5, 3.0)
     later = [*kind, *kind, *better] * (len(_SIZES) - 1)

@@ -14,10 +14,10 @@ from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.buffers import read_buffer
 from ep.cpu.engine.form import check_form
 from ep.cpu.engine.launchable import KEPT, Launchable
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.state import STATE, LaunchState
-from ep.cpu.object_layout import data_address
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import data_address
+from ep.cpu.shared.state import STATE, LaunchState
 from ep.include import DataType
 from ep.include import primitive as primitives
 from tests.subprocesses import run

@@ -5,7 +5,7 @@ import platform
 import numpy as np
 import pytest
 
-from ep.cpu import object_layout
+from ep.cpu.shared import object_layout
 from tests.subprocesses import run
 
 ASKED = """
@@ -67,7 +67,7 @@ def test_every_other_place_is_noticed(name):
     if name in ("C_CONTIGUOUS", "WRITEABLE"):
         others = [1 << bit for bit in range(12)]
     code = f"""
-from ep.cpu import object_layout
+from ep.cpu.shared import object_layout
 for other in {[other for other in others if other != right]}:
     object_layout.{name} = other
     object_layout.why_unknown.cache_clear()

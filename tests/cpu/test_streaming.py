@@ -264,7 +264,7 @@ from ep.cpu.kernels.functors import op_kernel
 from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, row_writers, walk
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.compile import compiler
-from ep.cpu.engine import streaming
+from ep.cpu.lines import streaming
 from ep.include import DataType
 texts = {{}}
 for call in {calls}:

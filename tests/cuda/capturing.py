@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ep.cuda.simulated_driver import SimulatedDriver
+from ep.cuda.driver.simulated_driver import SimulatedDriver
 
 
 def capture(stream: Any, work: Callable[[], object]) -> Any:

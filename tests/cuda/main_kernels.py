@@ -10,19 +10,23 @@ import pytest
 
 from ep import BinaryOp, UnaryOp
 from ep.common.stored_types import unit_of
-from ep.cuda.access import Access, Variant
-from ep.cuda.engine import map as map_engine
-from ep.cuda.engine import reduce
-from ep.cuda.engine import rows as row_engine
-from ep.cuda.engine.functor import functor_of
-from ep.cuda.kernels import add, compiler, gather, move, one_hot, pad, segment_sum, softmax, sort, transpose, where
-from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.launch_config import pack_elements
-from ep.cuda.packages import why_no_compiler
-from ep.cuda.reduce_plan import Axes, ColumnVariant, FinishVariant, RowVariant
-from ep.cuda.row_plan import Keep, PartVariant, Stage
-from ep.cuda.row_plan import RowVariant as SoftmaxVariant
-from ep.cuda.tile import Tile
+from ep.cuda.compile import compiler
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.engine.map import add
+from ep.cuda.engine.map import kernel as map_engine
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.functor import functor_of
+from ep.cuda.engine.move import gather, move, pad, transpose
+from ep.cuda.engine.move.tile import Tile
+from ep.cuda.engine.reduce import kernel as reduce
+from ep.cuda.engine.reduce import rows as row_engine
+from ep.cuda.engine.reduce import segment_sum, sort
+from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
+from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.kernels import one_hot, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ep.cuda.packages import why_no_compiler
+from ep.cuda.driver.packages import why_no_compiler
 from tests.subprocesses import SOURCES
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
@@ -54,8 +54,8 @@ def python(folder):
 BEGIN = """
 import threading
 from ep import *
-from ep.cuda.driver import CudaError, ParameterBlock
-from ep.cuda.stream import CudaStream
+from ep.cuda.driver.interface import CudaError, ParameterBlock
+from ep.cuda.device.stream import CudaStream
 cuda = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
 driver = cuda.driver
 """

@@ -6,14 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ep.cuda import cuda_driver, device_manager, packages
-from ep.cuda.cuda_driver import CudaDriver
-from ep.cuda.device_manager import CudaDeviceManager
+from ep.cuda.device import device_manager
+from ep.cuda.device.device_manager import CudaDeviceManager
+from ep.cuda.driver import cuda_driver, packages
+from ep.cuda.driver.cuda_driver import CudaDriver
 from ep.include import DeviceUnavailableError
 from tests.subprocesses import run
 
 # a process on a machine without a driver, whatever this machine has
-NO_DRIVER = "import ep.cuda.cuda_driver as real\nreal._LIBRARY = 'libnothing.so.1'\n"
+NO_DRIVER = "import ep.cuda.driver.cuda_driver as real\nreal._LIBRARY = 'libnothing.so.1'\n"
 GPU = {"NUMBA_ENABLE_CUDASIM": "0"}
 
 NO_COMPILER = """
@@ -126,7 +127,7 @@ def test_the_oldest_compiler_is_that_of_pyproject():
 
 def test_numpy_is_left_as_it_was():
     """numba-cuda asks for a name that NumPy 2.5 does not have."""
-    code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.kernels.numba_cuda\n"
+    code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.compile.numba_cuda\n"
     for simulated in ("0", "1"):
         run(code + "assert 'row_stack' not in set(vars(numpy)) ^ before", NUMBA_ENABLE_CUDASIM=simulated)
 
@@ -187,7 +188,7 @@ def test_arrays_of_a_gpu_that_is_not_there():
         """
 import sys
 import numpy as np
-from ep.cuda import packages
+from ep.cuda.driver import packages
 
 class Absent:
     def find_spec(self, name, path=None, target=None):

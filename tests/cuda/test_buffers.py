@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from ep import AllocationOptions
-from ep.cuda import buffers
+from ep.cuda.arrays import launch_buffers as buffers
+from ep.cuda.arrays.launch_buffers import as_address
 from ep.cuda.arrays.reader import read
-from ep.cuda.buffers import as_address
 from ep.include import DataType
 
 F32, BF16 = DataType.kFloat, DataType.kBFloat16

@@ -8,7 +8,7 @@ from ep import DeviceType
 from ep.bench.cases import bench_cases
 from ep.cli import demo, doctor, present
 from ep.cli.main import main
-from ep.cuda import report
+from ep.cuda.device import report
 
 
 def test_devices(cuda, capsys):

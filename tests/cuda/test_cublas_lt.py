@@ -8,11 +8,12 @@ import pytest
 
 from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
-from ep.cuda import cublas_lt, product_calls
-from ep.cuda.driver import CudaError
+from ep.cuda.driver import cublas_lt
+from ep.cuda.driver.interface import CudaError
+from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
+from ep.cuda.engine.product import calls as product_calls
+from ep.cuda.engine.product.calls import calls
 from ep.cuda.primitive import product_primitive
-from ep.cuda.product_calls import calls
-from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
 from ep.include import DeviceUnavailableError
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
 from tests.subprocesses import run
@@ -185,7 +186,7 @@ def test_where_the_library_is_missing():
         f"""
 import sys
 import ep
-from ep.cuda import cublas_lt
+from ep.cuda.driver import cublas_lt
 
 class Nothing:
     def find_spec(self, name, path=None, target=None):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, DeviceUnavailableError
-from ep.cuda.driver import CudaError
-from ep.cuda.error_report import CLAIMED, INDEX_OUT_OF_RANGE
-from ep.cuda.stream import CudaStream
+from ep.cuda.device.error_report import CLAIMED, INDEX_OUT_OF_RANGE
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.interface import CudaError
 
 OPTIONS = AllocationOptions()
 

@@ -10,7 +10,7 @@ COUNTS = f"""
 import json, types
 from collections import Counter
 from cuda.bindings import driver as real
-from ep.cuda.cuda_driver import CudaDriver
+from ep.cuda.driver.cuda_driver import CudaDriver
 calls = Counter()
 class Counting(types.ModuleType):
     def __getattr__(self, name):

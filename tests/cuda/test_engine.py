@@ -6,20 +6,20 @@ import scipy.special
 
 from ep import DeviceType, UnaryOp
 from ep.common.functor import functor_maker
-from ep.cuda.driver import driver
-from ep.cuda.engine import map as map_engine
-from ep.cuda.engine.functor import Functor
-from ep.cuda.kernels import loader, memory
-from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.kernels.numba_cuda import (
+from ep.cuda.compile import loader, memory
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements
+from ep.cuda.compile.numba_cuda import (
     barrier,
     block_of_grid,
     blocks_of_grid,
     shared_array,
     thread_of_block,
 )
-from ep.cuda.launch_config import BLOCK_THREADS, Grid, pack_elements
-from ep.cuda.map_plan import map_plan, map_shape
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.map import kernel as map_engine
+from ep.cuda.engine.map.functor import Functor
+from ep.cuda.engine.map.plan import map_plan, map_shape
 from ep.include import DataType
 from ep.include.number_kind import Kind
 from ep.testing.device_under_test import DeviceUnderTest

@@ -8,7 +8,7 @@ import pytest
 import ep.ops
 from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.cuda.arrays.streams import default_stream
-from ep.cuda.driver import CaptureError, CudaError
+from ep.cuda.driver.interface import CaptureError, CudaError
 from ep.include.primitive import BlasTransposeType, MatmulFactory
 from tests.cuda.capturing import capture
 

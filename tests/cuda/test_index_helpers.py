@@ -13,7 +13,7 @@ KERNELS = """
 import numpy as np
 from ep.common.fast_integer_math import quotient
 from ep.common.primitive.nd_index_offset_helper import nd_index_to_offset, offset_to_nd_index
-from ep.cuda.kernels.numba_cuda import device_function, num_threads, thread_index
+from ep.cuda.compile.numba_cuda import device_function, num_threads, thread_index
 
 to_offset, to_index, divide = map(device_function, (nd_index_to_offset, offset_to_nd_index, quotient))
 
@@ -33,7 +33,7 @@ def kernels(cuda):
     """The two kernels for the simulator: `round_trip` and `divided`."""
     if not cuda.simulated:
         pytest.skip("kernels on arrays of the host are the simulator's")
-    from ep.cuda.kernels.numba_cuda import simulated
+    from ep.cuda.compile.numba_cuda import simulated
 
     names = {}
     exec(KERNELS, names)
@@ -63,7 +63,7 @@ def test_quotients(kernels, rng, divisor):
 COMPILE = """
 from numba import cuda
 from numba.cuda import types
-from ep.cuda.kernels.numba_cuda import _current_device
+from ep.cuda.compile.numba_cuda import _current_device
 
 words = types.Array(types.int64, 1, "C")
 rows = types.Array(types.int64, 2, "C")

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceType, RequirePrimitive, UnaryOp
-from ep.cuda import map_plan, move_plan, pad_plan, tile
-from ep.cuda.access import Access, Variant
-from ep.cuda.launch_config import num_blocks
-from ep.cuda.plan import num_walk_words, walk_words
+from ep.cuda.compile.launch_config import num_blocks
+from ep.cuda.compile.walk_words import num_walk_words, walk_words
+from ep.cuda.engine.map import plan as map_plan
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.move import pad_plan, tile
+from ep.cuda.engine.move import plan as move_plan
 from ep.cuda.primitive import gather
 from ep.include import DataType
 from ep.include.primitive import (

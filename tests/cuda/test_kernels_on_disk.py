@@ -7,7 +7,8 @@ import pytest
 from tests.subprocesses import run
 
 COMPILE = """
-from ep.cuda.kernels import compiler, move
+from ep.cuda.compile import compiler
+from ep.cuda.engine.move import move
 for cc in ((9, 0), (8, 0)):
     code = compiler.cubin(move.kernel(1, 16, 1, 32), cc)
     assert code.startswith(b"\\x7fELF") and b"ep_kernel" in code
@@ -50,7 +51,8 @@ def test_a_folder_that_cannot_be_written_costs_one_line(environment, tmp_path):
 
 def test_ptx_is_kept_for_a_driver_that_loads_it(environment):
     code = """
-from ep.cuda.kernels import compiler, move
+from ep.cuda.compile import compiler
+from ep.cuda.engine.move import move
 text = compiler.image(move.kernel(1, 16, 1, 32), (9, 0), as_ptx=True).decode()
 assert text.startswith("// move.1.16.1.32\\n") and ".entry ep_kernel(" in text
 assert compiler.image(move.kernel(1, 16, 1, 32), (9, 0), as_ptx=False).startswith(b"\\x7fELF")
@@ -62,8 +64,8 @@ print(compiler.statistics.compiled, compiler.statistics.loaded)
 
 def test_a_driver_is_replaced_before_it_is_used_or_not_at_all():
     code = """
-from ep.cuda.driver import driver, use_driver
-from ep.cuda.simulated_driver import SimulatedDriver
+from ep.cuda.driver.interface import driver, use_driver
+from ep.cuda.driver.simulated_driver import SimulatedDriver
 other = SimulatedDriver()
 use_driver(other)
 assert driver() is other

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ep import DeviceType
-from ep.cuda import row_plan as row_plans
-from ep.cuda.launch_config import WARP_THREADS
-from ep.cuda.row_plan import PartVariant, Stage, row_plan
+from ep.cuda.compile.launch_config import WARP_THREADS
+from ep.cuda.engine.reduce import row_plan as row_plans
+from ep.cuda.engine.reduce.row_plan import PartVariant, Stage, row_plan
 from ep.include import DataType
 from ep.testing import rows
 from ep.testing.device_under_test import DeviceUnderTest

@@ -4,8 +4,8 @@ import pytest
 
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.pad_shape import PadShape
-from ep.cuda.move_plan import move_plan
-from ep.cuda.pad_plan import pad_plan
+from ep.cuda.engine.move.pad_plan import pad_plan
+from ep.cuda.engine.move.plan import move_plan
 
 
 @pytest.mark.parametrize(

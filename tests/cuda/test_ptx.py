@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from ep.cuda.tile import Tile
+from ep.cuda.engine.move.tile import Tile
 from tests.cuda.main_kernels import MAIN_KERNELS, ptx
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 

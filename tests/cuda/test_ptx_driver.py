@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ep.cuda.driver import CudaError, ParameterBlock
+from ep.cuda.driver.interface import CudaError, ParameterBlock
 from tests.cuda.ptx_machine.driver import PtxDriver
 from tests.cuda.ptx_machine.faults import PtxError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ep.cuda.kernel_cache import CACHE
+from ep.cuda.compile.kernel_cache import CACHE
 from tests.cuda.ptx_machine import objects
 
 

@@ -5,15 +5,15 @@ import pytest
 
 from ep import DeviceType, RequirePrimitive
 from ep.common.primitive.reduce_shape import Axis
-from ep.cuda import reduce_plan as reduce_plans
-from ep.cuda import segment_plan as segment_plans
-from ep.cuda.driver import driver
-from ep.cuda.kernels import loader, memory
-from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.kernels.numba_cuda import shuffle_xor, thread_of_block
-from ep.cuda.launch_config import BLOCK_THREADS, WARP_THREADS, Grid
-from ep.cuda.reduce_plan import reduce_plan
-from ep.cuda.row_plan import Keep, row_plan
+from ep.cuda.compile import loader, memory
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS, Grid
+from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.reduce import plan as reduce_plans
+from ep.cuda.engine.reduce import segment_plan as segment_plans
+from ep.cuda.engine.reduce.plan import reduce_plan
+from ep.cuda.engine.reduce.row_plan import Keep, row_plan
 from ep.include import DataType
 from ep.include.primitive import (
     LogSoftmaxFactory,

@@ -7,12 +7,13 @@ import pytest
 
 from ep import DeviceType
 from ep.common.primitive.permute_shape import PermuteShape
-from ep.cuda import tile as tiles
-from ep.cuda.driver import driver
-from ep.cuda.kernels import loader, transpose
-from ep.cuda.launch_config import Grid
-from ep.cuda.permute_plan import permute_plan
-from ep.cuda.tile import Tile, TileVariant
+from ep.cuda.compile import loader
+from ep.cuda.compile.launch_config import Grid
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.move import tile as tiles
+from ep.cuda.engine.move import transpose
+from ep.cuda.engine.move.permute_plan import permute_plan
+from ep.cuda.engine.move.tile import Tile, TileVariant
 from ep.include import DataType
 from ep.testing.device_under_test import DeviceUnderTest
 

@@ -13,7 +13,7 @@ import ep.ops
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType
 from ep.common.arrays import dlpack
 from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
-from ep.cuda.driver import driver
+from ep.cuda.driver.interface import driver
 from ep.include import DataType
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -367,7 +367,7 @@ class TestOrder:
     @pytest.fixture
     def order(self, stream, monkeypatch):
         """What waits for streams that are not ep's, and they for what, as pairs of stream handles."""
-        from ep.cuda.stream import CudaStream
+        from ep.cuda.device.stream import CudaStream
 
         pairs = []
 

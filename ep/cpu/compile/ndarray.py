@@ -17,8 +17,7 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word
 from ep.cpu.compile.python_calls import are_equal_ints, is_subtype
-from ep.cpu.engine.state import STATE, TYPE_WORDS
-from ep.cpu.object_layout import (
+from ep.cpu.shared.object_layout import (
     DATA,
     DIMS,
     DTYPE,
@@ -28,6 +27,7 @@ from ep.cpu.object_layout import (
     TUPLE_LENGTH,
     TYPE,
 )
+from ep.cpu.shared.state import STATE, TYPE_WORDS
 
 _WORD: Final = ir.IntType(64)
 _INVALID: Final = -(2**63)

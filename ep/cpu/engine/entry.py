@@ -28,11 +28,11 @@ from ep.cpu.compile.python_calls import (
     no_memory,
 )
 from ep.cpu.compile.python_function import python_method
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
 from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, OF_BYTES, OF_PLAN, OPERAND, Launcher
 from ep.cpu.engine.launchable import RECENT, WORDS, Launchable
-from ep.cpu.engine.state import STATE
-from ep.cpu.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
+from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_launcher
 
 _OPERANDS = MAX_SOURCES + 1

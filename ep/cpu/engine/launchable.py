@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ep.cpu.object_layout import FIRST_SLOT, SECOND_SLOT
+from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT
 
 RECENT, WORDS = FIRST_SLOT, SECOND_SLOT
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.layout import layout
-from ep.cpu.engine.state import TYPE_WORDS, type_words
-from ep.cpu.object_layout import data_address
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import data_address
+from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
 
 

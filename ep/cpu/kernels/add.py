@@ -15,14 +15,14 @@ from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.compile.vectors import pointer_to, store_past_caches
-from ep.cpu.engine.context import CONTEXT, LATER
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.move.byte_rows import copy_row
-from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
-from ep.cpu.engine.streaming import LINE_BYTES, run_writing, stream_row
-from ep.cpu.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.lines.byte_rows import copy_row
+from ep.cpu.lines.streaming import LINE_BYTES, run_writing, stream_row
+from ep.cpu.shared.context import CONTEXT, LATER
+from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 

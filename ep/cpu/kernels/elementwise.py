@@ -6,13 +6,13 @@ from typing import Any
 
 from ep.common.attributes import attribute_values
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.context import LATER, NONE
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.entry import compile_streaming, map_launcher, walk_launcher
-from ep.cpu.engine.state import LaunchState
 from ep.cpu.kernels.cast import cast_kernel
 from ep.cpu.kernels.functors import is_light, op_kernel
 from ep.cpu.kernels.grain import grain_elements
+from ep.cpu.shared.context import LATER, NONE
+from ep.cpu.shared.state import LaunchState
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.unary_op import UnaryOp
 

@@ -12,10 +12,10 @@ import numpy as np
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import interleaved, jit
 from ep.cpu.compile.memory import arithmetic_type, converter, load_word, loader, storer
-from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.engine.source import function_of
 from ep.cpu.kernels.functors import element_function
+from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
 from ep.include.primitive.expression import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp

@@ -6,9 +6,9 @@ from functools import cache
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word
-from ep.cpu.engine.context import CONTEXT
-from ep.cpu.engine.move.byte_rows import row_filler
-from ep.cpu.engine.streaming import line_filler
+from ep.cpu.lines.byte_rows import row_filler
+from ep.cpu.lines.streaming import line_filler
+from ep.cpu.shared.context import CONTEXT
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ep.common.functor import functor_maker
-from ep.cpu.engine.state import GRAIN_BYTES
 from ep.cpu.kernels.functors import LOOPS, is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
+from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp

@@ -10,15 +10,15 @@ from ep.common.primitive.class_range import MAX_CLASS
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, unit_functions
-from ep.cpu.engine.context import CONTEXT, LATER, SOURCE_WORDS
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.move.byte_rows import row_filler
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
-from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
+from ep.cpu.lines.byte_rows import row_filler
+from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
+from ep.cpu.shared.context import CONTEXT, LATER, SOURCE_WORDS
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 
 _CLASSES: Final = layout("Classes", depth=1, lower_bound=1)

@@ -20,7 +20,7 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import lane_folder
 from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, product_summer, row_mapper
 from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_kernel, row_launcher
-from ep.cpu.engine.state import LaunchState
+from ep.cpu.shared.state import LaunchState
 from ep.cpu.vector_math import packed_exponential
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined

@@ -17,8 +17,8 @@ from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link, link_compiled
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.state import STATE, LaunchState
-from ep.cpu.object_layout import data_address
+from ep.cpu.shared.object_layout import data_address
+from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry

@@ -6,11 +6,11 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
-from ep.cpu.engine.context import LATER
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory

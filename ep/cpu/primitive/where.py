@@ -8,11 +8,11 @@ from typing import Any
 from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
-from ep.cpu.engine.context import LATER
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
+from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request

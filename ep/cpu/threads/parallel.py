@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word
-from ep.cpu.engine.state import SETTINGS, STATE
+from ep.cpu.shared.state import SETTINGS, STATE
 
 _WORD = ir.IntType(64)
 _CHUNKS_PER_LANE: Final = 4

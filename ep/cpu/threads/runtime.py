@@ -7,8 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ep.cpu import calibration
-from ep.cpu.engine import probe, streaming
 from ep.cpu.kernel_cache import CACHE
+from ep.cpu.lines import probe, streaming
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
 

@@ -10,13 +10,13 @@ import numpy as np
 from ep.common.arrays import dlpack
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.checks import as_integer
-from ep.cuda.buffer import Memory
-from ep.cuda.driver import LEGACY_STREAM
+from ep.cuda.device.buffer import Memory
+from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.arrays import Keyed
 from ep.include.process import ProcessBound
 
 if TYPE_CHECKING:
-    from ep.cuda.stream import CudaStream
+    from ep.cuda.device.stream import CudaStream
 
 DLPACK_CUDA: Final = 2
 """What DLPack calls memory of a GPU: kDLCUDA."""

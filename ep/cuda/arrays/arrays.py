@@ -18,7 +18,7 @@ from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
 from ep.cuda.arrays.streams import default_stream
-from ep.cuda.stream import CudaStream
+from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims

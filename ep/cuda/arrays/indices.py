@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.compiling import compiling
 from ep.cuda.arrays.array import CudaArray
-from ep.cuda.driver import driver
+from ep.cuda.driver.interface import driver
 from ep.include.data_type import DataType, as_data_type
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def _loaded(device: int, name: str, *data_types: DataType) -> Any:
     """A kernel of `ep.cuda.kernels.indices`, by the name of the function that makes it, loaded on a device."""
 
     def load() -> Any:
-        from ep.cuda.kernels import indices, loader  # here Numba is imported
+        from ep.cuda.compile import loader
+        from ep.cuda.kernels import indices  # here Numba is imported
 
         return loader.load(driver(), device, getattr(indices, name)(*data_types))
 

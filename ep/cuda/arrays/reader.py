@@ -14,9 +14,9 @@ from ep.common.buffer_checks import check_plain
 from ep.common.primitive.strides import contiguous_strides
 from ep.cuda.arrays.array import DLPACK_CUDA, CudaArray
 from ep.cuda.arrays.streams import current_stream_of
-from ep.cuda.buffer import CudaBuffer, Memory
-from ep.cuda.driver import LEGACY_STREAM, driver
-from ep.cuda.stream import CudaStream
+from ep.cuda.device.buffer import CudaBuffer, Memory
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.interface import LEGACY_STREAM, driver
 from ep.include.data_type import DataType
 
 _ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged

@@ -6,8 +6,8 @@ import sys
 from functools import cache
 from typing import Any
 
-from ep.cuda.driver import LEGACY_STREAM
-from ep.cuda.stream import CudaStream
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 

@@ -12,16 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cuda.error_report import (
-    CLAIMED,
-    INDEX_OUT_OF_RANGE,
-    NOTHING,
-    UNSIGNED_INDEX_OUT_OF_RANGE,
-    WRAPPED_INDEX_OUT_OF_RANGE,
-)
-from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.kernels.memory import loader, storer
-from ep.cuda.kernels.numba_cuda import (
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import (
     SIMULATED,
     device_function,
     intrinsic,
@@ -30,6 +23,13 @@ from ep.cuda.kernels.numba_cuda import (
     num_threads,
     thread_index,
     types,
+)
+from ep.cuda.device.error_report import (
+    CLAIMED,
+    INDEX_OUT_OF_RANGE,
+    NOTHING,
+    UNSIGNED_INDEX_OUT_OF_RANGE,
+    WRAPPED_INDEX_OUT_OF_RANGE,
 )
 from ep.include.data_type import DataType
 from ep.include.number_kind import INTEGERS

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.cuda.arithmetic import storage_arithmetic
-from ep.cuda.kernels.compiler import Kernel
-from ep.cuda.kernels.index_math import index_math
-from ep.cuda.kernels.index_range import place_in_range
-from ep.cuda.kernels.memory import loader, storer, value_reader
-from ep.cuda.kernels.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.index_range import place_in_range
+from ep.cuda.compile.memory import loader, storer, value_reader
+from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.include.data_type import DataType
 
 

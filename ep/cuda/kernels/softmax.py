@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.cuda.arithmetic import storage_arithmetic
-from ep.cuda.engine.row_passes import RowFunction
-from ep.cuda.kernels.math_library import cuda_math_library
-from ep.cuda.kernels.numba_cuda import device_function
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.math_library import cuda_math_library
+from ep.cuda.compile.numba_cuda import device_function
+from ep.cuda.engine.reduce.row_passes import RowFunction
 from ep.include.data_type import DataType
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.cuda.engine.functor import Functor
+from ep.cuda.engine.map.functor import Functor
 from ep.include.data_type import DataType
 
 

@@ -9,13 +9,13 @@ from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
 from ep.common.stored_types import stored_types
-from ep.cuda.access import Access, Variant
-from ep.cuda.buffers import reader
-from ep.cuda.driver import driver
-from ep.cuda.launch_config import pack_elements
-from ep.cuda.many import FEW, MANY
+from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.many import FEW, MANY
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import FLOATS
@@ -26,7 +26,7 @@ from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
-    from ep.cuda.kernels.compiler import Kernel
+    from ep.cuda.compile.compiler import Kernel
 
 
 class _Few(NamedTuple):
@@ -56,8 +56,8 @@ class AddImpl(CudaPrimitive, Add):
         self._sum_type = DataType.kFloat if narrow else self._type
 
     def _kernel(self, variant: _Few | _Many) -> Kernel:
-        from ep.cuda.engine import map as map_engine
-        from ep.cuda.kernels import add
+        from ep.cuda.engine.map import add
+        from ep.cuda.engine.map import kernel as map_engine
 
         if isinstance(variant, _Many):
             return add.many_kernel(variant.first_type, self._type, variant.dst_type, variant.elements)

@@ -8,8 +8,8 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.product import Product, Walk
+from ep.cuda.device.stream import check_stream
 from ep.cuda.primitive.product_primitive import ProductPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
 from ep.include.primitive.implements import implements

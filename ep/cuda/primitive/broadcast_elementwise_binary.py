@@ -9,9 +9,9 @@ from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
-from ep.cuda.map_plan import MapShape, map_shape
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.map.plan import MapShape, map_shape
 from ep.cuda.primitive.op_primitive import OpPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
     BroadcastElementwiseBinary,

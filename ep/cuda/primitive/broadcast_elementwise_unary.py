@@ -8,9 +8,9 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
-from ep.cuda.map_plan import MapShape, strided_shape
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.map.plan import MapShape, strided_shape
 from ep.cuda.primitive.op_primitive import OpPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
 from ep.include.primitive.implements import implements

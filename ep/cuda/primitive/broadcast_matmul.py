@@ -10,8 +10,8 @@ from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.product import Product, broadcast_product
+from ep.cuda.device.stream import check_stream
 from ep.cuda.primitive.product_primitive import ProductPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
 from ep.include.primitive.implements import implements

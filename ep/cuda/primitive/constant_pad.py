@@ -14,10 +14,10 @@ from ep.common.primitive.keys import CONSTANT_PAD
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.pad_shape import PadShape, as_pad_shape
 from ep.common.scalar import convert_value, number_key
-from ep.cuda.launch_config import PACK_BYTES
-from ep.cuda.pad_plan import PadPlan, PadVariant, pad_plan
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.move.pad_plan import PadPlan, PadVariant, pad_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
@@ -46,7 +46,7 @@ class ConstantPadImpl(CudaPrimitive, ConstantPad):
         self._shapes, self._values = BoundedCache(), BoundedCache()
 
     def _kernel(self, variant: PadVariant) -> Any:
-        from ep.cuda.kernels import pad
+        from ep.cuda.engine.move import pad
 
         return pad.kernel(*variant)
 

@@ -10,10 +10,10 @@ from ep.common.primitive import signatures
 from ep.common.primitive.box_copy import BoxCopy, as_box_copy
 from ep.common.primitive.keys import COPY_ND
 from ep.common.primitive.movement import widest_unit
-from ep.cuda.launch_config import PACK_BYTES
-from ep.cuda.move_plan import MovePlan, MoveVariant, move_plan
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.move.plan import MovePlan, MoveVariant, move_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
@@ -42,7 +42,7 @@ class CopyNdImpl(CudaPrimitive, CopyNd):
         self._boxes = BoundedCache()
 
     def _kernel(self, variant: MoveVariant) -> Any:
-        from ep.cuda.kernels import move
+        from ep.cuda.engine.move import move
 
         return move.kernel(*variant)
 

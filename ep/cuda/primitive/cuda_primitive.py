@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from ep.common.compiling import compiling
 from ep.common.primitive.signature import Signature
-from ep.cuda.buffers import reader
-from ep.cuda.driver import driver
-from ep.cuda.launch_config import Grid
-from ep.cuda.stream import CudaStream
+from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.compile.launch_config import Grid
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.interface import driver
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 
@@ -71,7 +71,7 @@ class CudaPrimitive(Primitive):
 
     def _load(self, device: int, variant: Hashable) -> Any:
         def load() -> Any:
-            from ep.cuda.kernels import loader  # here Numba is imported
+            from ep.cuda.compile import loader  # here Numba is imported
 
             return loader.load(driver(), device, self._kernel(variant))
 

@@ -7,8 +7,8 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
+from ep.cuda.device.stream import check_stream
 from ep.cuda.primitive.op_primitive import OpPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.implements import implements

@@ -11,10 +11,10 @@ from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import widest_unit
-from ep.cuda.launch_config import PACK_BYTES
-from ep.cuda.move_plan import MoveVariant, move_plan
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.move.plan import MoveVariant, move_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.implements import implements
@@ -40,7 +40,7 @@ class ExpandImpl(CudaPrimitive, Expand):
         self._shapes, self._plans = BoundedCache(), BoundedCache()
 
     def _kernel(self, variant: MoveVariant) -> Any:
-        from ep.cuda.kernels.move import kernel
+        from ep.cuda.engine.move.move import kernel
 
         return kernel(*variant)
 

@@ -7,11 +7,11 @@ from typing import Any
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import FILL
-from ep.cuda.access import Access
-from ep.cuda.driver import driver
-from ep.cuda.map_plan import filled_shape
+from ep.cuda.device.stream import check_stream
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.map.access import Access
+from ep.cuda.engine.map.plan import filled_shape
 from ep.cuda.primitive.tensor_fill import CudaFill
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.implements import implements

@@ -10,9 +10,9 @@ from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import GatherSizes, as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
-from ep.cuda.driver import driver
+from ep.cuda.device.stream import check_stream
+from ep.cuda.driver.interface import driver
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.implements import implements
@@ -39,7 +39,7 @@ class CudaGather(CudaPrimitive):
         self._counts, self._plans = BoundedCache(), BoundedCache()
 
     def _kernel(self, variant: tuple[int, int, bool, bool]) -> Any:
-        from ep.cuda.kernels.gather import kernel
+        from ep.cuda.engine.move.gather import kernel
 
         return kernel(self.indices_type, *variant)
 

@@ -12,17 +12,17 @@ import numpy as np
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.signature import Reader
 from ep.common.scalar import convert_value, is_scalar, number_key
-from ep.cuda.access import Access, Variant
-from ep.cuda.buffers import reader
-from ep.cuda.launch_config import pack_elements
-from ep.cuda.map_plan import MapShape, flat_shape, map_plan
+from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.plan import MapShape, flat_shape, map_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import CudaStream
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
 if TYPE_CHECKING:
-    from ep.cuda.engine.functor import Functor
+    from ep.cuda.engine.map.functor import Functor
 
 
 class Number(NamedTuple):
@@ -60,7 +60,7 @@ class MapPrimitive(CudaPrimitive):
         """What kernels compute; here Numba is imported."""
 
     def _kernel(self, variant: Variant) -> Any:
-        from ep.cuda.engine.map import kernel
+        from ep.cuda.engine.map.kernel import kernel
 
         return kernel(self._functor(), variant)
 

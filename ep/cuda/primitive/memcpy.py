@@ -11,9 +11,9 @@ from ep.common.host_buffers import read_buffer
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMCPY
 from ep.common.primitive.signature import Reader
-from ep.cuda.buffers import as_address
-from ep.cuda.driver import driver
-from ep.cuda.stream import CudaStream, check_stream
+from ep.cuda.arrays.launch_buffers import as_address
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.driver.interface import driver
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements

@@ -13,10 +13,10 @@ from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.scalar import convert_value, number_key
 from ep.common.stored_types import unit_of
-from ep.cuda.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
+from ep.cuda.device.stream import check_stream
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.map_primitive import Number, number_words
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory

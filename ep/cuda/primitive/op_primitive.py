@@ -8,13 +8,13 @@ import numpy as np
 
 from ep.common.attributes import attribute_values
 from ep.common.stored_types import stored_types
-from ep.cuda.arithmetic import COMPUTE_BOUND, attribute_type
+from ep.cuda.compile.arithmetic import COMPUTE_BOUND, attribute_type
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.primitive import Request
 
 if TYPE_CHECKING:
-    from ep.cuda.engine.functor import Functor
+    from ep.cuda.engine.map.functor import Functor
 
 
 class OpPrimitive(MapPrimitive):
@@ -30,7 +30,7 @@ class OpPrimitive(MapPrimitive):
             self.attribute_words = _attribute_words(request)
 
     def _functor(self) -> Functor:
-        from ep.cuda.engine.functor import functor_of
+        from ep.cuda.engine.map.functor import functor_of
 
         return functor_of(*self._key)
 

@@ -10,11 +10,11 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import PERMUTE
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.permute_shape import PermuteShape, as_permute_shape
-from ep.cuda.move_plan import MovePlan, MoveVariant
-from ep.cuda.permute_plan import permute_plan
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.move.permute_plan import permute_plan
+from ep.cuda.engine.move.plan import MovePlan, MoveVariant
+from ep.cuda.engine.move.tile import TilePlan, TileVariant, usual_tile
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.stream import check_stream
-from ep.cuda.tile import TilePlan, TileVariant, usual_tile
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -42,7 +42,7 @@ class PermuteImpl(CudaPrimitive, Permute):
         self._shapes = BoundedCache()
 
     def _kernel(self, variant: MoveVariant | TileVariant) -> Any:
-        from ep.cuda.kernels import move, transpose
+        from ep.cuda.engine.move import move, transpose
 
         return transpose.kernel(*variant) if isinstance(variant, TileVariant) else move.kernel(*variant)
 

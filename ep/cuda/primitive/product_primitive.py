@@ -13,11 +13,11 @@ from ep.common.lazy import lazy
 from ep.common.primitive.product import Product
 from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, number_key
-from ep.cuda.buffers import reader
-from ep.cuda.cublas_lt import MAX_ALIGNMENT, Multiplication, Plan, library, max_rows, scale_type
-from ep.cuda.driver import CaptureError, driver
-from ep.cuda.product_calls import calls
-from ep.cuda.stream import CudaStream
+from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.cublas_lt import MAX_ALIGNMENT, Multiplication, Plan, library, max_rows, scale_type
+from ep.cuda.driver.interface import CaptureError, driver
+from ep.cuda.engine.product.calls import calls
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.binary_op import BinaryOp

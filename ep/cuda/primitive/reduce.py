@@ -11,10 +11,10 @@ from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.reduce_shape import Axis, ReduceShape, as_reduce_shape, check_reduces_something
 from ep.common.stored_types import stored_as, unit_of
-from ep.cuda.launch_config import PACK_BYTES
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.engine.reduce.plan import STATE_BYTES, ColumnVariant, FinishVariant, ReducePlan, RowVariant, reduce_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.reduce_plan import STATE_BYTES, ColumnVariant, FinishVariant, ReducePlan, RowVariant, reduce_plan
-from ep.cuda.stream import CudaStream, check_stream
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import PART, Kind, number_kind
@@ -67,7 +67,7 @@ class ReduceImpl(CudaPrimitive, Reduce):
         return unit_of(data_type) if by_size else stored_as(data_type)
 
     def _kernel(self, variant: RowVariant | ColumnVariant | FinishVariant) -> Any:
-        from ep.cuda.engine.reduce import kernel
+        from ep.cuda.engine.reduce.kernel import kernel
 
         return kernel(self.op, self._src_type, self._dst_type, variant)
 

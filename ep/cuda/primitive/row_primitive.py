@@ -7,10 +7,10 @@ from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
-from ep.cuda.launch_config import WARP_THREADS, pack_elements
+from ep.cuda.compile.launch_config import WARP_THREADS, pack_elements
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, RowPlan, RowVariant, row_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.row_plan import Keep, PartVariant, RowPlan, RowVariant, row_plan
-from ep.cuda.stream import check_stream
 from ep.include.primitive.primitive import Request
 
 
@@ -27,7 +27,7 @@ class RowPrimitive(CudaPrimitive):
         self._plans = BoundedCache()
 
     def _kernel(self, variant: RowVariant | PartVariant) -> Any:
-        from ep.cuda.engine.rows import kernel
+        from ep.cuda.engine.reduce.rows import kernel
         from ep.cuda.kernels import softmax
 
         return kernel(getattr(softmax, self.name), self._type, variant)

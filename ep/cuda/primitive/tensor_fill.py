@@ -8,10 +8,10 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.common.stored_types import unit_of
-from ep.cuda.access import Access, Variant
-from ep.cuda.map_plan import filled_shape
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.plan import filled_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
@@ -20,7 +20,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
-    from ep.cuda.engine.functor import Functor
+    from ep.cuda.engine.map.functor import Functor
 
 
 class CudaFill(MapPrimitive):
@@ -33,7 +33,7 @@ class CudaFill(MapPrimitive):
         super().__init__(request, (unit_of(data_type),) * 2)
 
     def _functor(self) -> Functor:
-        from ep.cuda.engine.functor import functor_of
+        from ep.cuda.engine.map.functor import functor_of
 
         return functor_of(UnaryOp.kIdentity, *self.stored)
 

@@ -11,10 +11,10 @@ from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.segment_sizes import SegmentSizes, as_segment_sizes
 from ep.common.stored_types import unit_of
-from ep.cuda.driver import driver
-from ep.cuda.launch_config import Grid, pack_elements
-from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.cuda.segment_plan import (
+from ep.cuda.compile.launch_config import Grid, pack_elements
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.driver.interface import driver
+from ep.cuda.engine.reduce.segment_plan import (
     DIGIT_BITS,
     DIGITS,
     LONG_RUN,
@@ -28,7 +28,7 @@ from ep.cuda.segment_plan import (
     segment_plan,
     sum_words,
 )
-from ep.cuda.stream import CudaStream, check_stream
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.number_kind import INTEGERS
@@ -50,7 +50,7 @@ class CudaSegmentSum(CudaPrimitive):
         self._plans = BoundedCache()
 
     def _kernel(self, variant: StepVariant) -> Any:
-        from ep.cuda.kernels import segment_sum, sort
+        from ep.cuda.engine.reduce import segment_sum, sort
 
         step, number, bits, size = variant
         return {

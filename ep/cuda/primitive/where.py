@@ -9,9 +9,9 @@ from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.common.stored_types import unit_of
-from ep.cuda.map_plan import MapShape, map_shape
+from ep.cuda.device.stream import check_stream
+from ep.cuda.engine.map.plan import MapShape, map_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
-from ep.cuda.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
@@ -19,7 +19,7 @@ from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
-    from ep.cuda.engine.functor import Functor
+    from ep.cuda.engine.map.functor import Functor
 
 _NAMES = "cond_dims", "x_dims", "y_dims"
 

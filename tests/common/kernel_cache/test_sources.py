@@ -179,7 +179,7 @@ def test_relative_imports():
 
 def test_gather_does_not_reach_functors_nor_kernels_the_device():
     moves = (f"engine.move.{name}" for name in ("gather", "gather_rows", "gather_walk", "walk", "row_writers", "entry"))
-    for kernel in (*moves, "engine.streaming", "threads.thread_pool"):
+    for kernel in (*moves, "lines.streaming", "threads.thread_pool"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert not [module for module in found if "functor" in module], kernel
     for kernel in ("kernels.elementwise", "kernels.functors"):
@@ -188,11 +188,23 @@ def test_gather_does_not_reach_functors_nor_kernels_the_device():
         assert not found & {"ep.cpu.stream", "ep.cpu.device", "ep.cpu.primitive", "ep.ops", "ep.cli", "ep.cuda"}
 
 
-CUDA_KERNELS = [path for path in source_files.STATES if path.startswith(("cuda/kernels/", "cuda/engine/"))]
+CUDA_KERNELS = [
+    path for path in source_files.STATES if path.startswith(("cuda/kernels/", "cuda/engine/", "cuda/compile/"))
+]
 
 
-@pytest.mark.parametrize("path", [path for path in CUDA_KERNELS if not path.endswith("/loader.py")])
+@pytest.mark.parametrize(
+    "path", [path for path in CUDA_KERNELS if not path.endswith(("/loader.py", "/product/calls.py"))]
+)
 def test_kernels_of_cuda_reach_neither_drivers_nor_other_devices(path):
     found = PACKAGE.reached([f"ep.{path.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"])
-    apart = ("ep.cpu", "ep.ops", "ep.cli", "ep.cuda.driver", "ep.cuda.device", "ep.cuda.primitive", "ep.cuda.stream")
+    apart = (
+        "ep.cpu",
+        "ep.ops",
+        "ep.cli",
+        "ep.cuda.driver.interface",
+        "ep.cuda.device.device",
+        "ep.cuda.primitive",
+        "ep.cuda.device.stream",
+    )
     assert not [module for module in found if module.startswith(apart)]

@@ -1,8 +1,8 @@
 """Runs CUDA kernels on the CPU from their PTX: what NVVM made of a kernel, and not the Python that it came from.
 
-The machine stands behind the seam of `ep.cuda.driver`: to the package it is a GPU of compute capability 9.0 with
-warps, shared memory and barriers. A kernel that a GPU would run into undefined behaviour with ends in a `PtxError` that
-names the kernel, the line of its PTX and the thread.
+The machine stands behind the seam of `ep.cuda.driver.interface`: to the package it is a GPU of compute capability 9.0
+with warps, shared memory and barriers. A kernel that a GPU would run into undefined behaviour with ends in a `PtxError`
+that names the kernel, the line of its PTX and the thread.
 
 - `parser` reads PTX, and `syntax` is what it makes of it; `types` has PTX's types, and `code` writes LLVM's assembly
   language.

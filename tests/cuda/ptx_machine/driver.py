@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ep.cuda.driver import DeviceProperties
-from ep.cuda.simulated_driver import SimulatedDriver
+from ep.cuda.driver.interface import DeviceProperties
+from ep.cuda.driver.simulated_driver import SimulatedDriver
 from ep.include.device import kMaxAlignmentRequirement
 
 _MULTIPROCESSORS, _BLOCKS = 2, 1

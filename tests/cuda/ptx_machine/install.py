@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from ep.cuda.cublas_lt import use_functions
-from ep.cuda.cuda_driver import CudaDriver
-from ep.cuda.driver import use_driver
-from ep.cuda.packages import why_no_compiler
-from ep.cuda.simulated_cublas_lt import SimulatedCublasLt
-from ep.cuda.simulator import is_simulated
+from ep.cuda.driver.cublas_lt import use_functions
+from ep.cuda.driver.cuda_driver import CudaDriver
+from ep.cuda.driver.interface import use_driver
+from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
+from ep.cuda.driver.simulator import is_simulated
 from tests.cuda.ptx_machine.driver import PtxDriver
 
 

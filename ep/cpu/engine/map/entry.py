@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.context import LATER
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map import walk
 from ep.cpu.engine.map.plan import map_layout
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.state import LaunchState
+from ep.cpu.shared.context import LATER
+from ep.cpu.shared.state import LaunchState
 
 
 def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:

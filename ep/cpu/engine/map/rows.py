@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, stack_words
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.source import function_of
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.layout import layout
 from ep.cpu.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
 from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.engine.layout import layout
-from ep.cpu.engine.state import STATE
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import STATE
 
 MAP_STATE: Final = layout(
     "MapState",

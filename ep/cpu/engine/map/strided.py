@@ -14,11 +14,22 @@ from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
 from ep.cpu.compile.ndarray import object_address, word, words
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, NONE
-from ep.cpu.engine.layout import layout
-from ep.cpu.engine.state import GRAIN_BYTES, STATE
-from ep.cpu.engine.streaming import run_writing
-from ep.cpu.object_layout import DATA, DIMS, DTYPE, FLAGS, NUM_DIMS, STRIDES, TUPLE_ITEMS, TUPLE_LENGTH, TYPE, WRITEABLE
+from ep.cpu.lines.streaming import run_writing
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import (
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    NUM_DIMS,
+    STRIDES,
+    TUPLE_ITEMS,
+    TUPLE_LENGTH,
+    TYPE,
+    WRITEABLE,
+)
+from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.include.primitive.expression import kMaxOperands
 from ep.include.primitive.primitive import kMaxNumDims
 

@@ -14,15 +14,15 @@ import numpy as np
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.engine.map.blocks import walk_blocks
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
-from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import LINE_BYTES, has_streaming_rows, run_writing
+from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, run_writing
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
+from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.primitive.primitive import kMaxNumDims
 

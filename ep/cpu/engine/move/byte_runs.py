@@ -7,10 +7,10 @@ from functools import cache
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, set_bytes, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, ITSELF
-from ep.cpu.engine.move.byte_rows import copy_row
-from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import finish_streams, run_writing, stream_row, streaming_filler
+from ep.cpu.lines.byte_rows import copy_row
+from ep.cpu.lines.streaming import finish_streams, run_writing, stream_row, streaming_filler
+from ep.cpu.shared.context import CONTEXT, ITSELF
+from ep.cpu.shared.state import STATE
 
 _stream_byte = streaming_filler(1)
 

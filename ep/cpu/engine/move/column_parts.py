@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.engine.state import GRAIN_BYTES
+from ep.cpu.shared.state import GRAIN_BYTES
 
 LARGE_BYTES: Final = GRAIN_BYTES // 2
 """Bytes of the parts that one thread moves; larger ones are launches of their own."""

@@ -6,7 +6,7 @@ from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move import byte_runs, gather, gather_walk, pad, walk
 from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN, PAD_PLAN
-from ep.cpu.engine.state import GRAIN_BYTES, LaunchState
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.engine.layout import layout
-from ep.cpu.engine.state import STATE
 from ep.cpu.row_class import ANY_SIZE
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import STATE
 
 GATHER_STATE: Final = layout(
     "GatherState",

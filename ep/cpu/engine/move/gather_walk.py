@@ -12,8 +12,8 @@ from typing import Final
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word
-from ep.cpu.engine.layout import layout
-from ep.cpu.engine.streaming import finish_streams
+from ep.cpu.lines.streaming import finish_streams
+from ep.cpu.shared.layout import layout
 from ep.cpu.threads.parallel import call_task
 
 GATHER: Final = layout(

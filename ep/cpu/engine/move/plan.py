@@ -13,10 +13,10 @@ from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.caches import far_from, scattered_from
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan
-from ep.cpu.engine.state import GRAIN_BYTES
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
 

@@ -14,13 +14,13 @@ from typing import Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.engine.move.byte_rows import copy_row, copy_short_row, prefetch_second, row_filler
 from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
 from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE, VECTOR, RowWriter
 from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
 from ep.cpu.engine.move.weaving import unweave, weave
-from ep.cpu.engine.streaming import stream_row, streaming_filler
+from ep.cpu.lines.byte_rows import copy_row, copy_short_row, prefetch_second, row_filler
+from ep.cpu.lines.streaming import stream_row, streaming_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
 

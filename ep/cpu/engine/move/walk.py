@@ -7,11 +7,11 @@ from functools import cache
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
-from ep.cpu.engine.context import CONTEXT, ITSELF
 from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
-from ep.cpu.engine.state import STATE
-from ep.cpu.engine.streaming import finish_streams, run_writing
+from ep.cpu.lines.streaming import finish_streams, run_writing
+from ep.cpu.shared.context import CONTEXT, ITSELF
+from ep.cpu.shared.state import STATE
 from ep.cpu.threads.parallel import call_task
 from ep.include.primitive.primitive import kMaxNumDims
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts
 from ep.cpu.engine.product.blas import gemm_address
 from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS
 from ep.cpu.engine.product.task import product_task
-from ep.cpu.engine.state import STATE, LaunchState
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.state import STATE, LaunchState
 from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
 from ep.include.number_kind import COMPLEXES
 from ep.include.primitive.blas import BlasTransposeType

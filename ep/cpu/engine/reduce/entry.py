@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
@@ -12,7 +11,8 @@ from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES
 from ep.cpu.engine.reduce.state import REDUCE, REDUCE_WORDS
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.engine.reduce.walk import walk
-from ep.cpu.engine.state import GRAIN_BYTES, STATE, LaunchState
+from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp

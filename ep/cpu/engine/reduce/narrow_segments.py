@@ -30,7 +30,7 @@ from ep.cpu.engine.reduce.vectors import (
     place_of,
     read_values,
 )
-from ep.cpu.engine.state import GRAIN_BYTES, SETTINGS, STATE
+from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 

@@ -12,13 +12,13 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.layout import layout
 from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
-from ep.cpu.engine.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
-from ep.cpu.engine.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
+from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 
 PARTS: Final = 64

@@ -20,14 +20,14 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
-from ep.cpu.engine.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, fold_loop, lanes_in_order, read_values, widths_of
-from ep.cpu.engine.state import GRAIN_BYTES, LaunchState
+from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 

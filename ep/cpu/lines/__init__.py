@@ -1,0 +1,1 @@
+"""Rows of bytes, writes past the caches, and the probe that chooses between them."""

@@ -1,0 +1,203 @@
+"""Measures from where on launches write past the caches: the calibration of the processor at hand.
+
+What is measured is a launch and another one that reads what it wrote: lines that went past the caches must be fetched
+again by who reads them next. A launch past the caches takes turns with the same one through them, and of each the least
+time counts that any process has found, since all else that a machine does only adds to it.
+
+A host may move virtual processors, from one last cache to two, and back seconds later. On a Zen 4 ordinary stores to 32
+MiB took 0.5 ms on one last cache and 0.6 to 1.9 on two, stores past the caches 1.1 ms on one and 0.8 to 1.3 on two. So
+caches that may hold it all are left for a clear gain alone, and so are they by what only writes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.caches import last_caches
+from ep.cpu.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.memory import load_word, loader, store_word, storer
+from ep.cpu.lines.streaming import STREAM, stream
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
+from ep.cpu.shared.state import SETTINGS, STATE, LaunchState
+from ep.cpu.threads.parallel import run
+from ep.include.data_type import DataType
+
+_SIZE: Final = 8  # bytes of an element
+_READ: Final = KINDS  # the number of sources that stands for: read dst, and write nothing
+_AHEAD: Final = 4096  # bytes of dst, of tiles: some processors fetch nothing ahead across the ends of pages
+_SECONDS: Final = 0.12  # after which no further round begins
+_ROUNDS: Final = 4  # of a process, at most
+_PROCESSES: Final = 4  # that measure
+_MOST_BYTES: Final = 2**28  # that are measured
+_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last caches
+_CLEARLY: Final = 0.75  # of the time through the caches: a clear gain
+_BEYOND: Final = 1.1  # of that time, where the caches cannot hold it: larger launches gain more
+_AHEAD_WORTH: Final = 0.95  # of the time without
+_READ_AT_ONCE: Final = 0.5  # of what is written, the part that the next launch reads
+_THROUGH, _LINES, _TILES = range(3)
+_WAYS: Final = (_THROUGH, _LINES, _TILES)
+
+NUM_TIMES: Final = 2 + len(_SIZES) * KINDS * len(_WAYS)
+"""How many a round measures."""
+
+_load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
+
+
+def _probe(context, begin, end):
+    dst, num_sources = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.num_sources)
+    a, b = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.sources + SOURCE_WORDS)
+    if num_sources == 0:
+        for i in range(begin, end):
+            _store(dst, i, i)
+    elif num_sources == 1:
+        for i in range(begin, end):
+            _store(dst, i, _load(a, i) + 1)
+    elif num_sources == 2:
+        for i in range(begin, end):
+            _store(dst, i, _load(a, i) + _load(b, i))
+    else:
+        total = 0
+        for i in range(begin, end):
+            total += _load(dst, i)
+        store_word(b, 0, total)
+
+
+def _run(state, task, context, count):
+    run(state, task, context, count, 1)
+
+
+@cache
+def tasks() -> tuple[int, int, int]:
+    """The task that is measured, its twin that writes past the caches, and the one that shares it among threads."""
+    tasks = (compile_task("probe", _probe, light=True), compile_task("probe", _probe, streaming=True))
+    return (*tasks, compile_task("probe.run", _run, 4))
+
+
+def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: Kept | None = None) -> Kept:
+    """Measure this processor for launches on `num_threads` threads, in 0.2 s.
+
+    settings: a copy of the device's; kept: what processes before this one found.
+    """
+    caches = min(last_caches(num_threads), _MOST_BYTES // 2)
+    try:
+        probe = _Probe(settings, share, int(max(_SIZES) * caches))
+    except MemoryError:
+        return Kept(everywhere(NEVER))
+    times, again = (kept.times, kept.again) if kept else ((), _PROCESSES)
+    probe.seconds(_TILES, 1, caches)  # the threads are awake from here on
+    end = time.perf_counter() + _SECONDS
+    for _ in range(_ROUNDS):
+        found = probe.times(caches, _fetched_ahead(times))
+        times = tuple(map(min, times, found) if len(times) == len(found) else found)
+        if time.perf_counter() > end:
+            break
+    return Kept(decided(times, caches, least_size(num_threads)), times, again - 1)
+
+
+def decided(times: Sequence[float], caches: int, least: int) -> Calibration:
+    """The calibration that times lead to, as `_Probe.times` has them.
+
+    caches: the bytes that sizes are measured in; least: those from which on it is at the earliest.
+    """
+    measured = np.array(times[2:]).reshape(len(_SIZES), KINDS, len(_WAYS))
+    lines, tiles = (
+        tuple(
+            _first(measured[:, kind, way] / measured[:, kind, _THROUGH], kind, caches, least) for kind in range(KINDS)
+        )
+        for way in (_LINES, _TILES)
+    )
+    return Calibration(lines, tiles, _fetched_ahead(times))
+
+
+def _fetched_ahead(times: Sequence[float]) -> int:
+    return _AHEAD if times and times[1] < _AHEAD_WORTH * times[0] else 0
+
+
+def _first(ratios: Sequence[float], kind: int, caches: int, least: int) -> int:
+    """The bytes from which on it is better, where that costs least at all sizes together; between two, their mean.
+
+    ratios: at each size, the time past the caches over that through them.
+    """
+    worth = [_CLEARLY if kind == 0 or size <= 1 else _BEYOND for size in _SIZES]
+    costs = [math.log(ratio / most) for ratio, most in zip(ratios, worth, strict=True)]
+    first = min(range(len(costs), -1, -1), key=lambda size: sum(costs[size:]))
+    if first == len(costs):
+        return NEVER
+    return least if first == 0 else int(caches * math.sqrt(_SIZES[first - 1] * _SIZES[first]))
+
+
+class _Probe:
+    """Launches to measure: memory, and the words that they need."""
+
+    def __init__(self, settings: np.ndarray[Any, Any], share: int, num_bytes: int) -> None:
+        self._settings = settings
+        self._state = LaunchState(STATE, ())
+        self._state.set(settings=settings.ctypes.data, share=share)
+        self._task, self._twin, run_task = tasks()
+        words = (ctypes.c_int64,) * 4
+        self._run: Callable[..., None] = ctypes.PYFUNCTYPE(None, *words)(run_task)
+        # pages that nobody wrote to, and lines of zeros, are faster than any others
+        self._memory = np.arange(num_bytes // _SIZE)
+        self._sink = np.zeros(1, np.int64)
+        self._context = np.zeros(CONTEXT_WORDS, np.int64)
+        self._stream = np.zeros(STREAM.num_words, np.int64)
+
+    def times(self, caches: int, ahead: int) -> list[float]:
+        """A round, in seconds. First a copy by tiles, and one whose operands are fetched ahead.
+
+        Then, for each size, for each kind: through the caches, past them in lines, and by tiles, whose operands are
+        fetched `ahead`. Through the caches it is run twice: the first time, they hold what the launch before left.
+        """
+        found = []
+        for fetched in (0, _AHEAD):
+            self._settings[SETTINGS.ahead] = fetched
+            found.append(self.seconds(_TILES, 1, caches))
+        self._settings[SETTINGS.ahead] = ahead
+        for size in _SIZES:
+            for kind in range(KINDS):
+                self.seconds(_THROUGH, kind, int(size * caches))
+                found += [self.seconds(way, kind, int(size * caches)) for way in _WAYS]
+        return [float(f"{seconds:.4g}") for seconds in found]
+
+    def seconds(self, way: int, kind: int, num_bytes: int) -> float:
+        """Of a launch that reads `kind` buffers and writes one, of `num_bytes` in all, and of one that reads that."""
+        count = num_bytes // _SIZE // (kind + 1)
+        self._set_context(kind, count, self._twin if way == _LINES else NONE)
+        start = time.perf_counter()
+        if way == _THROUGH:
+            self._call(self._task, self._context, count)
+        else:
+            self._call(stream(), self._stream, count)
+        written = time.perf_counter()
+        self._set_context(_READ, count, NONE)
+        self._call(self._task, self._context, count)
+        return written - start + _READ_AT_ONCE * (time.perf_counter() - written)
+
+    def _call(self, task: int, context: np.ndarray[Any, Any], count: int) -> None:
+        self._run(self._state.words.ctypes.data, task, context.ctypes.data, count)
+
+    def _set_context(self, num_sources: int, count: int, streaming: int) -> None:
+        buffers = [self._memory.ctypes.data + _SIZE * count * place for place in range(KINDS)]
+        if num_sources == _READ:
+            buffers[2] = self._sink.ctypes.data
+        words = self._context
+        words[CONTEXT.dst], words[CONTEXT.state], words[CONTEXT.streaming] = (
+            buffers[0],
+            self._state.words.ctypes.data,
+            streaming,
+        )
+        words[CONTEXT.dst_count], words[CONTEXT.dst_size], words[CONTEXT.num_sources] = count, _SIZE, num_sources
+        for source, address in enumerate(buffers[1:]):
+            place = CONTEXT.sources + SOURCE_WORDS * source
+            words[place : place + SOURCE_WORDS] = address, count, _SIZE
+        words = self._stream
+        words[STREAM.task], words[STREAM.context] = self._task, self._context.ctypes.data
+        words[STREAM.count], words[STREAM.size] = count, _SIZE

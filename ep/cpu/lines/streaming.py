@@ -1,0 +1,259 @@
+"""Writes past the caches: whole cache lines that go to memory without being fetched first.
+
+An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
+what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`engine/probe.py`
+measures from where on.)
+
+There are two ways. What is mostly moved is written *in lines*, by kernels whose stores go past the caches: each has an
+ordinary twin, for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
+tile in the first cache, from where whole lines are copied to dst. That costs a second store of every byte, and some
+processors (Zen 4) let no store to a tile pass those that are on their way to memory.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
+from ep.cpu.compile.vectors import store_past_caches
+from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE
+from ep.cpu.lines.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import SETTINGS, STATE
+from ep.cpu.threads.parallel import call_task, run
+
+STREAM: Final = layout(
+    "Stream",
+    task=1,  # the one that writes
+    context=1,
+    count=1,  # elements that it writes
+    size=1,  # bytes of an element
+)
+"""The context of the task that streams."""
+_STREAM_WORDS: Final[int] = STREAM.num_words
+
+LINE_BYTES: Final = LINE
+_LINE: Final = LINE
+_UNROLLED: Final = 4 * _LINE
+_BURST: Final = 2048  # bytes that are fetched, then written
+_TILE: Final = 2048  # bytes that are written to the first cache, then streamed
+_TILE_WORDS: Final = (_TILE + _LINE) // 8
+
+
+@intrinsic
+def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+    """Copy `size` bytes, a multiple of a line, to whole lines."""
+    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, size = args
+
+        def move(offset: Any) -> None:
+            source, target = (
+                builder.inttoptr(builder.add(address, offset), vector.as_pointer()) for address in (src, dst)
+            )
+            store_past_caches(builder, builder.load(source, align=1), target)
+
+        most = builder.and_(size, word(-_UNROLLED))
+        with cgutils.for_range_slice(builder, word(0), most, word(_UNROLLED), word) as (offset, _):
+            for first in range(0, _UNROLLED, _LINE):
+                move(builder.add(offset, word(first)))
+        with cgutils.for_range_slice(builder, most, size, word(_LINE), word) as (offset, _):
+            move(offset)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@cache
+def line_filler(unit: int) -> Any:
+    """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
+
+    @intrinsic
+    def fill_lines(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
+        word, vector, bits32 = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE), ir.IntType(32)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            dst, size, src = args
+            value = builder.load(builder.inttoptr(src, ir.VectorType(ir.IntType(8), unit).as_pointer()), align=1)
+            copies = ir.Constant(ir.VectorType(bits32, _LINE), [place % unit for place in range(_LINE)])
+            line = builder.shuffle_vector(value, value, copies)
+            with cgutils.for_range_slice(builder, word(0), size, word(_LINE), word) as (offset, _):
+                store_past_caches(builder, line, builder.inttoptr(builder.add(dst, offset), vector.as_pointer()))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), generate
+
+    return fill_lines
+
+
+@intrinsic
+def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, src_line: Any, valid: Any) -> Any:
+    """Copy a line, or write zeros where not valid; indices count lines, and `dst` lies at the begin of one."""
+    word, vector = ir.IntType(64), ir.VectorType(ir.IntType(8), _LINE)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, dst_line, src, src_line, valid = args
+        line = builder.select(valid, src_line, word(0))  # no read outside
+        source, target = (
+            builder.gep(builder.inttoptr(address, vector.as_pointer()), [place])
+            for address, place in ((src, line), (dst, dst_line))
+        )
+        value = builder.select(valid, builder.load(source, align=1), cgutils.get_null_value(vector))
+        store_past_caches(builder, value, target)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4, types.boolean), generate
+
+
+@intrinsic
+def finish_streams(typing_context: Any) -> Any:
+    """Let what this thread has streamed be seen by others before what it writes from here on.
+
+    x86 orders ordinary stores, but not these. Elsewhere, what tells other threads that work is done orders all stores.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if builder.module.triple.startswith(("x86", "i686")):
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse.sfence"), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@jit
+def stream_row(dst, src, size):
+    """Copy `size` bytes, past the caches but for parts of lines at the ends; `finish_streams` comes after the last."""
+    if (dst | size) & (_LINE - 1) == 0 and size <= _BURST:
+        stream_lines(dst, src, size)
+        return
+    head = min(-dst & (_LINE - 1), size)
+    last = head + ((size - head) & -_LINE)
+    copy_short_row(dst, src, head)
+    for begin in range(head, last, _BURST):
+        # memory reads a while, then writes a while: to turn round for every line takes longer
+        for place in range(begin + _BURST, min(begin + 2 * _BURST, last), _LINE):
+            prefetch(src + place)
+        stream_lines(dst + begin, src + begin, min(last - begin, _BURST))
+    copy_short_row(dst + last, src + last, size - last)
+
+
+@cache
+def streaming_filler(unit: int) -> Any:
+    """The same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
+    fill_lines, fill_row = line_filler(unit), row_filler(unit)
+
+    @jit
+    def fill(dst, size, src):
+        head = min(-dst & (_LINE - 1), size)
+        if dst & (unit - 1) != 0:  # every line would begin with another part of the unit
+            head = size
+        lines = (size - head) & -_LINE
+        fill_row(dst, head, src)
+        fill_lines(dst + head, lines, src)
+        fill_row(dst + head + lines, size - head - lines, src)
+
+    return fill
+
+
+@jit
+def has_streaming_rows(dst, row_bytes):
+    """Whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
+    return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
+
+
+@jit
+def _in_lines(task, own, begin, end, size):
+    """Have `CONTEXT.streaming` write the whole lines, and `task` what is before and behind them."""
+    dst, streaming = load_word(own, CONTEXT.dst), load_word(own, CONTEXT.streaming)
+    first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
+    last = max(end - ((dst + end * size) & (_LINE - 1)) // size, first)
+    if first < last:
+        call_task(streaming, own, first, last)
+    store_word(own, CONTEXT.streaming, NONE)
+    if begin < first:
+        call_task(task, own, begin, first)
+    if last < end:
+        call_task(task, own, last, end)
+
+
+@jit
+def _by_tiles(task, own, begin, end, size, count):
+    tile = stack_words(_TILE_WORDS)
+    tile += -tile & (_LINE - 1)
+    store_word(own, CONTEXT.streaming, NONE)
+    settings = load_word(load_word(own, CONTEXT.state), STATE.settings)
+    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, load_word(settings, SETTINGS.ahead) // size
+    # tiles end where lines do, if elements do
+    stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
+    while begin < end:
+        stop = min(stop, end)
+        for source in range(load_word(own, CONTEXT.num_sources)):
+            place = CONTEXT.sources + SOURCE_WORDS * source
+            if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
+                read_size = load_word(own, place + 2)
+                fetched = load_word(own, place) + (begin + ahead) * read_size
+                for offset in range(0, (stop - begin) * read_size, _LINE):
+                    prefetch_second(fetched + offset)
+        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the place of each element
+        call_task(task, own, begin, stop)
+        stream_row(dst + begin * size, tile, (stop - begin) * size)
+        begin = stop
+        stop += per_tile
+
+
+def _stream(context, begin, end):
+    task, size, own = load_word(context, STREAM.task), load_word(context, STREAM.size), stack_words(CONTEXT_WORDS)
+    copy_bytes(own, load_word(context, STREAM.context), 8 * CONTEXT_WORDS)
+    if load_word(own, CONTEXT.streaming) != NONE and load_word(own, CONTEXT.dst) & (size - 1) == 0:
+        _in_lines(task, own, begin, end, size)
+    else:
+        _by_tiles(task, own, begin, end, size, load_word(context, STREAM.count))
+    finish_streams()
+
+
+@cache
+def stream() -> int:
+    """The task (context, begin, end) that has another one write elements past the caches."""
+    return compile_task("stream", _stream)
+
+
+@jit
+def kind_of_work(num_bytes, written):
+    """Which of a calibration's kinds a launch is that reads and writes so many bytes in all: 0, 1 or 2."""
+    return min((2 * num_bytes - written) // (2 * written), 2)
+
+
+@jit
+def run_writing(context, task, count, size, num_bytes, grain):
+    """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
+
+    context: that of the launch, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless
+        the caller writes another: a task like `task`, which writes whole lines past the caches, or ITSELF.
+    size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps that it would not leave in a tile.
+    num_bytes: how many the launch reads and writes.
+    Returns 1, and has run nothing, where something is needed to stream that has not been compiled yet.
+    """
+    state = load_word(context, CONTEXT.state)
+    settings, streaming = load_word(state, STATE.settings), load_word(context, CONTEXT.streaming)
+    way, streamed = SETTINGS.tiles_from if streaming == NONE else SETTINGS.lines_from, stack_words(_STREAM_WORDS)
+    if size != 0 and num_bytes > load_word(settings, way + kind_of_work(num_bytes, count * size)):
+        stream_task = load_word(settings, SETTINGS.stream)
+        if stream_task == 0 or streaming == LATER:
+            return 1
+        if streaming != ITSELF:
+            store_words(streamed, task, context, count, size)
+            task, context = stream_task, streamed
+    else:
+        store_word(context, CONTEXT.streaming, NONE)
+    run(state, task, context, count, grain)
+    return 0

@@ -1,0 +1,85 @@
+"""The memory that a primitive shares with its compiled entry: what stays the same from launch to launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.calibration import KINDS
+from ep.cpu.shared.layout import layout
+from ep.cpu.stream import CpuStream
+from ep.include.data_type import DataType
+
+SETTINGS: Final = layout(
+    "Settings",
+    num_threads=1,
+    pool=1,  # the address of the threads' pool
+    # how many bytes a launch reads and writes through the caches at most, for each kind of work (`cpu/calibration.py`)
+    lines_from=KINDS,  # of what writes past them in lines
+    tiles_from=KINDS,  # and by tiles
+    ahead=1,  # how many bytes of dst before their turn the operands of tiles are fetched
+    stream=1,  # the address of the task that writes past the caches, 0 until there is a calibration
+)
+"""The settings of the device, which the states of all primitives lead to."""
+
+STATE: Final = layout(
+    "State",
+    ndarray_type=1,
+    settings=1,
+    share=1,  # the task that shares work among threads
+    grain=1,  # how many elements a launch may have to stay on the calling thread
+    task=1,
+    launcher=1,  # what the compiled check calls (`engine/entry.py`); 0 until it is compiled
+    form=1,  # what the check is told of the primitive (`engine/form.py`)
+    written=1,  # Launch as it is written in Python, which takes what the check refuses
+    stream_type=1,
+    tuple_type=1,
+    list_type=1,
+    int_type=1,
+    none=1,
+    known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
+)
+"""What every state begins with. An engine adds fields; two words for each operand follow."""
+
+TYPE_WORDS: Final = 2
+"""The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""
+
+GRAIN_BYTES: Final = 400_000
+"""Up to this many bytes read and written, 2 to 5 us of work, a launch stays on one thread: sharing takes 1 to 2 us."""
+
+
+class LaunchState:
+    """One primitive's words. `words` is what the compiled entry takes as its first argument."""
+
+    def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
+        """fields: the layout, `STATE` and what the engine adds; operands: their data types, None for one of Launch."""
+        self._fields = fields
+        self.words = np.zeros(fields.num_words + TYPE_WORDS * len(operands), np.int64)
+        known = [data_type for data_type in operands if data_type is not None]
+        for position, data_type in enumerate(operands):
+            if data_type is not None:
+                self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
+        grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
+        self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
+        self.set(known_types=_KNOWN_TYPES.ctypes.data, list_type=id(list), stream_type=id(CpuStream))
+
+    def set(self, **values: int) -> None:
+        """Write fields of one word."""
+        for field, value in values.items():
+            self.words[getattr(self._fields, field)] = value
+
+    def set_reals(self, **values: Sequence[float]) -> None:
+        """Write fields of float64 values."""
+        for field, reals in values.items():
+            first = getattr(self._fields, field)
+            self.words[first : first + len(reals)] = np.array(reals, np.float64).view(np.int64)
+
+
+def type_words(data_type: DataType) -> tuple[int, int]:
+    """The words that say which arrays are of a data type."""
+    return id(data_type.dtype), data_type.itemsize
+
+
+_KNOWN_TYPES: Final = np.array([word for data_type in DataType for word in type_words(data_type)] + [0], np.int64)

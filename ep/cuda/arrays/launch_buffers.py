@@ -1,0 +1,166 @@
+"""What a launch takes as a buffer: arrays of any library on a CUDA device.
+
+Types that are met at most launches have an adapter, which reads no more than a launch needs; `arrays/reader.py` reads
+all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.buffer_checks import check_bytes, check_dtype, check_no_objects, check_plain, check_size
+from ep.common.primitive.signature import Reader
+from ep.cuda.arrays.array import CudaArray
+from ep.cuda.arrays.reader import read
+from ep.cuda.device.buffer import CudaBuffer, Memory
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.device.stream import check_stream as check_stream
+from ep.include.data_type import DataType
+
+Adapter = Callable[[Any], "Memory | None"]
+"""Reads one type of array; None for one that is not on a CUDA device (or no longer), or that `check_plain` refuses."""
+
+
+def as_address(
+    buffer: Any,
+    argument: str,
+    data_type: DataType | None,
+    num_elements: int,
+    stream: CudaStream,
+    *,
+    writable: bool = False,
+) -> int:
+    """Return the address of `buffer`, once `stream` waits for whoever writes it.
+
+    data_type: None for elements of any type; num_elements: how many are needed at least, bytes where they may be any.
+    Raises TypeError for what is no array on a CUDA device and for another dtype, ValueError for memory that is on
+    another device than the stream, not aligned, not C-contiguous, read-only (where it is to be written) or too small.
+    """
+    adapter = ADAPTERS.get(type(buffer)) or _adapter_of(buffer)
+    memory = adapter(buffer) if adapter else _read(buffer, argument, stream)
+    if memory is None:
+        if isinstance(buffer, CudaBuffer):
+            buffer.live_memory(argument)
+        check_plain(buffer, argument)
+        raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
+    address, count, dtype, may_write, contiguous, device, producer = memory
+    if data_type is None:
+        check_no_objects(argument, dtype)
+        check_bytes(argument, count * dtype.itemsize, num_elements)
+    else:
+        if dtype is not data_type.dtype:
+            check_dtype(argument, dtype, data_type)
+        if count < num_elements:
+            check_size(argument, count, num_elements)
+        if address % data_type.dtype.alignment:
+            raise ValueError(
+                f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
+            )
+    if not contiguous:
+        raise ValueError(f"{argument} is not C-contiguous")
+    if writable and not may_write:
+        raise ValueError(f"{argument} is read-only")
+    if device != stream.device_index and count:
+        raise ValueError(f"{argument} is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
+    if producer is not None and producer != stream.handle:
+        stream.wait_for(producer)
+    return address
+
+
+def reader(stream: CudaStream) -> Reader:
+    """What signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
+
+    handle, device_index = stream.handle, stream.device_index
+
+    def read_address(buffer: Any, argument: str, data_type: Any, num_elements: int, written: bool) -> tuple[int, int]:
+        memory = buffer.memory if type(buffer) is CudaArray else None
+        if memory is not None and data_type is not None:  # what operators made: nothing to wait for, and all is aligned
+            address, count, dtype, may_write, contiguous, device, producer = memory
+            if (
+                producer == handle
+                and device == device_index
+                and dtype is data_type.dtype
+                and count >= num_elements
+                and contiguous
+                and (may_write or not written)
+            ):
+                return address, address
+        address = as_address(buffer, argument, data_type, num_elements, stream, writable=written)
+        return address, address
+
+    return read_address
+
+
+ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}
+"""For types of arrays that have been met, what reads them."""
+
+
+def _adapter_of(buffer: Any) -> Adapter | None:
+    """The adapter for arrays of this type, kept for the next; None where there is none."""
+    kind = type(buffer)
+    library, name = kind.__module__.partition(".")[0], kind.__qualname__
+    adapter = _torch_tensor if library == "torch" and hasattr(buffer, "data_ptr") else _ARRAYS.get((library, name))
+    if adapter is not None:
+        ADAPTERS[kind] = adapter
+    return adapter
+
+
+def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
+    """What the one reader of foreign arrays says; None for what is no array on a CUDA device."""
+    view = read(buffer, argument, stream)
+    return view.memory() if view else None
+
+
+def _hint(buffer: Any) -> str:
+    """What is wrong with an array that is on no CUDA device, for an error."""
+    if isinstance(buffer, np.ndarray):
+        return ", which lies in host memory; copy_from_host of a buffer from Alloc brings it to the device"
+    return f" on {buffer.device}; copy it to the device first" if hasattr(buffer, "data_ptr") else ""
+
+
+_TORCH_DTYPES: Final[dict[Any, np.dtype[Any]]] = {}
+
+
+def _torch_tensor(tensor: Any) -> Memory | None:
+    # its interface takes several times as long, and refuses tensors that require a gradient; ordering is the caller's,
+    # as everywhere in PyTorch: launch on `CudaStream.from_handle(torch.cuda.current_stream().cuda_stream)`
+    device = tensor.get_device()
+    if device < 0 or tensor.is_conj() or tensor.is_neg():
+        return None
+    dtype = _TORCH_DTYPES.get(tensor.dtype)
+    if dtype is None:
+        dtype = _TORCH_DTYPES[tensor.dtype] = _torch_dtype(tensor.dtype)
+    return tensor.data_ptr(), tensor.numel(), dtype, True, tensor.is_contiguous(), device, None
+
+
+def _torch_dtype(dtype: Any) -> np.dtype[Any]:
+    name = str(dtype).removeprefix("torch.")
+    try:
+        return DataType.kBFloat16.dtype if name == "bfloat16" else np.dtype(name)
+    except TypeError:  # such as float8, which no primitive takes
+        return np.dtype(np.void)
+
+
+def _cupy_array(array: Any) -> Memory:
+    from cupy.cuda import get_current_stream
+
+    data = array.data
+    stream = get_current_stream(data.device_id).ptr
+    return data.ptr, array.size, array.dtype, True, array.flags.c_contiguous, data.device_id, stream
+
+
+def _numba_array(array: Any) -> Memory:
+    address, device = array.device_ctypes_pointer.value or 0, array.gpu_data.context.device.id
+    producer = int(array.stream) or None
+    return address, array.size, array.dtype, True, array.is_c_contiguous(), device, producer
+
+
+_ARRAYS: Final[dict[tuple[str, str], Adapter]] = {
+    ("numba", "DeviceNDArray"): _numba_array,
+    ("cupy", "ndarray"): _cupy_array,
+}
+"""The adapters of types that are told by the library that they come from and their names, without importing it."""

@@ -1,0 +1,131 @@
+"""Compiles kernels to cubins, or loads them from the disk cache; in the simulator, wraps them.
+
+A kernel is a Python function of words (int64): addresses, sizes, and the bits of attributes. Numba makes PTX of it, and
+nvJitLink, which is of the same release, a cubin: so a driver may be older than the PTX. Neither step needs a device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ep.common import notice
+from ep.cuda.compile import numba_cuda
+from ep.cuda.compile.kernel_cache import CACHE
+
+ENTRY: Final = "ep_kernel"
+"""The name of the one kernel in a cubin."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be compiled.
+
+    name: what it computes, unique among all kernels and fit for a file name.
+    function: takes `num_words` words and, where `num_packed` is not 0, a tuple of so many more; returns nothing.
+    """
+
+    name: str
+    function: Callable[..., None]
+    num_words: int
+    num_packed: int = 0
+
+
+def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> Any:
+    """What the driver loads for a device of compute capability `cc`: a cubin or PTX, in the simulator a function."""
+    if numba_cuda.SIMULATED:
+        return _simulated_image(kernel)
+    if as_ptx:
+        return _kept(kernel, cc, "ptx", lambda: ptx(kernel, cc).encode())
+    return cubin(kernel, cc)
+
+
+def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
+    """The PTX of a kernel, whose entry is named ENTRY and whose first line has its name; compiled anew at each call."""
+    text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
+    (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
+    return f"// {kernel.name}\n" + re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text)
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
+
+    loaded: int = 0
+    compiled: int = 0
+
+
+statistics: Final = Statistics()
+
+
+def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
+    """The machine code of a kernel, from the disk cache where it is there."""
+    return _kept(kernel, cc, "sm", lambda: assemble(ptx(kernel, cc), cc))
+
+
+def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` compiles, from the disk cache where it is there."""
+    file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
+    if kept := CACHE.read(file_name, lambda contents: contents or None):
+        statistics.loaded += 1
+        return kept
+    if cc < _OLDEST:
+        raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
+    notice.compiling()
+    contents = make()
+    statistics.compiled += 1
+    CACHE.write(file_name, contents)
+    return contents
+
+
+_OLDEST: Final = (8, 0)  # the first that packs two 16-bit numbers at once, and that knows bfloat16
+
+
+def assemble(text: str, cc: tuple[int, int]) -> bytes:
+    """Return the cubin of a text in PTX; RuntimeError with the assembler's words where it is refused."""
+    from cuda.bindings import nvjitlink
+
+    text = _for_linker(text, nvjitlink.version())
+    options = [f"-arch=sm_{cc[0]}{cc[1]}"]
+    linker = nvjitlink.create(len(options), options)
+    try:
+        code = text.encode() + b"\0"
+        try:
+            nvjitlink.add_data(linker, nvjitlink.InputType.PTX, code, len(code), ENTRY)
+            nvjitlink.complete(linker)
+        except nvjitlink.nvJitLinkError as error:
+            log = bytearray(nvjitlink.get_error_log_size(linker))
+            nvjitlink.get_error_log(linker, log)
+            raise RuntimeError(f"nvJitLink refuses a kernel: {log.decode(errors='replace')}") from error
+        contents = bytearray(nvjitlink.get_linked_cubin_size(linker))
+        nvjitlink.get_linked_cubin(linker, contents)
+        return bytes(contents)
+    finally:
+        nvjitlink.destroy(linker)
+
+
+def _for_linker(text: str, release: tuple[int, int]) -> str:
+    """PTX as a linker of an older 13.x takes it, which PyTorch may have pinned: 13.n reads PTX up to 9.n.
+
+    Kernels use nothing that is as new as that: only the number in the text is.
+    """
+    newest = release[0] - 4, release[1]
+
+    def lowered(match: re.Match[str]) -> str:
+        major, minor = min((int(match[1]), int(match[2])), newest)
+        return f".version {major}.{minor}"
+
+    return re.sub(r"(?m)^\.version (\d+)\.(\d+)", lowered, text, count=1)
+
+
+def _simulated_image(kernel: Kernel) -> Callable[..., None]:
+    run = numba_cuda.simulated(kernel.function)
+    first, last = kernel.num_words, kernel.num_words + kernel.num_packed
+
+    def launch(grid: Any, block: Any, shared_bytes: int, words: Any) -> None:
+        packed = (tuple(words[first:last]),) if kernel.num_packed else ()
+        run[tuple(grid), tuple(block), 0, shared_bytes](*words[:first], *packed)
+
+    return launch

@@ -1,0 +1,124 @@
+"""Integer arithmetic of indices and offsets in kernels, in 32 bits where all numbers are below 2^31, else in 64.
+
+Numba computes with integers in 64 bits whatever their types; these functions keep to their width.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from ep.common import fast_integer_math
+from ep.cuda.compile.numba_cuda import SIMULATED, cgutils, intrinsic, ir, types
+
+
+class IndexMath(NamedTuple):
+    """Functions of numbers that are not negative; `narrow` makes them of words.
+
+    quotient(n, multiplier, shift): n divided by the divisor of a FastIntegerMath.
+    multiply_add(a, b, c): a b + c. remainder(n, quotient, divisor): n - quotient divisor.
+    minus(a, b): a - b modulo 2^bits, so that what is below 0 is a very large number; is_below(a, b): a < b.
+    widen(n): the number as a word.
+    """
+
+    narrow: Any
+    quotient: Any
+    multiply_add: Any
+    remainder: Any
+    minus: Any
+    is_below: Any
+    widen: Any
+
+
+@cache
+def index_math(bits: int) -> IndexMath:
+    """The arithmetic of `bits` (32 or 64) bits."""
+    return _simulated(bits) if SIMULATED else _compiled(bits)
+
+
+def _simulated(bits: int) -> IndexMath:
+    def narrow(word: int) -> int:
+        return word & ((1 << bits) - 1)  # a multiplier may have the sign's bit
+
+    def quotient(n: int, multiplier: int, shift: int) -> int:
+        return fast_integer_math.quotient(n, multiplier, shift, bits)
+
+    def multiply_add(a: int, b: int, c: int) -> int:
+        result = a * b + c
+        if result >> (bits - 1):
+            raise OverflowError(f"{a} * {b} + {c} does not fit in {bits} bits")
+        return result
+
+    def remainder(n: int, quotient: int, divisor: int) -> int:
+        return n - quotient * divisor
+
+    def minus(a: int, b: int) -> int:
+        return (a - b) & ((1 << bits) - 1)
+
+    def is_below(a: int, b: int) -> bool:
+        return a < b
+
+    def widen(n: int) -> int:
+        return n
+
+    return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)
+
+
+def _compiled(bits: int) -> IndexMath:
+    narrow_type = ir.IntType(bits)
+    name = "llvm.nvvm.mulhi.ui" if bits == 32 else "llvm.nvvm.mulhi.ull"
+    number = types.Integer.from_bitwidth(bits, False)
+
+    @intrinsic
+    def narrow(typing_context: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.trunc(args[0], narrow_type) if bits == 32 else args[0]
+
+        return number(types.int64), generate
+
+    @intrinsic
+    def quotient(typing_context: Any, n: Any, multiplier: Any, shift: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            function_type = ir.FunctionType(narrow_type, [narrow_type] * 2)
+            upper_half = cgutils.get_or_insert_function(builder.module, function_type, name)
+            upper = builder.call(upper_half, args[:2])
+            return builder.lshr(builder.add(upper, args[0]), args[2])
+
+        return number(number, number, number), generate
+
+    @intrinsic
+    def multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.add(builder.mul(args[0], args[1]), args[2])
+
+        return number(number, number, number), generate
+
+    @intrinsic
+    def remainder(typing_context: Any, n: Any, quotient: Any, divisor: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.sub(args[0], builder.mul(args[1], args[2]))
+
+        return number(number, number, number), generate
+
+    @intrinsic
+    def minus(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.sub(args[0], args[1])
+
+        return number(number, number), generate
+
+    @intrinsic
+    def is_below(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.icmp_unsigned("<", args[0], args[1])
+
+        return types.boolean(number, number), generate
+
+    @intrinsic
+    def widen(typing_context: Any, n: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.zext(args[0], ir.IntType(64)) if bits == 32 else args[0]
+
+        return types.int64(number), generate
+
+    return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)

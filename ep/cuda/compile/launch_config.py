@@ -1,0 +1,49 @@
+"""How many threads a launch has, and how much each of them takes at once."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ep.cuda.driver.simulator import is_simulated
+from ep.include.data_type import DataType
+
+_SIMULATED: Final = is_simulated()
+
+BLOCK_THREADS: Final = 2 if _SIMULATED else 256
+"""Threads of a block, of nearly every kernel. In the simulator so few that small data crosses blocks and grids."""
+
+WARP_THREADS: Final = 1 if _SIMULATED else 32
+"""Threads that run together and can shuffle; the simulator has no shuffles, so each thread is a warp of its own."""
+
+MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
+"""Blocks of a grid at most."""
+
+
+Axes = tuple[int, int, int]
+"""How many there are of something along the three axes."""
+
+
+class Grid(NamedTuple):
+    """The blocks and threads of a launch, along three axes each, and the bytes of shared memory that each block has
+    besides its arrays of known size."""
+
+    blocks: Axes
+    threads: Axes = (BLOCK_THREADS, 1, 1)
+    shared_bytes: int = 0
+
+
+def num_blocks(num_items: int, resident_blocks: int) -> int:
+    """The blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
+
+    resident_blocks: how many the whole device holds at a time; more would only wait.
+    """
+    return min(-(-num_items // BLOCK_THREADS), resident_blocks, MAX_BLOCKS)
+
+
+PACK_BYTES: Final = 16
+"""What one instruction moves at most."""
+
+
+def pack_elements(*data_types: DataType) -> int:
+    """The elements that a thread takes at once: 16 bytes of the largest type."""
+    return PACK_BYTES // max(data_type.itemsize for data_type in data_types)

@@ -1,0 +1,60 @@
+"""Kernels loaded on a device, ready to be launched again and again."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ep.cuda.compile import compiler
+from ep.cuda.compile.launch_config import BLOCK_THREADS, Axes, Grid, num_blocks
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.interface import SHARED_BYTES, Driver, ParameterBlock
+
+_THREADS: Final = BLOCK_THREADS, 1, 1
+_loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
+
+
+class LoadedKernel:
+    """A kernel on one device. `launch` may be called from several threads at once, and captured into a CUDA graph."""
+
+    def __init__(self, driver: Driver, device: int, kernel: compiler.Kernel) -> None:
+        """Compile the kernel, or take it from the disk cache, and load it."""
+        properties = driver.properties(device)
+        code = compiler.image(kernel, properties.compute_capability, driver.loads_ptx)
+        self._function = driver.load_function(device, code, compiler.ENTRY)
+        active = driver.max_active_blocks(device, self._function, BLOCK_THREADS)
+        self.resident_blocks: int = properties.multiprocessors * active
+        """The blocks that the device holds at a time."""
+        self._driver, self._device, self._allowed = driver, device, SHARED_BYTES
+        self._num_words = kernel.num_words + kernel.num_packed
+        self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
+        self._blocks: list[ParameterBlock] = []  # those that no launch is using
+
+    def launch(self, stream: CudaStream, num_items: int, *words: int) -> None:
+        """Queue the kernel on `stream` with threads for `num_items` > 0 items, taken in a grid-stride loop."""
+        self._launch(stream, (num_blocks(num_items, self.resident_blocks), 1, 1), _THREADS, 0, words)
+
+    def launch_grid(self, stream: CudaStream, grid: Grid, *words: int) -> None:
+        """Queue the kernel on `stream` with the blocks and threads of `grid`."""
+        if grid.shared_bytes > self._allowed:
+            self._driver.allow_shared(self._device, self._function, grid.shared_bytes)
+            self._allowed = grid.shared_bytes
+        self._launch(stream, *grid, words)
+
+    def _launch(self, stream: CudaStream, blocks: Axes, threads: Axes, shared_bytes: int, words: Sequence[int]) -> None:
+        try:
+            parameters = self._blocks.pop()
+        except IndexError:
+            parameters = ParameterBlock(self._num_words)
+        self._pack_into(parameters.words, 0, *words)
+        self._driver.launch(self._device, self._function, blocks, threads, shared_bytes, stream.handle, parameters)
+        self._blocks.append(parameters)
+
+
+def load(driver: Driver, device: int, kernel: compiler.Kernel) -> Any:
+    """The kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
+    key = device, kernel.name
+    if key not in _loaded:
+        _loaded[key] = LoadedKernel(driver, device, kernel)
+    return _loaded[key]

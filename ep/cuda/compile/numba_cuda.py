@@ -1,0 +1,227 @@
+"""All that is used of numba.cuda: the one module that imports it, so that a successor package is a change of one file.
+
+In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions, and so does everything they call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+
+from ep.common.garbage import garbage_waits
+from ep.cuda.driver.simulator import is_simulated
+from ep.include.process import Rank, new_lock
+
+SIMULATED: Final = is_simulated()
+
+
+@contextmanager
+def _older_numpy() -> Iterator[None]:
+    """Give NumPy what numba-cuda 0.30, imported inside, still expects of it, and NumPy 2.5 no longer has.
+
+    That is a name and a NaT without unit, both for functions that no kernel uses: the kernels come out the same.
+    """
+    removed = "row_stack" not in vars(np)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The 'generic' unit", DeprecationWarning)
+        if removed:
+            np.row_stack = np.vstack  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            if removed:
+                del np.row_stack  # type: ignore[attr-defined]
+
+
+with _older_numpy():
+    from numba import cuda
+
+    if SIMULATED:
+        cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
+    else:
+        from numba.cuda import cgutils, dispatcher, libdevice, types
+        from numba.cuda.core.compiler_lock import global_compiler_lock
+        from numba.cuda.extending import intrinsic
+        from numba.cuda.np.numpy_support import from_dtype
+
+        import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
+
+__all__ = ["SIMULATED", "cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """Make `function` callable from kernels and other device functions."""
+    return function if SIMULATED else cuda.jit(device=True)(function)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def thread_index():
+    """The number of the calling thread in its grid."""
+    return cuda.grid(1)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def num_threads():
+    """The number of threads in the grid."""
+    return cuda.gridsize(1)
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def thread_of_block():
+    """The number of the calling thread in its block, along the first axis."""
+    return cuda.threadIdx.x
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def block_of_grid():
+    """The numbers of the calling thread's block, along the three axes of the grid."""
+    return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def blocks_of_grid():
+    """How many blocks the grid has along its three axes."""
+    return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
+
+
+@cuda.jit(device=True)  # type: ignore[untyped-decorator]
+def barrier():
+    """Wait for all threads of the block, each of which must come here."""
+    cuda.syncthreads()
+
+
+def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
+    """Return a function of no arguments: the block's array of `count` numbers in shared memory, the same at each call.
+
+    count: 0 for as many as the launch's `shared_bytes` hold.
+    """
+    dtype = np.dtype(scalar_type)
+    if SIMULATED:
+        return _simulated_shared_array(count, dtype)
+    element = from_dtype(dtype)
+
+    def array():
+        return cuda.shared.array(count, element)
+
+    # a function may not return an array, unless it is inlined before that is checked
+    return cuda.jit(device=True, inline="always")(array)
+
+
+_simulated_arrays = itertools.count()
+_making_array: Final = new_lock(Rank.DRIVER)
+
+
+def _simulated_shared_array(count: int, dtype: Any) -> Any:
+    """The simulator tells arrays apart by the file and the line that ask for them, and threads ask at the same time."""
+    code = compile("cuda.shared.array(count, dtype)", f"<shared array {next(_simulated_arrays)}>", "eval")
+
+    def array() -> Any:
+        with _making_array:
+            return eval(code, globals(), {"count": count, "dtype": dtype})
+
+    return array
+
+
+def _no_shuffle(value: Any, mask: int) -> Any:
+    raise RuntimeError("a warp of one thread has nobody to exchange a value with")
+
+
+def _shuffle_intrinsic(typing_context: Any, value: Any, mask: Any) -> Any:
+    """In words of 32 bits, so that numbers of every type can be exchanged."""
+    word, butterfly = ir.IntType(32), 3
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        distance = context.cast(builder, args[1], mask, types.int32)
+        result = ir.LiteralStructType((word, ir.IntType(1)))
+        function_type = ir.FunctionType(result, [word] * 5)
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.nvvm.shfl.sync.i32")
+
+        def exchanged(number: Any) -> Any:
+            lanes, how, last = ir.Constant(word, -1), ir.Constant(word, butterfly), ir.Constant(word, 31)
+            return builder.extract_value(builder.call(function, (lanes, how, number, distance, last)), 0)
+
+        def of_bits(bits: Any) -> Any:
+            if bits.type.width == 64:
+                lower = builder.zext(exchanged(builder.trunc(bits, word)), bits.type)
+                upper = builder.zext(exchanged(builder.trunc(builder.lshr(bits, bits.type(32)), word)), bits.type)
+                return builder.or_(lower, builder.shl(upper, bits.type(32)))
+            if bits.type.width == 32:
+                return exchanged(bits)
+            return builder.trunc(exchanged(builder.zext(bits, word)), bits.type)
+
+        def of_number(number: Any) -> Any:
+            if isinstance(number.type, ir.IntType):
+                return of_bits(number)
+            bits = ir.IntType(64 if isinstance(number.type, ir.DoubleType) else 32)
+            return builder.bitcast(of_bits(builder.bitcast(number, bits)), number.type)
+
+        if not isinstance(value, types.Complex):
+            return of_number(args[0])
+        parts = context.make_complex(builder, value, value=args[0])
+        parts.real, parts.imag = of_number(parts.real), of_number(parts.imag)
+        return parts._getvalue()
+
+    return value(value, mask), generate
+
+
+shuffle_xor: Any = _no_shuffle if SIMULATED else intrinsic(_shuffle_intrinsic)
+"""shuffle_xor(value, mask): the value, a number of any type, of the thread of the warp whose number differs from the
+caller's in the bits of `mask`. All threads of the warp call it."""
+
+
+def _next_index(index: int, step: int) -> int:
+    """index + step; the compiler cannot see through it, and so does not divide by the step to count a loop's turns."""
+    return index + step
+
+
+def _next_index_intrinsic(typing_context: Any, index: Any, step: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.asm(ir.FunctionType(word, [word, word]), "add.s64 $0, $1, $2;", "=l,l,l", args, False)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+next_index: Any = _next_index if SIMULATED else intrinsic(_next_index_intrinsic)
+
+
+def simulated(kernel: Callable[..., None]) -> Any:
+    """Return `kernel` for the simulator: `simulated(kernel)[blocks, threads](*arguments)`."""
+
+    def run(*arguments: Any) -> None:
+        with np.errstate(all="ignore"):  # per thread, and each thread of the simulator is one of Python's
+            kernel(*arguments)
+
+    return cuda.jit(run)
+
+
+def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
+    """The PTX of a kernel for compute capability `cc`; needs no device.
+
+    Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of so many more; in PTX each is
+    a parameter of its own.
+    """
+    packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
+    signature = types.void(*[types.int64] * num_words, *packed)
+    with global_compiler_lock, garbage_waits(), _current_device(cc):
+        code, _ = cuda.compile(kernel, signature, device=False, abi="numba", cc=cc, output="ptx")
+    return str(code)
+
+
+@contextmanager
+def _current_device(cc: tuple[int, int]) -> Iterator[None]:
+    """Let device functions compile for `cc`: Numba asks the current device, which there may be none of."""
+    ask = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = ask

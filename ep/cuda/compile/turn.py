@@ -1,0 +1,64 @@
+"""Turning a square of small elements in registers: what was a word becomes one element of each word."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ep.cuda.compile.numba_cuda import SIMULATED, device_function, intrinsic, ir, types
+
+
+@cache
+def turn(unit: int, side: int) -> Any:
+    """turn(words): element i of word j, of `side` words of `side` elements, becomes element j of word i.
+
+    unit: the bytes of an element; side: 1, 2 or 4, a word has 4 bytes at most.
+    """
+    if side == 1:
+        return device_function(lambda words: words)
+    bits = 8 * unit * side
+    if side == 4:
+        low, high = _selection(0x5140, bits), _selection(0x7362, bits)
+        first, second = _selection(0x5410, bits), _selection(0x7632, bits)
+
+        def four(words):
+            a, b = low(words[0], words[1]), low(words[2], words[3])
+            c, d = high(words[0], words[1]), high(words[2], words[3])
+            return first(a, b), second(a, b), first(c, d), second(c, d)
+
+        return device_function(four)
+    first, second = (0x5410, 0x7632) if unit == 2 else (0x0040, 0x0051)
+    one, other = _selection(first, bits), _selection(second, bits)
+    return device_function(lambda words: (one(words[0], words[1]), other(words[0], words[1])))
+
+
+def _selection(selector: int, bits: int) -> Any:
+    """select(a, b): a word of bytes of two words, as PTX's prmt has it: byte i is the one that digit i names.
+
+    Digits 0 to 3 name the bytes of a, 4 to 7 those of b, lowest first.
+    """
+    if SIMULATED:
+        word = np.dtype(f"u{bits // 8}").type
+
+        def simulated(a: int, b: int) -> Any:
+            both = int(a) | int(b) << 32
+            return word(sum((both >> 8 * (selector >> 4 * i & 7) & 0xFF) << 8 * i for i in range(bits // 8)))
+
+        return simulated
+
+    number, word, register = types.Integer.from_bitwidth(bits, False), ir.IntType(bits), ir.IntType(32)
+
+    @intrinsic
+    def select(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            wide = [builder.zext(value, register) if bits < 32 else value for value in args]
+            function_type = ir.FunctionType(register, [register] * 2)
+            text = f"prmt.b32 $0, $1, $2, {selector:#06x};"
+            selected = builder.asm(function_type, text, "=r,r,r", wide, side_effect=False)
+            return builder.trunc(selected, word) if bits < 32 else selected
+
+        return number(number, number), generate
+
+    return select

@@ -1,0 +1,147 @@
+"""The caching allocator: device memory that was freed is kept, since asking CUDA for it again is slow and waits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
+
+if TYPE_CHECKING:
+    from ep.cuda.driver.interface import Driver
+
+_CLASSES_PER_DOUBLING: Final = 8
+
+
+@dataclass(slots=True)
+class Block:
+    """A piece of device memory from CUDA. `epoch`: when it was freed, as a number of fences."""
+
+    address: int
+    capacity: int
+    epoch: int = 0
+
+
+class Lease:
+    """A block, given back when nobody refers to the lease any more."""
+
+    __slots__ = ("_free", "block")
+
+    def __init__(self, block: Block, free: Callable[[Block], None]) -> None:
+        self.block, self._free = block, free
+
+    def __del__(self) -> None:
+        self._free(self.block)
+
+
+class CachingAllocator:
+    """Gives out blocks whose sizes come in classes, eight for each doubling, so at most an eighth is unused.
+
+    Safe across streams: memory may be freed while work that uses it is still queued on streams of the device. A block
+    is given out again only after a *fence*, by which all streams wait for what the others had queued; where there is
+    only one stream, its order is enough, and the fence does nothing. Streams that the device does not know of (another
+    framework's, for which there is no CudaStream at the time) are the caller's to wait for.
+    """
+
+    def __init__(self, driver: Driver, device: int, fence: Callable[[], None], wait: Callable[[], None]) -> None:
+        """fence: lets all streams of the device wait for what is queued on the others now; wait: waits for all work."""
+        self._driver, self._device, self._fence_streams, self._wait = driver, device, fence, wait
+        self._lock = new_lock(Rank.MEMORY)
+        self._epoch = 0
+        self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first
+        self._returned: deque[Block] = deque()  # given back, not sorted in yet: `free` takes no lock
+        self._held = 0  # bytes of all blocks, given out or not
+
+    def allocate(self, size: int) -> Block:
+        """A block of at least `size` > 0 bytes. Raises MemoryError, with figures, once nothing is cached any more."""
+        capacity = capacity_of(size)
+        with self._lock:
+            self._sort_in()
+            if blocks := self._free.get(capacity):
+                block = blocks.popleft()
+                if block.epoch == self._epoch:
+                    self._fence()
+                return block
+            return self._new_block(size, capacity)
+
+    def allocate_new(self, size: int) -> Block:
+        """A block that no work has ever used, on any stream; `free` takes it back. Raises what `allocate` does."""
+        with self._lock:
+            return self._new_block(size, capacity_of(size))
+
+    def free(self, block: Block) -> None:
+        """Take a block back. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
+        block.epoch = self._epoch
+        self._returned.append(block)
+
+    def fence(self) -> None:
+        """Make every block that is free by now safe for any stream."""
+        with self._lock:
+            self._fence()
+
+    def empty(self) -> None:
+        """Give all cached blocks back to CUDA; waits until the work of all streams is done."""
+        with self._lock:
+            self._empty()
+
+    def figures(self) -> tuple[int, int]:
+        """Bytes given out, and bytes cached."""
+        with self._lock:
+            self._sort_in()
+            cached = self._cached()
+            return self._held - cached, cached
+
+    def out_of_memory(self, size: int) -> MemoryError:
+        """The error for a request that cannot be met."""
+        free, total = self._driver.memory_info(self._device)
+        cached = self._cached()
+        return MemoryError(
+            f"{size:,} bytes cannot be allocated on cuda:{self._device}: {free:,} of its {total:,} bytes are free; "
+            f"ep has given out {self._held - cached:,} and caches {cached:,}"
+        )
+
+    def _new_block(self, size: int, capacity: int) -> Block:
+        for attempt in (capacity, _aligned(size)):  # where memory is short, not a byte too much
+            try:
+                address = self._driver.alloc(self._device, attempt)
+            except MemoryError:
+                self._empty()
+                continue
+            self._held += attempt
+            return Block(address, attempt)
+        raise self.out_of_memory(size)
+
+    def _fence(self) -> None:
+        self._epoch += 1  # first: what is freed while the streams are gone through may be missed by the fence
+        self._fence_streams()
+
+    def _sort_in(self) -> None:
+        while self._returned:
+            block = self._returned.popleft()
+            self._free.setdefault(block.capacity, deque()).append(block)
+
+    def _empty(self) -> None:
+        self._sort_in()
+        if any(self._free.values()):
+            self._wait()
+        for blocks in self._free.values():
+            while blocks:
+                block = blocks.popleft()
+                self._held -= block.capacity
+                self._driver.free(self._device, block.address)
+
+    def _cached(self) -> int:
+        return sum(capacity * len(blocks) for capacity, blocks in self._free.items())
+
+
+def capacity_of(size: int) -> int:
+    """The size of the class that `size` > 0 belongs to."""
+    step = max(kMaxAlignmentRequirement, (1 << (size - 1).bit_length()) // (2 * _CLASSES_PER_DOUBLING))
+    return -(-size // step) * step
+
+
+def _aligned(size: int) -> int:
+    return -(-size // kMaxAlignmentRequirement) * kMaxAlignmentRequirement

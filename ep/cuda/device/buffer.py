@@ -1,0 +1,155 @@
+"""Buffers: flat pieces of device memory, as `Device.Alloc` and `Stream.AllocAsync` return them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ep.cuda.driver.interface import LEGACY_STREAM
+from ep.include.process import ProcessBound
+
+if TYPE_CHECKING:
+    from ep.cuda.device.stream import CudaStream
+    from ep.cuda.driver.interface import Driver
+
+Memory = tuple[int, int, "np.dtype[Any]", bool, bool, int, "int | None"]
+"""What a launch needs of a buffer: address, number of elements, dtype, whether it may be written, whether it is
+C-contiguous, the index of its device, and the stream to wait for (None: there is nothing to wait for)."""
+
+
+class Allocation(ProcessBound):
+    """Memory that goes back where it came from when it is released, at the latest with the last buffer in it.
+
+    It knows its buffers, so that none of them is used when the memory is gone: launches then need not ask.
+    """
+
+    def __init__(self, address: int, release: Callable[[], None], stream: CudaStream | None = None) -> None:
+        """release: gives the memory back; stream: the one that it was allocated on, None where that does not matter."""
+        self.address, self.stream = address, stream
+        self._release: Callable[[], None] | None = release
+        self._buffers: set[weakref.ref[CudaBuffer]] = set()
+
+    def add(self, buffer: CudaBuffer) -> None:
+        """Take note of a buffer in this memory; ValueError where the memory was freed."""
+        self._buffers.add(weakref.ref(buffer, self._buffers.discard))
+        if self._release is None:
+            raise ValueError(f"the memory at {self.address:#x} was freed")
+
+    def take_release(self) -> Callable[[], None] | None:
+        """What gives the memory back, for the one caller that is to do so; None where that is done."""
+        release, self._release = self._release, None
+        for reference in tuple(self._buffers):
+            if buffer := reference():
+                buffer.memory = None
+        return release
+
+    def __del__(self) -> None:
+        if release := self.take_release():
+            release()
+
+
+class CudaBuffer(ProcessBound):
+    """A one-dimensional piece of device memory: `address`, `nbytes`, `dtype`, and `size` elements.
+
+    Slices `[a:b]` and `view(dtype)` are buffers of the same memory, which stays allocated while any of them is in use.
+    Once it is freed, by `Free` or `FreeAsync` of any of them, none can be used: launches and copies raise ValueError.
+    """
+
+    __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "memory", "nbytes", "size")
+
+    def __init__(self, driver: Driver, memory: Memory, allocation: Allocation) -> None:
+        """memory: what launches are told; its device is the one of the allocation."""
+        self._driver, self.allocation = driver, allocation
+        self.memory: Memory | None = memory
+        """None once the memory was freed."""
+        self.address, self.size, self.dtype = memory[:3]
+        self.device_index = memory[5]
+        """The number of the device that the memory is on."""
+        self.nbytes: int = self.size * self.dtype.itemsize
+        allocation.add(self)
+
+    def live_memory(self, argument: str = "the buffer") -> Memory:
+        """What launches are told of the memory; ValueError, which names the argument, where it was freed."""
+        memory = self.memory
+        if memory is None:
+            raise ValueError(f"{argument} is {self!r}, which was freed")
+        return memory
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(size,)."""
+        return (self.size,)
+
+    def view(self, dtype: Any) -> CudaBuffer:
+        """The same bytes as elements of another dtype; ValueError where they are no whole number of those."""
+        dtype = np.dtype(dtype)
+        if self.nbytes % dtype.itemsize:
+            raise ValueError(f"{self.nbytes} bytes are no whole number of {dtype} elements")
+        return self._part(self.address, self.nbytes // dtype.itemsize, dtype)
+
+    def __getitem__(self, key: slice) -> CudaBuffer:
+        """Elements a to b; TypeError for anything but a slice, ValueError for a step."""
+        if not isinstance(key, slice):
+            raise TypeError(f"a CudaBuffer takes slices only, not {key!r}; copy_to_host brings elements to the host")
+        start, stop, step = key.indices(self.size)
+        if step != 1:
+            raise ValueError(f"a CudaBuffer takes slices of neighbouring elements only, not {key!r}")
+        return self._part(self.address + start * self.dtype.itemsize, max(stop - start, 0), self.dtype)
+
+    def _part(self, address: int, count: int, dtype: np.dtype[Any]) -> CudaBuffer:
+        return CudaBuffer(self._driver, (address, count, dtype, *self.live_memory()[3:]), self.allocation)
+
+    def copy_from_host(self, array: Any, stream: CudaStream, *, wait: bool = True) -> None:
+        """Queue a copy of an array of the same dtype and number of elements into this buffer.
+
+        wait: return when the array may be changed; without it, that is after `stream.Sync()`, and `array` must stay
+            as it is, in memory from `AllocPinned` where the copy is to overlap other work.
+        """
+        self.live_memory()
+        array = np.asarray(array)
+        if array.dtype != self.dtype or array.size != self.size:
+            raise ValueError(f"array holds {array.size} {array.dtype}; the buffer holds {self.size} {self.dtype}")
+        if not wait and not array.flags.c_contiguous:
+            raise ValueError("array is not C-contiguous, so the copy must be waited for")
+        array = np.ascontiguousarray(array)
+        if array.nbytes:
+            self._driver.copy(self.device_index, self.address, array.ctypes.data, array.nbytes, stream.handle)
+        if wait:
+            stream.Sync()
+
+    def copy_to_host(self, stream: CudaStream, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+        """Return a flat array of the elements, once all work queued on `stream` is done; raises errors of that work.
+
+        out: the array to fill, C-contiguous, of the same dtype and number of elements.
+        """
+        self.live_memory()
+        array = np.empty(self.size, self.dtype) if out is None else out
+        if array.dtype != self.dtype or array.size != self.size or not array.flags.c_contiguous:
+            raise ValueError(f"out must be C-contiguous and hold {self.size} elements of {self.dtype}")
+        if array.nbytes:
+            self._driver.copy(self.device_index, array.ctypes.data, self.address, array.nbytes, stream.handle)
+        stream.Sync()
+        return array
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        self.live_memory()
+        stream = self.allocation.stream
+        return {
+            "version": 3,
+            "shape": (self.size,),
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None,
+            # who waits for the legacy default stream waits for all that ep makes, destroyed ones too
+            "stream": stream.handle if stream and stream.handle >= 0 else LEGACY_STREAM,
+        }
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<CudaBuffer of {self.size} {self.dtype} on cuda:{self.device_index} at {self.address:#x}>"

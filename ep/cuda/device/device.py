@@ -1,0 +1,307 @@
+"""A GPU as a device."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ep.common.checks import as_size
+from ep.common.lazy import lazy
+from ep.cuda.device import report
+from ep.cuda.device.allocator import CachingAllocator, Lease
+from ep.cuda.device.buffer import Allocation, CudaBuffer
+from ep.cuda.device.error_report import ErrorReports
+from ep.cuda.device.event import CudaEvent, check_event
+from ep.cuda.device.graph_memory import GraphMemory
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.driver.interface import CudaError, DeviceProperties, driver
+from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
+from ep.include.device import Device
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.finding import Finding
+from ep.include.process import Rank, new_lock
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.include.device_manager import DeviceManager
+
+T = TypeVar("T")
+_UINT8 = np.dtype(np.uint8)
+_ANYWHERE = AllocationOptions()
+
+
+class CudaDevice(Device):
+    """One GPU, used through its primary context, which other frameworks of the process share."""
+
+    def __init__(self, device_manager: DeviceManager, device_index: int) -> None:
+        """Made by the device manager; nothing is asked of the GPU yet."""
+        self.driver = driver()
+        self.simulated = self.driver.simulated
+        self.reports = ErrorReports(self.driver, device_index)
+        self._device_manager, self._index = device_manager, device_index
+        self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._wait)
+        self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
+        self._lock = new_lock(Rank.STREAMS)
+        self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
+        self._owned: dict[int, None] = {}  # handles from CreateStream that were not destroyed
+        self._left: deque[int] = deque()  # those of them whose objects are gone
+
+    @lazy
+    def properties(self) -> DeviceProperties:
+        """What the GPU is."""
+        return self.driver.properties(self._index)
+
+    def SetAsActiveDevice(self) -> None:
+        self._device_manager.SetActiveDeviceByIndex(self._index)
+
+    def Reset(self) -> None:
+        self._graph_memory.collect()
+        self._allocator.empty()
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCUDA
+
+    def device_index(self) -> int:
+        return self._index
+
+    def device_manager(self) -> DeviceManager:
+        return self._device_manager
+
+    # streams and events
+
+    def CreateStream(self) -> CudaStream:
+        stream = CudaStream(self, self.driver.create_stream(self._index), owned=True)
+        with self._lock:
+            self._streams[stream.handle] = stream
+            self._owned[stream.handle] = None
+        self._allocator.fence()  # so that memory which was given out before is safe on the new stream too
+        return stream
+
+    def adopt(self, handle: int) -> CudaStream:
+        """The stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
+        with self._lock:
+            stream = self._streams.get(handle)
+            if stream is not None:
+                return stream
+            stream = self._streams[handle] = CudaStream(self, handle, owned=False)
+        self._allocator.fence()
+        return stream
+
+    def DestroyStream(self, stream: Stream) -> None:
+        checked = check_stream(stream)
+        if checked.handle >= 0:
+            # done before fences leave the stream out: what it uses may be freed already, and be given out again
+            with suppress(CudaError):  # which `destroy` raises
+                self.driver.synchronize_stream(self._index, checked.handle)
+        with self._lock:
+            self._streams.pop(checked.handle, None)
+            self._owned.pop(checked.handle, None)
+        checked.destroy()
+
+    def leave_stream(self, handle: int) -> None:
+        """Take note of a stream from CreateStream whose object is gone; a later fence destroys it.
+
+        Takes no lock and calls no driver, since the garbage collector may call it anywhere, in a capture too.
+        """
+        self._left.append(handle)
+
+    def _destroy_left(self) -> None:
+        """Destroy the streams that were left, where their work is done. Until then fences have them."""
+        for _ in range(len(self._left)):
+            handle = self._left.popleft()
+            if self.driver.is_capturing(self._index, handle) or not self.driver.query_stream(self._index, handle):
+                self._left.append(handle)
+                continue
+            self.reports.of(handle).take()  # the next stream with this handle starts without
+            del self._owned[handle]
+            self.driver.destroy_stream(self._index, handle)
+
+    def _handles(self) -> list[int]:
+        """The streams that the device knows of, those that were left too."""
+        adopted = [stream.handle for reference in self._streams.valuerefs() if (stream := reference())]
+        return list(dict.fromkeys([*self._owned, *adopted]))
+
+    def _fence(self) -> None:
+        """Let every stream wait for what is queued on the others; those that are being captured stay out of it."""
+        owned = [*self._owned]
+        # one stream, which is alive: the usual case, and most allocations come here
+        if len(owned) == len(self._streams) == 1 and owned[0] in self._streams and not self._left:
+            return
+        with self._lock:
+            self._destroy_left()
+            handles = self._handles()
+            if len(handles) < 2:
+                return
+            handles = [handle for handle in handles if not self.driver.is_capturing(self._index, handle)]
+            for handle in handles:
+                for other in handles:
+                    if other != handle:
+                        self.let_wait(handle, other)
+
+    def _wait(self) -> None:
+        """Wait for the work of all streams. What is captured is none yet, and to wait for it would end the capture.
+
+        Takes no lock: memory that the garbage collector finds is given back after it.
+        """
+        for handle in self._handles():
+            with suppress(CudaError):  # the stream's own, or one that was destroyed meanwhile
+                if not self.driver.is_capturing(self._index, handle):
+                    self.driver.synchronize_stream(self._index, handle)
+
+    def free_at_once(self, address: int) -> None:
+        """Give memory from the driver back when the work of all streams is done."""
+        self._wait()
+        self.driver.free(self._index, address)
+
+    def let_wait(self, consumer: int, producer: int) -> None:
+        """Let work queued from now on, on one stream, wait for what is queued on another.
+
+        Where only the producer is captured, the consumer takes part in the capture from now on.
+        """
+        event = self.driver.create_event(self._index, timing=False)
+        try:
+            self.driver.record_event(self._index, event, producer)
+            self.driver.wait_event(self._index, consumer, event)
+        finally:  # CUDA keeps it until nothing waits for it
+            self.driver.destroy_event(self._index, event)
+
+    def CreateEvent(self) -> CudaEvent:
+        return CudaEvent(self.driver, self._index)
+
+    def DestroyEvent(self, event: Event) -> None:
+        check_event(event).destroy()
+
+    # memory
+
+    def Alloc(self, options: AllocationOptions, size: int) -> CudaBuffer:
+        number = as_size(size, "size")
+        _refuse_node(options)
+        if options.HasPinnedDevice():
+            raise ValueError(f"pinned_device_type is {options.pinned_device_type!r}; memory of a GPU is not pinned")
+        if number == 0:
+            return self.buffer(0, Allocation(0, lambda: None))
+        if number > self.properties.total_memory:
+            raise self._allocator.out_of_memory(number)
+        self._graph_memory.collect()
+        block = self._allocator.allocate(number)
+        allocator = self._allocator
+        return self.buffer(number, Allocation(block.address, lambda: allocator.free(block)))
+
+    def alloc_on(self, stream: CudaStream, size: int) -> CudaBuffer:
+        """Return memory for work on a stream, as `Alloc` does; while that is captured, the graph's own.
+
+        So nothing else is given memory that the graph uses, however long it lasts.
+        """
+        capture = self.driver.capture_of(self._index, stream.handle)
+        if not capture or size == 0 or size > self.properties.total_memory:
+            return self.Alloc(_ANYWHERE, size)
+        address, release = self._graph_memory.allocate(stream.handle, capture, size)
+        return self.buffer(size, Allocation(address, release))
+
+    def memory_on(self, stream: CudaStream, size: int) -> tuple[int, Any]:
+        """Return the address of such memory, and what keeps it: it goes back when nothing refers to that any more."""
+        if not 0 < size <= self.properties.total_memory or self.driver.capture_of(self._index, stream.handle):
+            buffer = self.alloc_on(stream, size)
+            return buffer.address, buffer
+        self._graph_memory.collect()
+        block = self._allocator.allocate(size)
+        return block.address, Lease(block, self._allocator.free)
+
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
+        if not isinstance(buffer, CudaBuffer):
+            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+        release = buffer.allocation.take_release()
+        if release is None:
+            raise ValueError(f"{buffer!r} was freed already")
+        release()
+
+    def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
+        number = as_size(size, "size")
+        _refuse_node(options)
+        if options.pinned_device_type not in (None, DeviceType.kCUDA):
+            raise ValueError(f"pinned_device_type is {options.pinned_device_type!r}; a GPU pins memory for GPUs")
+        if number == 0:
+            return np.empty(0, np.uint8)
+        address = self.with_room(number, lambda: self.driver.alloc_host(self._index, number))
+        driver, index, wait = self.driver, self._index, self._wait
+
+        def release() -> None:
+            with suppress(CudaError):  # at exit the driver may be gone already
+                wait()
+                driver.free_host(index, address)
+
+        return np.asarray(_Pinned(address, number, Allocation(address, release)))
+
+    def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
+        base = buffer
+        while isinstance(base, np.ndarray) and base.base is not None:
+            base = base.base
+        if isinstance(base, np.ndarray) and base.size == 0:
+            return
+        if not isinstance(base, _Pinned):
+            raise TypeError(f"buffer must be a buffer from AllocPinned, not {buffer!r}")
+        release = base.allocation.take_release()
+        if release is None:
+            raise ValueError("buffer was freed already")
+        release()
+
+    def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
+        return self.properties.memory_pools
+
+    def with_room(self, size: int, allocate: Callable[[], T]) -> T:
+        """Return what `allocate` does; where there is no room for `size` bytes, cached memory is given back first."""
+        try:
+            return allocate()
+        except MemoryError:
+            self._allocator.empty()
+        try:
+            return allocate()
+        except MemoryError:
+            raise self._allocator.out_of_memory(size) from None
+
+    def buffer(self, size: int, allocation: Allocation) -> CudaBuffer:
+        """A uint8 buffer of all of an allocation."""
+        memory = (allocation.address, size, _UINT8, True, True, self._index, None)
+        return CudaBuffer(self.driver, memory, allocation)
+
+    def memory_figures(self) -> dict[str, int]:
+        """Bytes: `free` and `total` of the device, `allocated` and `cached` by `Alloc`."""
+        self._graph_memory.collect()
+        free, total = self.driver.memory_info(self._index)
+        allocated, cached = self._allocator.figures()
+        return {"free": free, "total": total, "allocated": allocated, "cached": cached}
+
+    def facts(self) -> Mapping[str, Any]:
+        return report.facts(self.properties, simulated=self.simulated)
+
+    def findings(self) -> Iterable[Finding]:
+        memory = None if self.simulated else self.memory_figures()
+        return report.findings(self._index, self.properties, memory, self.driver.version())
+
+    def __repr__(self) -> str:
+        return f"<CudaDevice {self._index}: {self.properties.name}>"
+
+
+class _Pinned:
+    """Page-locked memory in the form that NumPy makes an array of; the array keeps it, and so the memory, alive."""
+
+    def __init__(self, address: int, size: int, allocation: Allocation) -> None:
+        self.allocation = allocation
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+        }
+
+
+def _refuse_node(options: AllocationOptions) -> None:
+    if options.HasNumaNodeAffinity():
+        raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; CUDA cannot place memory on a node")

@@ -1,0 +1,228 @@
+"""Streams of CUDA: made here, or those of another framework."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from ep.common.checks import as_integer, as_size
+from ep.cuda.device.buffer import Allocation, CudaBuffer
+from ep.cuda.device.event import check_event
+from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, driver
+from ep.include.allocation_options import AllocationOptions
+from ep.include.buffer import Buffer
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.event import Event
+from ep.include.stream import Stream
+
+if TYPE_CHECKING:
+    from ep.cuda.device.device import CudaDevice
+
+_WORKSPACE: Final = 2**23
+_LARGE_WORKSPACE: Final = 2**25  # what NVIDIA recommends for Hopper, and what is newer
+_LARGE_FROM: Final = (9, 0)
+
+
+class CudaStream(Stream):
+    """A stream of a CUDA device; `handle` is its CUstream, and `device_index` the number of the device.
+
+    Streams from `Device.CreateStream` and the legacy default stream wait for each other, as CUDA's do by default, so
+    what other frameworks do on the default stream is in order with them. Errors of queued work come out of `Sync` and
+    `GetAsyncError`, each once; after an error of the device itself, such as an access to memory that is not its own,
+    the process cannot use the device any more, and all further calls fail.
+    """
+
+    _owned = False  # what __del__ finds where the constructor fails, or is interrupted
+
+    def __init__(self, device: CudaDevice, handle: int, *, owned: bool) -> None:
+        """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
+        self.handle, self.device_index = handle, device.device_index()
+        self._device, self._driver, self._owned = device, device.driver, owned
+        self._report = device.reports.of(handle)
+        self._seen: int | None = None  # the error of the device that was told already
+        self._workspace: CudaBuffer | None = None
+        self._graph_workspace = 0, 0  # of a capture: the graph keeps the memory
+
+    @classmethod
+    def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
+        """The stream of another framework, by its pointer or by an object with `__cuda_stream__`.
+
+        For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream of device
+        `device_index`, or else of the calling thread's current device. The framework goes on owning the stream, which
+        must last as long as the object returned, and the object until its work is done. Raises ValueError for a stream
+        of another device than `device_index`, and for 2, the per-thread default stream.
+        """
+        if hasattr(stream, "__cuda_stream__"):
+            stream = stream.__cuda_stream__()[1]
+        handle = as_integer(stream, "stream") or LEGACY_STREAM
+        if handle < 0:
+            raise ValueError(f"stream is {handle}; it must be a pointer")
+        if handle == PER_THREAD_STREAM:  # no fence could reach it from another thread, nor tell its work from others'
+            raise ValueError(
+                "stream is 2, the per-thread default stream, which is another one in each thread; launch on a stream "
+                "from CreateStream, or of the framework, that is the same in all threads"
+            )
+        if device_index is None or handle > LEGACY_STREAM:
+            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index or 0)  # says what is missing, if anything
+            of_stream = driver().device_of_stream(handle)
+            if device_index not in (None, of_stream):
+                raise ValueError(f"stream is one of cuda:{of_stream}, not of cuda:{device_index}")
+            device_index = of_stream
+        device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
+        wrapped: CudaStream = device.adopt(handle)
+        return wrapped
+
+    def device_type(self) -> DeviceType:
+        return DeviceType.kCUDA
+
+    def device(self) -> CudaDevice:
+        return self._device
+
+    def Sync(self) -> None:
+        try:
+            self._driver.synchronize_stream(self.device_index, self.handle)
+        except CudaError as error:
+            self._seen = error.code
+            raise
+        if reported := self._report.take():
+            raise reported
+
+    def GetAsyncError(self) -> Exception | None:
+        try:
+            if not self.is_capturing():  # a question about its work would end the capture
+                self._driver.query_stream(self.device_index, self.handle)
+        except CudaError as error:
+            if error.code != self._seen:
+                self._seen = error.code
+                return error
+        return self._report.take()
+
+    @property
+    def report_address(self) -> int:
+        """Where kernels on this stream report errors: int64 words as `ErrorReport` has them."""
+        return self._report.address
+
+    def RecordEvent(self, event: Event) -> None:
+        check_event(event).Record(self.handle)
+
+    def WaitEvent(self, event: Event) -> None:
+        self._driver.wait_event(self.device_index, self.handle, check_event(event).handle)
+
+    def wait_for(self, producer: int) -> None:
+        """Let work queued from now on wait for what is queued on the stream with the handle `producer`."""
+        if (producer or LEGACY_STREAM) == self.handle:
+            return
+        # a graph cannot wait for what is queued outside of it, and trying to would end the capture; what comes before
+        # the graph is in order with the stream that it is launched on
+        if self.is_capturing() and (
+            producer <= PER_THREAD_STREAM or not self._driver.is_capturing(self.device_index, producer)
+        ):
+            return
+        self._device.let_wait(self.handle, producer)
+
+    def let_wait(self, consumer: int) -> None:
+        """Let work queued from now on, on the stream with the handle `consumer`, wait for what is queued on this one.
+
+        Where one of them is captured and the other is not, that cannot be. What comes after the graph is in order with
+        the stream that it is launched on; another framework's stream does not take part in a capture unasked.
+        """
+        if (consumer or LEGACY_STREAM) == self.handle:
+            return
+        captured = self.is_capturing()
+        if captured and consumer <= LEGACY_STREAM:  # which is never captured itself, whatever the driver answers
+            return
+        if captured == self._driver.is_capturing(self.device_index, consumer):
+            self._device.let_wait(consumer, self.handle)
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a block of its launches may have at most."""
+        return self._device.properties.shared_bytes_per_block
+
+    def is_capturing(self) -> bool:
+        """Whether launches are being captured into a CUDA graph."""
+        return self._driver.is_capturing(self.device_index, self.handle)
+
+    @property
+    def workspace_size(self) -> int:
+        """The bytes of `workspace`, the same for all streams of a device."""
+        is_large = self._device.properties.compute_capability >= _LARGE_FROM
+        return _LARGE_WORKSPACE if is_large else _WORKSPACE
+
+    def workspace(self) -> int:
+        """The address of memory that libraries use for one launch on this stream after the other.
+
+        Made when first asked for. A graph has its own, since it may be launched while this stream is at work.
+        """
+        capture = self._driver.capture_of(self.device_index, self.handle)
+        if capture:
+            if self._graph_workspace[0] != capture:
+                self._graph_workspace = capture, self._device.alloc_on(self, self.workspace_size).address
+            return self._graph_workspace[1]
+        if self._workspace is None:
+            self._workspace = self._device.Alloc(AllocationOptions(), self.workspace_size)
+        return self._workspace.address
+
+    def AllocAsync(self, size: int) -> CudaBuffer:
+        number = as_size(size, "size")
+        if not number or not self._device.IsStreamOrderedMemoryAllocationSupported():
+            return self._device.alloc_on(self, number)
+        address = self._device.with_room(
+            number, lambda: self._driver.alloc_async(self.device_index, number, self.handle)
+        )
+
+        def release() -> None:  # where no FreeAsync came before
+            with suppress(CudaError):
+                if self.handle < 0:  # the stream was destroyed
+                    self._device.free_at_once(address)
+                else:
+                    self._driver.free_async(self.device_index, address, self.handle)
+
+        return self._device.buffer(number, Allocation(address, release, self))
+
+    def FreeAsync(self, buffer: Buffer) -> None:
+        if not isinstance(buffer, CudaBuffer):
+            raise TypeError(f"buffer must be a buffer from AllocAsync, not {buffer!r}")
+        if buffer.allocation.stream is None:
+            self._device.Free(AllocationOptions(), buffer)
+            return
+        if buffer.allocation.take_release() is None:
+            raise ValueError(f"{buffer!r} was freed already")
+        self._driver.free_async(self.device_index, buffer.allocation.address, self.handle)
+
+    def destroy(self) -> None:
+        """Wait for the stream's work and give back what is owned; the stream must not be used again."""
+        handle, self.handle = self.handle, -1
+        if handle < 0:
+            return
+        try:
+            self._driver.synchronize_stream(self.device_index, handle)
+        finally:
+            self._workspace = None
+            self._report.take()  # the next stream with this handle starts without
+            if self._owned:
+                self._driver.destroy_stream(self.device_index, handle)
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # another framework's stream may be gone by now; at the end of the process, so may what this module refers to
+        if self._owned and not is_finalizing():
+            handle, self.handle = self.handle, -1
+            if handle >= 0:
+                self._device.leave_stream(handle)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which other libraries take streams: its version, and the handle."""
+        return 0, self.handle
+
+    def __repr__(self) -> str:
+        return f"<CudaStream {self.handle:#x} of {self._device!r}>"
+
+
+def check_stream(stream: Any) -> CudaStream:
+    """Return `stream`; TypeError where it is no stream of a CUDA device."""
+    if not isinstance(stream, CudaStream):
+        raise TypeError(f"stream must be a stream of a CUDA device, not {stream!r}")
+    return stream

@@ -1,0 +1,1 @@
+"""CUDA as the device layer sees it: the driver, cuBLASLt and the packages that they come from."""

@@ -1,0 +1,286 @@
+"""What the device layer asks of CUDA, in plain integers, and the choice between the real driver and the simulated one.
+
+Addresses, streams, events and contexts are integers; a `function` is opaque: it comes from `load_function` (from the
+compile step in the simulator) and goes to `launch` and `max_active_blocks`. Every method takes the device's index
+first and leaves the calling thread's current context as it was, so nothing here disturbs another framework.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ep.cuda.driver.simulator import is_simulated
+from ep.include.process import exclusively
+
+LEGACY_STREAM: Final = 1
+"""The handle of the default stream that waits for all blocking streams; 0 names it too."""
+PER_THREAD_STREAM: Final = 2
+"""The handle of the calling thread's own default stream."""
+
+
+SHARED_BYTES: Final = 48 * 1024
+"""The shared memory that a block may always have."""
+
+
+class CaptureError(RuntimeError):
+    """Something that cannot be done while launches are captured into a CUDA graph. It leaves the capture as it was."""
+
+
+class CudaError(RuntimeError):
+    """What the CUDA driver answered; `code` is its CUresult, `name` that result's name."""
+
+    def __init__(self, what: str, code: int, name: str, meaning: str) -> None:
+        """what: the driver's function, or the work that failed; meaning: the driver's own words."""
+        super().__init__(f"{what}: {meaning} ({name}, error {code})")
+        self.code, self.name = code, name
+
+
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What a device is, as far as launches and reports need it."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    max_threads_per_multiprocessor: int
+    max_threads_per_block: int
+    total_memory: int
+    memory_pools: bool
+    """Whether `alloc_async` is supported."""
+    shared_bytes_per_block: int
+    """The shared memory that a block may have at most; for more than `SHARED_BYTES` see `allow_shared`."""
+
+
+class ParameterBlock:
+    """The parameters of one launch: `count` words of 8 bytes, and the table of their addresses that CUDA reads.
+
+    Every parameter takes one word: pointers and 64-bit values all of it, 32-bit integers and float32 its first four
+    bytes (`struct.pack_into` on `words` writes either). A launch has copied the words when it returns, so a block may
+    be written again at once, but only by one thread at a time.
+    """
+
+    def __init__(self, count: int) -> None:
+        """A block of `count` words, all zero."""
+        import ctypes
+
+        self.count = count
+        self._storage = (ctypes.c_int64 * max(count, 1))()
+        self.words = memoryview(self._storage).cast("B").cast("q")
+        first = ctypes.addressof(self._storage)
+        self._table = (ctypes.c_void_p * max(count, 1))(*range(first, first + 8 * max(count, 1), 8))
+        self.address: int = ctypes.addressof(self._table)
+
+
+class Driver(ABC):
+    """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError where there is no room."""
+
+    simulated: bool
+    """Whether the device is Numba's simulator: device memory is host memory, and everything is done at once."""
+    loads_ptx: bool = False
+    """Whether kernels are loaded as PTX, by a driver that runs no machine code."""
+
+    @abstractmethod
+    def why_unavailable(self) -> str | None:
+        """What is missing for a device to be had, in words for a user; None where there is one."""
+
+    @abstractmethod
+    def device_count(self) -> int:
+        """The number of devices; 0 where `why_unavailable` says why."""
+
+    @abstractmethod
+    def version(self) -> tuple[int, int]:
+        """The newest CUDA version that the driver supports."""
+
+    @abstractmethod
+    def properties(self, device: int) -> DeviceProperties:
+        """What the device is."""
+
+    @abstractmethod
+    def current_device(self) -> int:
+        """The device of the calling thread's current context; 0 where it has none."""
+
+    @abstractmethod
+    def set_current_device(self, device: int) -> None:
+        """Make the device's primary context the calling thread's current one."""
+
+    @abstractmethod
+    def active(self, device: int) -> AbstractContextManager[None]:
+        """Inside, the device's primary context is the calling thread's current one, for libraries that use it."""
+
+    @abstractmethod
+    def synchronize(self, device: int) -> None:
+        """Wait until all work on the device is done."""
+
+    # memory
+
+    @abstractmethod
+    def memory_info(self, device: int) -> tuple[int, int]:
+        """Bytes of device memory that are free, and all there are."""
+
+    @abstractmethod
+    def alloc(self, device: int, size: int) -> int:
+        """The address of `size` > 0 new bytes of device memory, aligned to 512."""
+
+    @abstractmethod
+    def free(self, device: int, address: int) -> None:
+        """Give back memory from `alloc` that no work uses any more."""
+
+    @abstractmethod
+    def alloc_async(self, device: int, size: int, stream: int) -> int:
+        """The address of `size` > 0 bytes of device memory that work queued on `stream` from now on may use."""
+
+    @abstractmethod
+    def free_async(self, device: int, address: int, stream: int) -> None:
+        """Queue the freeing of memory from `alloc_async`."""
+
+    @abstractmethod
+    def alloc_host(self, device: int, size: int) -> int:
+        """The address of `size` > 0 bytes of page-locked host memory, which is its address on the device too."""
+
+    @abstractmethod
+    def free_host(self, device: int, address: int) -> None:
+        """Give back memory from `alloc_host` that no work uses any more."""
+
+    @abstractmethod
+    def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
+        """Queue a copy of `size` bytes between any two places, on the host or on a device."""
+
+    @abstractmethod
+    def fill(self, device: int, dst: int, byte: int, size: int, stream: int) -> None:
+        """Queue setting `size` bytes of device memory to `byte`."""
+
+    @abstractmethod
+    def device_of(self, address: int) -> int | None:
+        """The device of memory that CUDA manages, page-locked memory too; None for other memory of the host."""
+
+    # streams and events
+
+    @abstractmethod
+    def device_of_stream(self, stream: int) -> int:
+        """The device of any framework's stream; that of the current context for a default stream."""
+
+    @abstractmethod
+    def create_stream(self, device: int) -> int:
+        """A new stream, one that the legacy default stream waits for and that waits for it."""
+
+    @abstractmethod
+    def destroy_stream(self, device: int, stream: int) -> None:
+        """Finish with a stream from `create_stream`; what is queued on it is still done."""
+
+    @abstractmethod
+    def synchronize_stream(self, device: int, stream: int) -> None:
+        """Wait until the stream's work is done; raises the error of work that failed."""
+
+    @abstractmethod
+    def query_stream(self, device: int, stream: int) -> bool:
+        """Whether the stream's work is done; raises the error of work that failed."""
+
+    @abstractmethod
+    def is_capturing(self, device: int, stream: int) -> bool:
+        """Whether work on the stream is being captured into a CUDA graph instead of done."""
+
+    @abstractmethod
+    def capture_of(self, device: int, stream: int) -> int:
+        """The number of the capture that the stream takes part in, unique in this process; 0 for none."""
+
+    @abstractmethod
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        """Release a lock of Python's C API once the graph that is being captured on the stream is gone.
+
+        Gone means that it was destroyed, with all graphs that were instantiated from it, and that their work is done.
+        """
+
+    @abstractmethod
+    def wait_event(self, device: int, stream: int, event: int) -> None:
+        """Let work queued on `stream` from now on begin only when `event` is done."""
+
+    @abstractmethod
+    def create_event(self, device: int, *, timing: bool = True) -> int:
+        """A new event; one without timing costs less."""
+
+    @abstractmethod
+    def destroy_event(self, device: int, event: int) -> None:
+        """Finish with an event."""
+
+    @abstractmethod
+    def record_event(self, device: int, event: int, stream: int) -> None:
+        """Queue the event on a stream."""
+
+    @abstractmethod
+    def query_event(self, device: int, event: int) -> bool:
+        """Whether the event is done, or was never recorded."""
+
+    @abstractmethod
+    def synchronize_event(self, device: int, event: int) -> None:
+        """Wait until the event is done."""
+
+    @abstractmethod
+    def elapsed_milliseconds(self, device: int, start: int, end: int) -> float:
+        """The time from `start` to `end`, both of which are recorded and done."""
+
+    # kernels
+
+    @abstractmethod
+    def load_function(self, device: int, image: Any, name: str) -> Any:
+        """Load a kernel so that a launch need not, and return the function.
+
+        image: a cubin, or PTX where the driver `loads_ptx`; in the simulator a callable
+            `image(grid, block, shared_bytes, words)`, which the compile step makes and which runs the kernel in Numba's
+            simulator with parameters taken from the words.
+        """
+
+    @abstractmethod
+    def allow_shared(self, device: int, function: Any, size: int) -> None:
+        """Let launches of the function ask for `size` bytes of shared memory, more than `SHARED_BYTES`."""
+
+    @abstractmethod
+    def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
+        """How many blocks of so many threads one multiprocessor holds at a time."""
+
+    @abstractmethod
+    def launch(
+        self,
+        device: int,
+        function: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        stream: int,
+        parameters: ParameterBlock,
+    ) -> None:
+        """Queue a kernel. grid, block: x, y and z. Nothing is allocated or waited for, so it can be captured."""
+
+
+_instead: list[Driver] = []
+
+
+def use_driver(instead: Driver) -> None:
+    """Make `instead` the driver of this process, which has asked for none yet; for tests where there is no GPU."""
+    if driver.cache_info().currsize:
+        raise RuntimeError("the process has a driver already")
+    _instead[:] = [instead]
+
+
+@cache
+def driver() -> Driver:
+    """The driver of this process."""
+    return exclusively(_made)
+
+
+@cache
+def _made() -> Driver:
+    """The same, made by one thread, and once."""
+    if _instead:
+        return _instead[0]
+    if is_simulated():
+        from ep.cuda.driver.simulated_driver import SimulatedDriver
+
+        return SimulatedDriver()
+    from ep.cuda.driver.cuda_driver import CudaDriver
+
+    return CudaDriver()

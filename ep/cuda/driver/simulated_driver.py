@@ -1,0 +1,287 @@
+"""The simulated driver: one device whose memory is the host's, whose streams do everything at once and in order."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.native_lock import release
+from ep.cuda.driver.interface import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.cuda.driver.packages import version_of, why_no_compiler
+from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
+
+_MEMORY: Final = 2**33
+"""Bytes that the simulated device says it has; what is not used costs nothing."""
+
+_SHARED: Final = 12 * 1024
+"""Bytes of shared memory of a block: few, so that small data is too much for it."""
+
+_SWITCH_SECONDS: Final = 1e-5  # with more, kernels with barriers take ten times as long; with less, others do
+
+_FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
+
+
+class SimulatedDriver(Driver):
+    """CUDA as Numba's simulator has it. There is one device, and a launch has finished when `launch` returns."""
+
+    simulated = True
+
+    def __init__(self) -> None:
+        self._lock = new_lock(Rank.DRIVER)
+        self._one_launch = new_lock(Rank.LAUNCH)
+        self._blocks: dict[int, np.ndarray[Any, Any]] = {}
+        self._used = 0
+        self._streams: set[int] = set()
+        self._events: dict[int, float | None] = {}
+        self._event_graphs: dict[int, SimulatedGraph | None] = {}  # what they were captured into
+        self._next_handle = _FIRST_HANDLE
+        self.captures: dict[int, SimulatedGraph] = {}
+        """The graphs that streams are captured into."""
+
+    def why_unavailable(self) -> str | None:
+        return why_no_compiler()
+
+    def device_count(self) -> int:
+        return 0 if why_no_compiler() else 1
+
+    def version(self) -> tuple[int, int]:
+        major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")
+        return int(major), int(minor)
+
+    def properties(self, device: int) -> DeviceProperties:
+        return DeviceProperties(
+            "Numba's simulator", (9, 0), 2, 2048, 1024, _MEMORY, memory_pools=True, shared_bytes_per_block=_SHARED
+        )
+
+    def current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        return None
+
+    def active(self, device: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def synchronize(self, device: int) -> None:
+        return None
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        return _MEMORY - self._used, _MEMORY
+
+    def alloc(self, device: int, size: int) -> int:
+        with self._lock:
+            if size > _MEMORY - self._used:
+                raise MemoryError("the simulated device is out of memory")
+            block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
+            address = block.ctypes.data + -block.ctypes.data % kMaxAlignmentRequirement
+            self._blocks[address] = block
+            self._used += size
+        return address
+
+    def free(self, device: int, address: int) -> None:
+        with self._lock:
+            self._used -= self._blocks.pop(address).size - kMaxAlignmentRequirement
+
+    def alloc_async(self, device: int, size: int, stream: int) -> int:
+        self._check_stream(stream)
+        return self.alloc(device, size)
+
+    def free_async(self, device: int, address: int, stream: int) -> None:
+        self._check_stream(stream)
+        graph = self.captures.get(stream)
+        if graph is None:
+            self.free(device, address)
+        else:
+            graph.memory.append(address)
+
+    def alloc_host(self, device: int, size: int) -> int:
+        return self.alloc(device, size)
+
+    def free_host(self, device: int, address: int) -> None:
+        self.free(device, address)
+
+    def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
+        self.queue(stream, lambda: ctypes.memmove(dst, src, size))
+
+    def fill(self, device: int, dst: int, byte: int, size: int, stream: int) -> None:
+        self.queue(stream, lambda: ctypes.memset(dst, byte, size))
+
+    def device_of(self, address: int) -> int | None:
+        return 0  # the host's memory is the device's
+
+    def device_of_stream(self, stream: int) -> int:
+        self._check_stream(stream)
+        return 0
+
+    def create_stream(self, device: int) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._streams.add(handle)
+        return handle
+
+    def destroy_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._streams.discard(stream)
+
+    def synchronize_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._refuse_captured(stream)
+
+    def query_stream(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        self._refuse_captured(stream)
+        return True
+
+    def is_capturing(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        return stream in self.captures
+
+    def capture_of(self, device: int, stream: int) -> int:
+        return self.captures[stream].number if self.is_capturing(device, stream) else 0
+
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        self.captures[stream].locks.append(lock)
+
+    def wait_event(self, device: int, stream: int, event: int) -> None:
+        self._check_stream(stream)
+        _ = self._events[event]
+        graph = self._event_graphs.get(event)
+        if graph is not None:
+            self.captures[stream] = graph
+        elif stream in self.captures:
+            raise CudaError("the simulator", 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "the event is in no graph")
+
+    def create_event(self, device: int, *, timing: bool = True) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._events[handle] = None
+        return handle
+
+    def destroy_event(self, device: int, event: int) -> None:
+        del self._events[event]
+        self._event_graphs.pop(event, None)
+
+    def record_event(self, device: int, event: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._events[event] = time.perf_counter()
+        self._event_graphs[event] = self.captures.get(stream)
+
+    def query_event(self, device: int, event: int) -> bool:
+        _ = self._events[event]
+        return True
+
+    def synchronize_event(self, device: int, event: int) -> None:
+        _ = self._events[event]
+
+    def elapsed_milliseconds(self, device: int, start: int, end: int) -> float:
+        began, ended = self._events[start], self._events[end]
+        if began is None or ended is None:
+            raise RuntimeError("both events must have been recorded")
+        return (ended - began) * 1e3
+
+    def load_function(self, device: int, image: Callable[..., None], name: str) -> Callable[..., None]:
+        return image
+
+    def allow_shared(self, device: int, function: Callable[..., None], size: int) -> None:
+        return None
+
+    def max_active_blocks(
+        self, device: int, function: Callable[..., None], block_threads: int, shared_bytes: int = 0
+    ) -> int:
+        return max(1, self.properties(device).max_threads_per_multiprocessor // block_threads)
+
+    def launch(
+        self,
+        device: int,
+        function: Callable[..., None],
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        stream: int,
+        parameters: ParameterBlock,
+    ) -> None:
+        words = parameters.words.tolist()
+        self.queue(stream, lambda: self._run(function, tuple(grid), tuple(block), shared_bytes, words))
+
+    def _run(
+        self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
+    ) -> None:
+        with self._one_launch, _quick_switches():  # Numba's simulator runs one kernel at a time
+            function(grid, block, shared_bytes, words)
+
+    # graphs, which only tests capture
+
+    def begin_capture(self, stream: int) -> SimulatedGraph:
+        """Capture what is queued on the stream from now on into the graph returned, instead of doing it."""
+        self._check_stream(stream)
+        graph = self.captures[stream] = SimulatedGraph(self, self._new_handle())
+        return graph
+
+    def end_capture(self, graph: SimulatedGraph) -> None:
+        """Let the streams that take part in a capture do again what is queued on them."""
+        self.captures = {stream: other for stream, other in self.captures.items() if other is not graph}
+
+    def queue(self, stream: int, work: Callable[[], object]) -> None:
+        """Do what is queued on the stream: at once, or whenever the graph is launched that it is captured into."""
+        self._check_stream(stream)
+        graph = self.captures.get(stream)
+        if graph is None:
+            work()
+        else:
+            graph.work.append(work)
+
+    def _refuse_captured(self, stream: int) -> None:
+        if stream in self.captures:
+            name, meaning = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "the stream is being captured"
+            raise CudaError("the simulator", 900, name, meaning)
+
+    def _new_handle(self) -> int:
+        self._next_handle += 8
+        return self._next_handle
+
+    def _check_stream(self, stream: int) -> None:
+        if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
+            raise CudaError("the simulator", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
+
+
+class SimulatedGraph:
+    """What was captured, to be done any number of times."""
+
+    def __init__(self, its_driver: SimulatedDriver, number: int) -> None:
+        """number: of the capture."""
+        self.number, self._driver = number, its_driver
+        self.work: list[Callable[[], object]] = []
+        self.memory: list[int] = []
+        """What was freed in it: its own as long as it lasts."""
+        self.locks: list[int] = []
+        """Of those who watch it."""
+
+    def launch(self) -> None:
+        """Do all of it."""
+        for work in self.work:
+            work()
+
+    def destroy(self) -> None:
+        """Give its memory back, and let those who watch it know."""
+        while self.memory:
+            self._driver.free(0, self.memory.pop())
+        while self.locks:
+            release(self.locks.pop())
+
+
+@contextmanager
+def _quick_switches() -> Iterator[None]:
+    """Let Python's threads take turns often: Numba's simulator waits for those of a block by asking again and again."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)

@@ -1,0 +1,1 @@
+"""Elementwise kernels of CUDA: their plans, operands and functors."""

@@ -1,0 +1,101 @@
+"""The engine that applies a functor to each element: any number of operands, each read in a way of its own.
+
+A thread takes packs of the walk over dst in order, a grid apart. What does not lie in that order is found by the walk
+over the simplified axes of the launch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.walk_words import num_walk_words
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.functor import Functor, attribute_reader, over_packs
+from ep.cuda.engine.map.operand import Operand, operand
+from ep.cuda.engine.map.result import result
+
+_PAIRED_OPERANDS: Final = 3
+"""The operands of which a thread can have two packs each under way, without running out of registers."""
+
+
+@cache
+def kernel(functor: Functor, variant: Variant) -> Kernel:
+    """The kernel dst at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
+
+    Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); dst, packs, count;
+    those of two attributes; those of the walk, whose last side is dst. `packs` is 0 where dst, or an operand read as
+    dst is written, is not aligned to packs, and for functors that take none.
+    """
+    elements, accesses, num_axes, bits, written = variant
+    num_operands, num_sides = len(accesses), len(accesses) + 1
+    operands = tuple(
+        operand(access, src_type, elements, position, num_sides, num_axes, bits)
+        for position, (access, src_type) in enumerate(zip(accesses, functor.src_types, strict=True))
+    )
+    prepare = _prepared(operands)
+    read, read_one = _read_by(tuple(o.pack for o in operands)), _read_by(tuple(o.element for o in operands))
+    write, write_one = result(written, functor.dst_type, elements, num_sides, num_axes, bits)
+    apply, apply_one = over_packs(functor, elements)
+    read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
+    takes_packs = functor.takes_packs
+    # a pack of single loads is enough by itself, and so are packs of many operands
+    in_pairs = num_operands <= _PAIRED_OPERANDS and (elements == 1 or Access.EACH not in accesses)
+    place, first_of_walk = 2 * num_operands, 2 * num_operands + 5
+
+    def map_elements(words):
+        attributes = read_attributes(words[place + 3], words[place + 4])
+        sources, walk_words = prepare(words), words[first_of_walk:]
+        dst, packs, count = words[place], words[place + 1], words[place + 2]
+        first, step = thread_index(), num_threads()
+        if takes_packs:
+            i = first
+            while in_pairs and i + step < packs:  # the loads of two packs under way at a time
+                a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
+                write(dst, i, apply(a, attributes), walk_words)
+                write(dst, i + step, apply(b, attributes), walk_words)
+                i = next_index(i, 2 * step)
+            while i < packs:
+                write(dst, i, apply(read(sources, i, walk_words), attributes), walk_words)
+                i = next_index(i, step)
+        i = packs * elements + first
+        while i < count:
+            write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
+            i = next_index(i, step)
+
+    types = ".".join(data_type.name for data_type in (*functor.src_types, functor.dst_type))
+    ways = ".".join(access.name for access in accesses)
+    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{written.name}"
+    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_sides))
+
+
+# What reads operands is compiled once for all functors of the same types, and two operands by one function: Numba takes
+# 10 ms and more for each function.
+
+
+@cache
+def _prepared(operands: tuple[Operand, ...]) -> Any:
+    """(words) -> what each operand prepares of its two words."""
+    first, half = operands[0].prepare, len(operands) // 2
+    if len(operands) == 1:
+        return device_function(lambda words: (first(words[0], words[1]),))
+    if len(operands) == 2:
+        second = operands[1].prepare
+        return device_function(lambda words: (first(words[0], words[1]), second(words[2], words[3])))
+    lower, upper, middle = _prepared(operands[:half]), _prepared(operands[half:]), 2 * half
+    return device_function(lambda words: lower(words) + upper(words[middle:]))
+
+
+@cache
+def _read_by(readers: tuple[Any, ...]) -> Any:
+    """(sources, n, walk words) -> what each reader makes of its source."""
+    first, half = readers[0], len(readers) // 2
+    if len(readers) == 1:
+        return device_function(lambda sources, n, words: (first(sources[0], n, words),))
+    if len(readers) == 2:
+        second = readers[1]
+        return device_function(lambda sources, n, words: (first(sources[0], n, words), second(sources[1], n, words)))
+    lower, upper = _read_by(readers[:half]), _read_by(readers[half:])
+    return device_function(lambda sources, n, words: lower(sources[:half], n, words) + upper(sources[half:], n, words))

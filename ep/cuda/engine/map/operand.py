@@ -1,0 +1,102 @@
+"""How a kernel reads an operand that may be broadcast: one way for each `Access`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.memory import loader, value_reader
+from ep.cuda.compile.numba_cuda import device_function
+from ep.cuda.compile.walk import walk
+from ep.cuda.engine.map.access import Access
+from ep.include.data_type import DataType
+
+
+class Operand(NamedTuple):
+    """Functions that read an operand.
+
+    prepare(word0, word1): what stays the same for all elements, from the operand's two words.
+    pack(prepared, i, words): pack i, in the type of arithmetic; words: those of the walk.
+    element(prepared, n, words): element n, as a pack of one.
+    """
+
+    prepare: Any
+    pack: Any
+    element: Any
+
+
+_address = device_function(lambda address, word1: address)
+
+
+@cache
+def operand(
+    access: Access, data_type: DataType, count: int, position: int, num_sides: int, num_axes: int, bits: int
+) -> Operand:
+    """The functions for packs of `count` elements of side `position` of the walk's `num_sides`."""
+    if access in (Access.NUMBER, Access.SINGLE, Access.SAME):
+        return _without_walk(access, data_type, count)
+    load, load_one, prepare = loader(data_type, count), loader(data_type, 1, aligned=False), _address
+    offsets = walk(num_axes, num_sides, bits)
+    one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[position]))
+    if access is Access.PACK:
+        return Operand(
+            prepare, device_function(lambda address, i, words: load(address, offsets(i, words)[position])), one
+        )
+    if access is Access.SPREAD:
+        spread = _spread(count)
+        return Operand(prepare, device_function(lambda address, i, words: spread(one(address, i, words))), one)
+    each = _each(one, count)
+    return Operand(prepare, device_function(lambda address, i, words: each(address, i * count, words)), one)
+
+
+@cache
+def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
+    """The functions of an operand that is read alike whatever the walk."""
+    load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
+    if access is Access.NUMBER:
+        return _constant(value_reader(storage_arithmetic(data_type)), count)
+    if access is Access.SINGLE:
+
+        def first(address, word1):
+            return load_one(address, 0)[0]
+
+        return _constant(device_function(first), count)
+    return Operand(
+        _address,
+        device_function(lambda address, i, words: load(address, i)),
+        device_function(lambda address, n, words: load_one(address, n)),
+    )
+
+
+def _constant(read: Any, count: int) -> Operand:
+    """An operand of one number for all elements."""
+    spread = _spread(count)
+
+    def prepare(word0, word1):
+        return (read(word0, word1),)
+
+    return Operand(
+        device_function(prepare),
+        device_function(lambda number, i, words: spread(number)),
+        device_function(lambda number, n, words: number),
+    )
+
+
+@cache
+def _spread(count: int) -> Any:
+    """A pack of `count` times the one element of a pack."""
+    if count == 1:
+        return device_function(lambda pack: pack)
+    half = _spread(count // 2)
+    return device_function(lambda pack: half(pack) + half(pack))
+
+
+def _each(one: Any, count: int) -> Any:
+    """The pack of `count` elements from element `first` on, each read for itself."""
+    if count == 1:
+        return one
+    half, rest = count // 2, _each(one, count // 2)
+    return device_function(
+        lambda address, first, words: rest(address, first, words) + rest(address, first + half, words)
+    )

@@ -1,0 +1,134 @@
+"""How a mapped launch goes over its data: what follows from dims, and from where the operands lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
+from ep.common.primitive.expand_shape import ExpandShape
+from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.cuda.compile.walk_words import walk_words
+from ep.cuda.engine.map.access import Access, Variant
+
+
+class MapShape:
+    """What follows from the dims of a launch. Its sides are the operands and, last of all, dst.
+
+    counts: the elements that each side must have.
+    num_elements: those of dst that are written.
+    may_be_numbers: for each operand whether it has no dims, so that a plain number does for it.
+    in_place: whether an operand that has as many elements as dst is walked as dst is.
+    plans: those that were made, by where the sides lie.
+    """
+
+    __slots__ = ("counts", "dims", "in_place", "may_be_numbers", "num_elements", "plans", "strides")
+
+    def __init__(
+        self, dims: Dims, strides: Sequence[Dims], counts: tuple[int, ...], may_be_numbers: tuple[bool, ...]
+    ) -> None:
+        """dims, strides: the simplified walk in the order of dst's memory, and the steps of all sides; none where dst
+        has no elements."""
+        self.dims, self.strides = dims, tuple(strides)
+        self.counts, self.may_be_numbers = counts, may_be_numbers
+        self.num_elements = math.prod(dims) if dims else 0
+        alike = zip(strides, counts, strict=False)  # no strides where there are no elements
+        self.in_place = all(steps == strides[-1] for steps, count in alike if count == counts[-1])
+        self.plans: dict[tuple[bool | None, ...], MapPlan] = {}
+
+
+class MapPlan(NamedTuple):
+    """A launch of one shape with operands of one kind each and addresses of one alignment; words: those of the walk."""
+
+    variant: Variant
+    packs: int
+    num_items: int
+    words: tuple[int, ...]
+
+
+def flat_shape(count: int, num_operands: int) -> MapShape:
+    """The shape of a launch over `count` adjacent elements of each side."""
+    sides = num_operands + 1
+    dims, strides = ((count,), ((1,),) * sides) if count else ((), ())
+    return MapShape(dims, strides, (count,) * sides, (False,) * num_operands)
+
+
+def filled_shape(count: int) -> MapShape:
+    """The shape of a launch that writes one element `count` times."""
+    dims, strides = ((count,), ((0,), (1,))) if count else ((), ())
+    return MapShape(dims, strides, (1, count), (False,))
+
+
+def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
+    """The shape of a launch whose operands have these dims; ValueError, with `names`, where they do not broadcast."""
+    dims = broadcast_dims(*operands, names=names)
+    sides = (*operands, dims)
+    counts, numbers = tuple(map(math.prod, sides)), tuple(not part for part in operands)
+    if not counts[-1]:
+        return MapShape((), (), counts, numbers)
+    steps = [expanded_strides(part, contiguous_strides(part), len(dims)) for part in sides]
+    dims, *strides = simplify_walk(dims, *steps)
+    return MapShape(dims, strides, counts, numbers)
+
+
+def strided_shape(shape: ExpandShape) -> MapShape:
+    """The shape of a launch of one operand with dims and strides on both sides."""
+    counts, numbers = shape.counts(), (not shape.src_dims,)
+    if not counts[-1]:
+        return MapShape((), (), counts, numbers)
+    dims, *strides = shape.walk()
+    return MapShape(dims, strides, counts, numbers)
+
+
+def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int) -> MapPlan:
+    """The plan of a launch with packs of `elements`.
+
+    aligned: whether each side lies at a multiple of its packs, None for an operand that is a number; False for dst
+        where no packs are taken.
+    """
+    dims, strides, count = shape.dims, list(shape.strides), shape.num_elements
+    *operands, dst = range(len(aligned))
+    as_written = contiguous_strides(dims)
+    accesses = [_access(strides[side], as_written, aligned[side]) for side in (*operands, dst)]
+    walked = [side for side in (*operands, dst) if accesses[side] is Access.EACH]
+    # what is read as dst is written must be aligned as dst must be
+    whole = bool(aligned[dst]) and all(aligned[side] for side in operands if accesses[side] is Access.SAME)
+    bits = 32 if fits_32_bit_offsets(count, *shape.counts) else 64
+    if walked and whole and all(_by_packs(dims, strides[side], bool(aligned[side]), elements) for side in walked):
+        dims = (*dims[:-1], dims[-1] // elements)
+        for side in walked:
+            accesses[side] = Access.PACK if strides[side][-1] else Access.SPREAD
+            if strides[side][-1]:
+                strides[side] = (*(stride // elements for stride in strides[side][:-1]), 1)
+        if dims[-1] == 1 and len(dims) > 1:
+            dims, strides = dims[:-1], [steps[:-1] for steps in strides]
+    elif dst in walked:
+        whole = False
+    elements = elements if whole else 1
+    packs = count // elements if whole else 0
+    *reads, write = accesses
+    items = max(packs, count - packs * elements)
+    if not walked:
+        return MapPlan(Variant(elements, tuple(reads)), packs, items, ())
+    variant = Variant(elements, tuple(reads), len(dims), bits, write)
+    return MapPlan(variant, packs, items, walk_words(dims, strides, bits))
+
+
+def _access(strides: Dims, as_written: Dims, aligned: bool | None) -> Access:
+    """How a side is read, or dst written, element by element."""
+    if aligned is None:
+        return Access.NUMBER
+    if strides == as_written:
+        return Access.SAME
+    return Access.EACH if any(strides) else Access.SINGLE
+
+
+def _by_packs(dims: Dims, strides: Dims, aligned: bool, elements: int) -> bool:
+    """Whether a pack of the walk is a pack of this side, or one element of it."""
+    if dims[-1] % elements:
+        return False
+    if strides[-1] == 0:
+        return True
+    return aligned and strides[-1] == 1 and not any(stride % elements for stride in strides[:-1])

@@ -1,0 +1,1 @@
+"""Kernels of CUDA that move elements, and their plans."""

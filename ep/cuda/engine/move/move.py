@@ -1,0 +1,119 @@
+"""Kernels that move data by a walk over its axes, in units of 1 to 16 bytes, for all data types."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.memory import loader, storer, unit_type
+from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.walk import walk
+from ep.cuda.compile.walk_words import num_walk_words
+
+
+def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+    """The kernel of a walk over `num_axes` axes, in units of `unit` bytes.
+
+    pack_units: how many units a thread writes at once, 0 where dst is not written in the order of the walk.
+    """
+    return _packs(num_axes, unit, pack_units, bits) if pack_units else _strided(num_axes, unit, bits)
+
+
+@cache
+def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+    """(src, dst, packs, count, words): unit n of dst is the one of src at the walk's offset of n, for n < count."""
+    data_type, elements = unit_type(unit)
+    read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
+    store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
+
+    def move(src, dst, packs, count, words):
+        first, step = thread_index(), num_threads()
+        i = first
+        while pack_units == 1 and i + step < packs:  # two at a time under way
+            a, b = read(src, i, words), read(src, i + step, words)
+            store(dst, i, a)
+            store(dst, i + step, b)
+            i = next_index(i, 2 * step)
+        while i < packs:
+            store(dst, i, read(src, i * pack_units, words))
+            i = next_index(i, step)
+        i = packs * pack_units + first
+        while i < count:
+            store_one(dst, i, read_one(src, i, words))
+            i = next_index(i, step)
+
+    return Kernel(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
+
+
+@cache
+def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
+    """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack."""
+    if pack_units == 1:
+        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+
+        def one(src, first, words):
+            return load(src, offsets(first, words)[0])
+
+        return device_function(one)
+    half = pack_units // 2
+    rest = _reader(num_axes, unit, half, bits)
+
+    def both(src, first, words):
+        return rest(src, first, words) + rest(src, first + half, words)
+
+    return device_function(both)
+
+
+@cache
+def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
+    """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
+    at_once = min(max(PACK_BYTES // unit, 2), 8)  # small units take more of them to keep memory busy
+    take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once)
+    take_one, put_one = _taker(num_axes, unit, bits, 1), _putter(unit, 1)
+
+    def move_strided(src, dst, count, words):
+        i, step = thread_index(), num_threads()
+        while i + (at_once - 1) * step < count:
+            put(dst, take(src, i, step, words))
+            i = next_index(i, at_once * step)
+        while i < count:
+            put_one(dst, take_one(src, i, step, words))
+            i = next_index(i, step)
+
+    return Kernel(f"move_strided.{num_axes}.{unit}.{bits}", move_strided, 3, num_walk_words(num_axes, 2))
+
+
+@cache
+def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
+    """take(src, i, step, words): `count` units, `step` apart from unit i on, each as its place in dst and its value."""
+    if count == 1:
+        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+
+        def one(src, i, step, words):
+            place, to = offsets(i, words)
+            return ((to, load(src, place)),)
+
+        return device_function(one)
+    half, rest = count // 2, _taker(num_axes, unit, bits, count // 2)
+
+    def both(src, i, step, words):
+        return rest(src, i, step, words) + rest(src, i + half * step, step, words)
+
+    return device_function(both)
+
+
+@cache
+def _putter(unit: int, count: int) -> Any:
+    """put(dst, taken): write `count` units where they belong."""
+    if count == 1:
+        store = storer(*unit_type(unit))
+        return device_function(lambda dst, taken: store(dst, taken[0][0], taken[0][1]))
+    half, rest = count // 2, _putter(unit, count // 2)
+
+    def both(dst, taken):
+        rest(dst, taken[:half])
+        rest(dst, taken[half:])
+
+    return device_function(both)

@@ -1,0 +1,167 @@
+"""ConstantPad: kernels that write each unit of 1 to 16 bytes of dst once, from src or with the value, for all types."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
+from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.compile.walk_words import num_box_words
+
+_OF_AXIS = 6  # the words of an axis that is not the outermost
+
+
+@cache
+def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+    """The kernel (src, dst, packs, count, even, odd, words) that writes units [0, count) of dst.
+
+    src: where the box that is copied begins in it.
+    pack_units: how many units a thread writes at once, in the first `packs` packs.
+    even, odd: the value's bytes for units of even and of odd number; for units of 16 bytes its two halves.
+    words: those of `plan.box_words`.
+    """
+    data_type, elements = unit_type(unit)
+    read, fill = _reader(num_axes, unit, bits), _filler(unit)
+    store = storer(data_type, elements)
+    if pack_units == 1:
+
+        def pad(src, dst, packs, count, even, odd, words):
+            i, step = thread_index(), num_threads()
+            while i + step < count:  # two at a time under way
+                a, b = read(src, i, fill(i, even, odd), words), read(src, i + step, fill(i + step, even, odd), words)
+                store(dst, i, a)
+                store(dst, i + step, b)
+                i = next_index(i, 2 * step)
+            if i < count:
+                store(dst, i, read(src, i, fill(i, even, odd), words))
+
+    else:
+        write = _pack_writer(num_axes, unit, pack_units, bits)
+
+        def pad(src, dst, packs, count, even, odd, words):
+            first, step = thread_index(), num_threads()
+            i = first
+            while i < packs:
+                write(src, dst, i, even, odd, words)
+                i = next_index(i, step)
+            i = packs * pack_units + first
+            while i < count:
+                store(dst, i, read(src, i, fill(i, even, odd), words))
+                i = next_index(i, step)
+
+    return Kernel(f"pad.{num_axes}.{unit}.{pack_units}.{bits}", pad, 6, num_box_words(num_axes))
+
+
+@cache
+def _filler(unit: int) -> Any:
+    """fill(n, even, odd): unit `n` of padding."""
+    data_type, _ = unit_type(unit)
+    value = value_reader(data_type.dtype.type)
+    if unit == 16:
+        return device_function(lambda n, even, odd: (value(even, 0), value(odd, 0)))
+    return device_function(lambda n, even, odd: (value(odd if n & 1 else even, 0),))
+
+
+@cache
+def _reader(num_axes: int, unit: int, bits: int) -> Any:
+    """read(src, n, value, words): the unit of src that becomes unit `n` of dst, `value` where there is none."""
+    load, locate = loader(*unit_type(unit)), _locate(num_axes, bits)
+    math = index_math(bits)
+    narrow, widen = math.narrow, math.widen
+
+    def read(src, n, value, words):
+        offset, inside = locate(narrow(n), narrow(0), True, words)
+        return load(src, widen(offset)) if inside else value
+
+    return device_function(read)
+
+
+@cache
+def _locate(num_axes: int, bits: int) -> Any:
+    """locate(n, offset, inside, words): where in the box unit `n` of dst is, past `offset`, and whether inside."""
+    narrow, quotient, multiply_add, remainder, minus, is_below, _ = index_math(bits)
+
+    def along(place, offset, inside, words):
+        place = minus(place, narrow(words[1]))
+        here = inside & is_below(place, narrow(words[2]))
+        return multiply_add(place if here else narrow(0), narrow(words[0]), offset), here
+
+    step = device_function(along)
+    if num_axes == 1:
+        return step
+    outer = _locate(num_axes - 1, bits)
+
+    def axis(n, offset, inside, words):
+        size, multiplier, shift = words[3], words[4], words[5]
+        row = quotient(n, narrow(multiplier), narrow(shift))
+        within, here = step(remainder(n, row, narrow(size)), offset, inside, words)
+        return outer(row, within, here, words[_OF_AXIS:])
+
+    return device_function(axis)
+
+
+@cache
+def _pack_writer(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
+    """write(src, dst, i, even, odd, words): pack `i` of dst; one division for all of it where it lies in one row."""
+    data_type, elements = unit_type(unit)
+    narrow, quotient, _, remainder, minus, is_below, _ = index_math(bits)
+    store, store_one = storer(data_type, elements * pack_units), storer(data_type, elements)
+    read, fill, read_row = _reader(num_axes, unit, bits), _filler(unit), _row_reader(unit, pack_units, bits)
+    if num_axes == 1:
+
+        def write_row(src, dst, i, even, odd, words):
+            begin, size = minus(narrow(i * pack_units), narrow(words[1])), narrow(words[2])
+            store(dst, i, read_row(src, begin, size, narrow(0), True, fill(0, even, odd), fill(1, even, odd)))
+
+        return device_function(write_row)
+    locate_row = _locate(num_axes - 1, bits)
+    to_last = -(pack_units - 1)
+
+    def write(src, dst, i, even, odd, words):
+        first, columns = i * pack_units, narrow(words[3])
+        row = quotient(narrow(first), narrow(words[4]), narrow(words[5]))
+        column = remainder(narrow(first), row, columns)
+        if is_below(minus(column, narrow(to_last)), columns):
+            offset, inside = locate_row(row, narrow(0), True, words[_OF_AXIS:])
+            begin, size = minus(column, narrow(words[1])), narrow(words[2])
+            store(dst, i, read_row(src, begin, size, offset, inside, fill(0, even, odd), fill(1, even, odd)))
+        else:
+            for n in range(first, first + pack_units):
+                store_one(dst, n, read(src, n, fill(n, even, odd), words))
+
+    return device_function(write)
+
+
+@cache
+def _row_reader(unit: int, count: int, bits: int) -> Any:
+    """read(src, begin, size, offset, inside, even, odd): units [begin, begin + count) of a row of the box, as one pack.
+
+    The row has `size` units from `offset` on, none where it is not `inside`; values stand for what it does not have.
+    """
+    load = loader(*unit_type(unit))
+    narrow, _, multiply_add, _, minus, is_below, widen = index_math(bits)
+
+    def of(first: int, count: int) -> Any:
+        if count == 1:
+            is_odd, back = first % 2 == 1, -first
+
+            def one(src, begin, size, offset, inside, even, odd):
+                place = minus(begin, narrow(back))
+                if inside & is_below(place, size):
+                    return load(src, widen(multiply_add(place, narrow(1), offset)))
+                return odd if is_odd else even
+
+            return device_function(one)
+        left, right = of(first, count // 2), of(first + count // 2, count // 2)
+
+        def both(src, begin, size, offset, inside, even, odd):
+            return left(src, begin, size, offset, inside, even, odd) + right(
+                src, begin, size, offset, inside, even, odd
+            )
+
+        return device_function(both)
+
+    return of(0, count)

@@ -1,0 +1,53 @@
+"""How a launch of ConstantPad goes over its data: what follows from dims, and from where the buffers lie."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
+from ep.common.primitive.pad_shape import PadShape
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.walk_words import box_words
+
+
+class PadVariant(NamedTuple):
+    """One of the kernels of `kernels.pad`.
+
+    unit: the bytes that are read at once, or are padding as a whole; pack_units: how many of them a thread writes at
+    once; bits: of the arithmetic of offsets.
+    """
+
+    num_axes: int
+    unit: int
+    pack_units: int
+    bits: int
+
+
+class PadPlan(NamedTuple):
+    """A launch of one shape between addresses of one alignment.
+
+    src_offset: the bytes from the beginning of src to that of the box that is copied.
+    sizes: the packs and the units of dst; words: those of the walk.
+    """
+
+    variant: PadVariant
+    num_items: int
+    src_offset: int
+    sizes: tuple[int, int]
+    words: tuple[int, ...]
+
+
+def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: int) -> PadPlan:
+    """The plan; dst has elements. Alignments are the widest units that addresses are multiples of."""
+    simple = shape.simplified()
+    inner = [part[-1] * itemsize for part in simple]
+    unit = widest_unit(src_alignment, dst_alignment, *inner)
+    in_units = PadShape(*((*part[:-1], size // unit) for part, size in zip(simple, inner, strict=True)))
+    box = in_units.copied()
+    count, src_count = math.prod(box.dst_dims), math.prod(box.src_dims)
+    bits = 32 if fits_32_bit_offsets(count, src_count) else 64
+    pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
+    packs = count // pack_units
+    variant = PadVariant(len(box.dst_dims), unit, pack_units, bits)
+    return PadPlan(variant, max(packs, pack_units), box.offsets()[1] * unit, (packs, count), box_words(box, bits))

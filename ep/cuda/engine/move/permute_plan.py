@@ -1,0 +1,20 @@
+"""How a launch of Permute goes over its data."""
+
+from __future__ import annotations
+
+from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.movement import split, widen
+from ep.cuda.engine.move.plan import MovePlan, move_plan
+from ep.cuda.engine.move.tile import TilePlan, tile_plan
+
+
+def permute_plan(walk: StridedWalk, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan | TilePlan:
+    """The plan: by tiles where the innermost axis of dst is another one than that of src, which memory is slow to read.
+
+    An innermost axis of both that fits in a unit, such as the two parts of a complex number, is no axis here.
+    """
+    alignment = min(src_alignment, dst_alignment)
+    in_units, unit = widen(*split(walk, itemsize, alignment), alignment)
+    if in_units.src_strides[-1] != 1:
+        return tile_plan(in_units, unit, alignment)
+    return move_plan(walk, itemsize, src_alignment, dst_alignment)

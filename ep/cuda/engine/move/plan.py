@@ -1,0 +1,49 @@
+"""How data is moved by a walk: what follows from its strides, and from where the buffers lie."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.movement import fits_32_bit_offsets, split, widen
+from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.compile.walk_words import walk_words
+
+
+class MoveVariant(NamedTuple):
+    """One of the kernels of `kernels.move`.
+
+    unit: the bytes that are read at once; pack_units: how many units a thread writes at once, 0 where dst is not
+    written in the order of the walk; bits: of the arithmetic of offsets.
+    """
+
+    num_axes: int
+    unit: int
+    pack_units: int
+    bits: int
+
+
+class MovePlan(NamedTuple):
+    """A launch of one shape between addresses of one alignment; words: all but the addresses."""
+
+    variant: MoveVariant
+    num_items: int
+    words: tuple[int, ...]
+
+
+def move_plan(walk: StridedWalk, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan:
+    """The plan for a walk in elements. Alignments are the widest units that addresses are multiples of."""
+    alignment = min(src_alignment, dst_alignment)
+    walk, unit = widen(*split(walk, itemsize, alignment), alignment)
+    count = math.prod(walk.dims)
+    reach = max(extent(walk.dims, strides) for strides in walk[1:])
+    bits = 32 if fits_32_bit_offsets(count, reach) else 64
+    words = walk_words(walk.dims, walk[1:], bits)
+    num_axes = len(walk.dims)
+    if walk.dst_strides != contiguous_strides(walk.dims):
+        return MovePlan(MoveVariant(num_axes, unit, 0, bits), count, (count, *words))
+    pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
+    packs = count // pack_units
+    return MovePlan(MoveVariant(num_axes, unit, pack_units, bits), max(packs, pack_units), (packs, count, *words))

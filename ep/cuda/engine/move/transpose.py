@@ -1,0 +1,184 @@
+"""Transposing tiles through shared memory, in elements of 1 to 16 bytes, for all data types."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.memory import loader, storer, unit_type
+from ep.cuda.compile.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    shared_array,
+    thread_of_block,
+)
+from ep.cuda.compile.turn import turn
+from ep.cuda.compile.walk import walk
+from ep.cuda.compile.walk_words import num_walk_words
+from ep.cuda.engine.move.tile import Tile
+
+_OPERANDS = 4  # of the walk over tiles: src, dst, and the row and column of cells that a tile begins at
+
+
+@cache
+def kernel(tile: Tile, num_axes: int, bits: int) -> Kernel:
+    """The kernel (src, dst, num_tiles, height, width, src_step, dst_step, words) that transposes tile after tile.
+
+    height, width: the cells of the axes that are exchanged. src_step: words of src from one element of dst's contiguous
+    axis to the next; dst_step: words of dst from one element of src's to the next.
+    words: the walk over the tiles, which steps through src and dst in words, and through height and width.
+    """
+    threads, tiles_per_block, columns, rows = tile.threads, tile.tiles_per_block, tile.columns, tile.rows
+    cells, side, plane = tile.cells_per_thread, tile.side, tiles_per_block * tile.plane
+    data_type, _ = unit_type(tile.word)
+    numbers = shared_array(plane * tile.planes, data_type.dtype.type)
+    offsets = walk(num_axes, _OPERANDS, bits)
+    # in src, neighbouring threads take neighbouring rows of one column, and go on to the column `columns_apart` away
+    columns_apart, rows_apart = threads // rows, threads // columns
+    row_place, column_place, tile_plane = tile.place(0, 1), tile.place(1, 0), tile.plane
+    load, turned = _loader(tile, cells), _turned(tile, cells)
+    put, get = _shared(tile.planes, plane, columns_apart * column_place, rows_apart * row_place, cells)
+    store = _storer(tile, cells)
+    tile_bits, row_bits, column_bits = ((size.bit_length() - 1) for size in (threads, rows, columns))
+
+    def transpose(src, dst, num_tiles, height, width, src_step, dst_step, words):
+        place = thread_of_block()
+        thread, tile_of_block = place & (threads - 1), place >> tile_bits if tiles_per_block > 1 else 0
+        src_row, src_column = thread & (rows - 1), thread >> row_bits
+        dst_row, dst_column = thread >> column_bits, thread & (columns - 1)
+        memory, begin = numbers(), tile_of_block * tile_plane
+        first = block_of_grid()[0] * tiles_per_block
+        while first < num_tiles:  # all threads of the block together: they meet at barriers
+            exists = first + tile_of_block < num_tiles
+            src_place, dst_place, top, left = offsets(first + tile_of_block if exists else first, words)
+
+            from_place = src_place + src_row + src_column * side * src_step
+            columns_left = width - left - src_column if exists and top + src_row < height else 0
+            loaded = load(src, from_place, src_step, columns_apart * side * src_step, columns_left, columns_apart)
+            put(memory, begin + src_row * row_place + src_column * column_place, turned(loaded))
+            barrier()
+            to_place = dst_place + dst_row * side * dst_step + dst_column
+            rows_left = height - top - dst_row if exists and left + dst_column < width else 0
+            taken = get(memory, begin + dst_row * row_place + dst_column * column_place)
+            store(dst, to_place, dst_step, rows_apart * side * dst_step, rows_left, rows_apart, taken)
+            barrier()  # before the next tiles take their place
+            first += blocks_of_grid()[0] * tiles_per_block
+
+    name = f"transpose.{tile.unit}.{side}.{columns}.{rows}.{num_axes}.{bits}"
+    return Kernel(name, transpose, 7, num_walk_words(num_axes, _OPERANDS))
+
+
+def _loader(tile: Tile, count: int) -> Any:
+    """load(src, place, step, cell_step, left, apart): the words of `count` cells, `cell_step` words apart.
+
+    step: words between the words of a cell; left: cells `apart` from one another are there while this is above 0.
+    """
+    data_type, elements = unit_type(tile.word)
+    load, zeros = loader(data_type, elements), (data_type.dtype.type(0),) * elements
+    cell = _each_word(device_function(lambda src, place, step: load(src, place)), tile.side)
+    nothing = zeros * tile.side
+
+    def one(src, place, step, cell_step, left, apart):
+        return cell(src, place, step) if left > 0 else nothing
+
+    def of(count: int) -> Any:
+        if count == 1:
+            return device_function(one)
+        half, rest = count // 2, of(count // 2)
+
+        def both(src, place, step, cell_step, left, apart):
+            return rest(src, place, step, cell_step, left, apart) + rest(
+                src, place + half * cell_step, step, cell_step, left - half * apart, apart
+            )
+
+        return device_function(both)
+
+    return of(count)
+
+
+def _each_word(load: Any, count: int) -> Any:
+    """The words of a cell, one from each of `count` lines that are `step` words apart."""
+    if count == 1:
+        return load
+    half, rest = count // 2, _each_word(load, count // 2)
+    return device_function(lambda src, place, step: rest(src, place, step) + rest(src, place + half * step, step))
+
+
+def _turned(tile: Tile, count: int) -> Any:
+    """Turn each of the `count` cells that are given one after the other."""
+    one = turn(tile.unit, tile.side)
+    if count == 1 or tile.side == 1:
+        return one
+    first, rest = tile.side, _turned(tile, count - 1)
+    return device_function(lambda words: one(words[:first]) + rest(words[first:]))
+
+
+def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -> tuple[Any, Any]:
+    """put(memory, place, numbers) and get(memory, place) of `count` cells, each with a number in every plane.
+
+    Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
+    """
+
+    def of(last: int) -> tuple[Any, Any]:
+        """For the numbers up to the one numbered `last`."""
+        cell, number = divmod(last, planes)
+        put_at, get_at = number * plane + cell * put_step, number * plane + cell * get_step
+        if last == 0:
+
+            def put_first(memory, place, numbers):
+                memory[np.uint64(place)] = numbers[0]
+
+            return device_function(put_first), device_function(lambda memory, place: (memory[np.uint64(place)],))
+        put_rest, get_rest = of(last - 1)
+
+        def put(memory, place, numbers):
+            put_rest(memory, place, numbers[:last])
+            memory[np.uint64(place + put_at)] = numbers[last]
+
+        get = device_function(lambda memory, place: (*get_rest(memory, place), memory[np.uint64(place + get_at)]))
+        return device_function(put), get
+
+    return of(planes * count - 1)
+
+
+def _storer(tile: Tile, count: int) -> Any:
+    """store(dst, place, step, cell_step, left, apart, numbers): as `_loader` has it, for the cells of dst."""
+    data_type, elements = unit_type(tile.word)
+    store, side, per_cell = storer(data_type, elements), tile.side, tile.planes
+
+    def words_of(count: int) -> Any:
+        """Store the `count` words of a cell, each in a line of its own."""
+        if count == 1:
+            return device_function(lambda dst, place, step, numbers: store(dst, place, numbers))
+        half, rest = count // 2, words_of(count // 2)
+
+        def both(dst, place, step, numbers):
+            rest(dst, place, step, numbers[:half])
+            rest(dst, place + half * step, step, numbers[half:])
+
+        return device_function(both)
+
+    cell = words_of(side)
+
+    def one(dst, place, step, cell_step, left, apart, numbers):
+        if left > 0:
+            cell(dst, place, step, numbers)
+
+    def of(count: int) -> Any:
+        if count == 1:
+            return device_function(one)
+        half, rest = count // 2, of(count // 2)
+        middle = half * per_cell
+
+        def both(dst, place, step, cell_step, left, apart, numbers):
+            rest(dst, place, step, cell_step, left, apart, numbers[:middle])
+            rest(dst, place + half * cell_step, step, cell_step, left - half * apart, apart, numbers[middle:])
+
+        return device_function(both)
+
+    return of(count)

@@ -1,0 +1,62 @@
+"""The calls that a product of broadcast batches takes: each one multiplies a strided batch of matrices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ep.common.primitive.product import Product
+from ep.common.primitive.strides import contiguous_strides
+from ep.cuda.driver.cublas_lt import MAX_BATCH_COUNT
+
+Triple = tuple[int, int, int]
+
+
+class Call(NamedTuple):
+    """A strided batch of products of `rows` rows: strides and offsets in elements of a, b and c.
+
+    first: whether no call before wrote these matrices of c. Those after the first add to them.
+    """
+
+    rows: int
+    batch_count: int
+    strides: Triple
+    offsets: Triple
+    first: bool
+
+
+def calls(product: Product, transpose_a: bool, max_rows: int | None = None) -> Iterator[Call]:
+    """One call for the longest axis of the batches and each place on the others, one term after the other.
+
+    More where the library takes fewer matrices at a time, or rows: it takes `max_rows` where that is not None.
+    """
+    dims, of_a, of_b = product.batches
+    of_c = [stride * product.m * product.n for stride in contiguous_strides(dims)]
+    axes = list(zip(dims, of_a, of_b, of_c, strict=True))
+    batch_count, *strides = axes.pop(dims.index(max(dims))) if axes else (1, 0, 0, 0)
+    term_axes = [(size, a, b, 0) for size, a, b in zip(*product.terms, strict=True)]
+    row_steps = 1 if transpose_a else product.k, 0, product.n
+    pieces = [
+        (rows, matrices, tuple(row * of_row + matrix * step for of_row, step in zip(row_steps, strides, strict=True)))
+        for row, rows in _pieces(product.m, max_rows or product.m)
+        for matrix, matrices in _pieces(batch_count, MAX_BATCH_COUNT)
+    ]
+    for number, term in enumerate(_offsets(term_axes)):
+        for place in _offsets(axes):
+            for rows, matrices, begin in pieces:
+                a, b, c = (sum(offsets) for offsets in zip(term, place, begin, strict=True))
+                yield Call(rows, matrices, (strides[0], strides[1], strides[2]), (a, b, c), number == 0)
+
+
+def _pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
+    """Pieces of at most so many: where each begins, and its size."""
+    for begin in range(0, size, most):
+        yield begin, min(most, size - begin)
+
+
+def _offsets(axes: Sequence[tuple[int, int, int, int]]) -> Iterator[Triple]:
+    """Where the matrices of a walk begin; an axis is its size and its strides."""
+    for place in itertools.product(*(range(size) for size, *_ in axes)):
+        a, b, c = (sum(index * axis[operand] for index, axis in zip(place, axes, strict=True)) for operand in (1, 2, 3))
+        yield a, b, c

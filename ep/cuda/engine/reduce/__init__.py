@@ -1,0 +1,1 @@
+"""Kernels of CUDA that reduce: axes, rows and segments, and their plans."""

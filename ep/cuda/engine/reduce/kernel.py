@@ -1,0 +1,285 @@
+"""The engine of reductions: all elements along some axes become one value.
+
+Where the last axis goes, neighbouring threads share a row of it, and merge their states by shuffles and through shared
+memory. Where it stays, each thread has results of its own, and threads of a block that share them merge through shared
+memory. Where that would not fill a GPU, blocks have parts of the values, and a second kernel merges the parts.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    next_index,
+    shared_array,
+    thread_of_block,
+)
+from ep.cuda.compile.walk import walk
+from ep.cuda.compile.walk_words import num_walk_words
+from ep.cuda.engine.reduce.accumulator import Accumulator, accumulator
+from ep.cuda.engine.reduce.merge import merger
+from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.engine.reduce.state_memory import state_loader, state_storer
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
+
+
+def kernel(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Any) -> Kernel:
+    """The kernel of a variant, for elements of `src_type` and values of `dst_type`."""
+    make = {RowVariant: _rows, ColumnVariant: _columns, FinishVariant: _finish}[type(variant)]
+    return make(op, src_type, dst_type, variant)
+
+
+@cache
+def _rows(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: RowVariant) -> Kernel:
+    """The kernel (src, dst, results, packs, packs of a part, rest, count, walks): dst[n] is what becomes of the packs
+    of result n, and of `rest` elements after them. In a grid of several rows of blocks each has a part."""
+    axes, elements, aligned, row_threads, partial = variant
+    work, size, rows_per_block = accumulator(op, src_type), src_type.itemsize, BLOCK_THREADS // row_threads
+    empty, add_one, (kept, reduced, last_kept) = work.states.empty, work.states.add, _offsets(axes)
+    load, load_one = loader(src_type, elements, aligned), loader(src_type, 1, aligned=False)
+    add, merge_threads = _add_pack(add_one, elements), _merger(work, row_threads)
+    finish = _finisher(work, dst_type, partial)
+
+    def reduce_rows(src, dst, results, packs, part_packs, rest, count, words):
+        thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
+        lane, first = thread % row_threads, block_of_grid()[0] * rows_per_block
+        end = min((part + 1) * part_packs, packs)
+        reduced_words = words[last_kept:]
+        while first < results:  # all threads of the block together: they meet at barriers
+            n = first + thread // row_threads
+            state = empty()
+            if n < results:
+                begin, i = src + kept(n, words)[0] * size, part * part_packs + lane
+                while i + row_threads < end:  # the loads of two packs under way at a time
+                    a = load(begin + reduced(i, reduced_words)[0] * size, 0)
+                    b = load(begin + reduced(i + row_threads, reduced_words)[0] * size, 0)
+                    state = add(add(state, a), b)
+                    i = next_index(i, 2 * row_threads)
+                if i < end:
+                    state = add(state, load(begin + reduced(i, reduced_words)[0] * size, 0))
+                if lane == 0 and end == packs:
+                    for last in range(packs * elements, packs * elements + rest):
+                        state = add_one(state, load_one(begin, last)[0])
+            state = merge_threads(state, thread)
+            if lane == 0 and n < results:
+                finish(dst, n, part, parts, results, state, count)
+            first += blocks_of_grid()[0] * rows_per_block
+
+    how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{row_threads}.{partial:d}"
+    name = f"reduce_rows.{work.name}.{dst_type.name}.{how}"
+    return Kernel(name, reduce_rows, 7, num_walk_words(axes.kept, 1) + num_walk_words(axes.reduced, 1))
+
+
+@cache
+def _columns(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant) -> Kernel:
+    """The kernel (src, dst, packs, number, number of a part, count, walks): the `packs` packs of results, each of
+    `number` packs of src. In a grid of several rows of blocks each has a part."""
+    axes, elements, aligned, sharers, partial = variant
+    work, size, width = accumulator(op, src_type), src_type.itemsize, BLOCK_THREADS // sharers
+    load, (kept, reduced, last_kept) = loader(src_type, elements, aligned), _offsets(axes)
+    nothing, add = _states(work, elements), _add_each(work.states.add, elements)
+    merge_threads = _shared_merger(work, elements, sharers)
+    finish = _each_finisher(_finisher(work, dst_type, partial), elements)
+
+    def reduce_columns(src, dst, packs, number, part_number, count, words):
+        thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
+        column, sharer, first = thread % width, thread // width, block_of_grid()[0] * width
+        end = min((part + 1) * part_number, number)
+        reduced_words = words[last_kept:]
+        while first < packs:  # all threads of the block together: they meet at barriers
+            q = first + column
+            states = nothing()
+            if q < packs:
+                begin, i = src + kept(q, words)[0] * size, part * part_number + sharer
+                while i + 3 * sharers < end:  # the loads of four packs under way at a time
+                    a = load(begin + reduced(i, reduced_words)[0] * size, 0)
+                    b = load(begin + reduced(i + sharers, reduced_words)[0] * size, 0)
+                    c = load(begin + reduced(i + 2 * sharers, reduced_words)[0] * size, 0)
+                    d = load(begin + reduced(i + 3 * sharers, reduced_words)[0] * size, 0)
+                    states = add(add(add(add(states, a), b), c), d)
+                    i = next_index(i, 4 * sharers)
+                while i < end:
+                    states = add(states, load(begin + reduced(i, reduced_words)[0] * size, 0))
+                    i = next_index(i, sharers)
+            states = merge_threads(states, thread, sharer)
+            if sharer == 0 and q < packs:
+                finish(dst, q * elements, part, parts, packs * elements, states, count)
+            first += blocks_of_grid()[0] * width
+
+    how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{sharers}.{partial:d}"
+    name = f"reduce_columns.{work.name}.{dst_type.name}.{how}"
+    return Kernel(name, reduce_columns, 6, num_walk_words(axes.kept, 1) + num_walk_words(axes.reduced, 1))
+
+
+@cache
+def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: FinishVariant) -> Kernel:
+    """The kernel (states, dst, results, parts, count): dst[n] is the value of the states of the parts of result n."""
+    work, (row_threads,) = accumulator(op, src_type), variant
+    empty, merge, value = work.states.empty, work.states.merge, work.states.value
+    load, merge_threads, store = (
+        state_loader(work.storage, work.states.num_parts),
+        _merger(work, row_threads),
+        storer(dst_type, 1),
+    )
+    rows_per_block = BLOCK_THREADS // row_threads
+
+    def finish_reduction(states, dst, results, parts, count):
+        thread = thread_of_block()
+        lane, first = thread % row_threads, block_of_grid()[0] * rows_per_block
+        while first < results:  # all threads of the block together
+            n, i = first + thread // row_threads, lane
+            state = empty()
+            while n < results and i < parts:
+                state = merge(state, load(states, n * parts + i, results * parts))
+                i = next_index(i, row_threads)
+            state = merge_threads(state, thread)
+            if lane == 0 and n < results:
+                store(dst, n, (value(state, count),))
+            first += blocks_of_grid()[0] * rows_per_block
+
+    return Kernel(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction, 5)
+
+
+def _offsets(axes: Axes) -> tuple[Any, Any, int]:
+    """The walks over the axes that stay and over those that go, and how many words the former has."""
+    return (
+        walk(axes.kept, 1, axes.bits),
+        walk(axes.reduced, 1, axes.bits),
+        num_walk_words(axes.kept, 1),
+    )
+
+
+def _merger(work: Accumulator, row_threads: int) -> Any:
+    return merger(work.states.merge, work.states.num_parts, work.scalar_type, row_threads, to_all=False)
+
+
+def _add_pack(add: Any, count: int) -> Any:
+    """(state, pack) -> the state with the pack's elements, one after the other."""
+    if count == 1:
+        return device_function(lambda state, pack: add(state, pack[0]))
+    half, rest = count // 2, _add_pack(add, count // 2)
+    return device_function(lambda state, pack: rest(rest(state, pack[:half]), pack[half:]))
+
+
+def _states(work: Accumulator, count: int) -> Any:
+    """() -> a tuple of `count` states of nothing."""
+    empty = work.states.empty
+    if count == 1:
+        return device_function(lambda: (empty(),))
+    half = _states(work, count // 2)
+    return device_function(lambda: half() + half())
+
+
+def _add_each(add: Any, count: int) -> Any:
+    """(states, pack) -> each state with an element of the pack."""
+    if count == 1:
+        return device_function(lambda states, pack: (add(states[0], pack[0]),))
+    half, rest = count // 2, _add_each(add, count // 2)
+    return device_function(lambda states, pack: rest(states[:half], pack[:half]) + rest(states[half:], pack[half:]))
+
+
+def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
+    """(dst, n, part, parts, results, state, count): write the value of result n, or the state of its part."""
+    value, store, put = work.states.value, storer(dst_type, 1), state_storer(work.storage, work.states.num_parts)
+    if not partial:
+        return device_function(lambda dst, n, part, parts, results, state, count: store(dst, n, (value(state, count),)))
+    return device_function(
+        lambda dst, n, part, parts, results, state, count: put(dst, n * parts + part, results * parts, state)
+    )
+
+
+def _each_finisher(finish: Any, elements: int) -> Any:
+    """The same for results n, n + 1, ... of several states."""
+
+    def one(dst, n, part, parts, results, states, count):
+        finish(dst, n, part, parts, results, states[0], count)
+
+    if elements == 1:
+        return device_function(one)
+    half, rest = elements // 2, _each_finisher(finish, elements // 2)
+
+    def both(dst, n, part, parts, results, states, count):
+        rest(dst, n, part, parts, results, states[:half], count)
+        rest(dst, n + half, part, parts, results, states[half:], count)
+
+    return device_function(both)
+
+
+def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
+    """(states, thread, sharer) -> in the first of the threads that share results the states of all of them."""
+    if sharers == 1:
+        return device_function(lambda states, thread, sharer: states)
+    numbers = shared_array(work.states.num_parts * elements * BLOCK_THREADS, work.scalar_type)
+    merge, (put, get) = _merge_each(work.states.merge, elements), _shared_states(work.states.num_parts, elements)
+    width = BLOCK_THREADS // sharers
+
+    def merge_shared(states, thread, sharer):
+        memory, distance = numbers(), sharers // 2
+        put(memory, thread, states)
+        barrier()
+        while distance > 0:
+            if sharer < distance:
+                states = merge(states, get(memory, thread + distance * width))
+                put(memory, thread, states)
+            barrier()
+            distance //= 2
+        return states
+
+    return device_function(merge_shared)
+
+
+def _merge_each(merge: Any, count: int) -> Any:
+    if count == 1:
+        return device_function(lambda a, b: (merge(a[0], b[0]),))
+    half, rest = count // 2, _merge_each(merge, count // 2)
+    return device_function(lambda a, b: rest(a[:half], b[:half]) + rest(a[half:], b[half:]))
+
+
+def _shared_states(num_parts: int, elements: int) -> tuple[Any, Any]:
+    """put(memory, thread, states) and get(memory, thread): a row of the block's threads for each number of states."""
+
+    def number(element: int, part: int) -> tuple[Any, Any]:
+        place = (element * num_parts + part) * BLOCK_THREADS
+
+        def put_last(memory, thread, states):
+            memory[place + thread] = states[element][part]
+
+        last_put = device_function(put_last)
+        last_get = device_function(lambda memory, thread: (memory[place + thread],))
+        if part == 0:
+            return last_put, last_get
+        rest_put, rest_get = number(element, part - 1)
+
+        def put(memory, thread, states):
+            rest_put(memory, thread, states)
+            last_put(memory, thread, states)
+
+        return device_function(put), device_function(
+            lambda memory, thread: rest_get(memory, thread) + last_get(memory, thread)
+        )
+
+    def of(element: int) -> tuple[Any, Any]:
+        last_put, of_last = number(element, num_parts - 1)
+        last_get = device_function(lambda memory, thread: (of_last(memory, thread),))
+        if element == 0:
+            return last_put, last_get
+        rest_put, rest_get = of(element - 1)
+
+        def put(memory, thread, states):
+            rest_put(memory, thread, states)
+            last_put(memory, thread, states)
+
+        return device_function(put), device_function(
+            lambda memory, thread: rest_get(memory, thread) + last_get(memory, thread)
+        )
+
+    return of(elements - 1)

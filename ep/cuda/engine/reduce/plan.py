@@ -1,0 +1,176 @@
+"""How a reduction goes over its data: which elements a thread takes, and how many blocks share what becomes one value.
+
+All of it follows from the shape alone, so that results have the same bits wherever the data lies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.common.primitive.reduce_shape import Axis
+from ep.common.primitive.strides import contiguous_strides
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid
+from ep.cuda.compile.walk_words import walk_words
+from ep.cuda.driver.simulator import is_simulated
+
+
+class Axes(NamedTuple):
+    """How many axes stay, and how many go, and the bits of the arithmetic of offsets: what a kernel is compiled for."""
+
+    kept: int
+    reduced: int
+    bits: int
+
+
+class RowVariant(NamedTuple):
+    """A kernel where the last axis goes: `row_threads` threads share packs of `elements` of it.
+
+    partial: whether a block has a part of the values, and writes states for a second kernel.
+    """
+
+    axes: Axes
+    elements: int
+    aligned: bool
+    row_threads: int
+    partial: bool
+
+
+class ColumnVariant(NamedTuple):
+    """A kernel where the last axis stays: a thread has packs of `elements` results, which `sharers` threads share."""
+
+    axes: Axes
+    elements: int
+    aligned: bool
+    sharers: int
+    partial: bool
+
+
+class FinishVariant(NamedTuple):
+    """The kernel that makes a value of the states of its parts, by `row_threads` threads."""
+
+    row_threads: int
+
+
+class ReducePlan(NamedTuple):
+    """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value, between.
+
+    parts: into which the elements of each value are divided; per_result: those elements.
+    finish, finish_grid: the second kernel, where there is more than one part.
+    """
+
+    variant: RowVariant | ColumnVariant
+    grid: Grid
+    words: tuple[int, ...]
+    walks: tuple[int, ...]
+    num_results: int
+    parts: int
+    per_result: int
+    finish: FinishVariant
+    finish_grid: Grid
+
+
+_SIMULATED: Final = is_simulated()
+
+_BLOCKS: Final = 3 if _SIMULATED else 1024
+"""From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""
+
+_PART_BYTES: Final = 64 if _SIMULATED else 2**15
+"""A part is at least so many bytes for a block."""
+
+STATE_BYTES: Final = 32
+"""Of the largest state in memory: four numbers of float64."""
+
+_COLUMN_ELEMENTS: Final = 4
+"""Results of a thread at most, each of which has a state of its own."""
+
+
+def reduce_plan(axes: Sequence[Axis], itemsize: int, alignment: int) -> ReducePlan:
+    """The plan for the axes of `ReduceShape.simplified`; alignment: the widest unit that src is a multiple of."""
+    strides = contiguous_strides([axis.size for axis in axes])
+    kept = [(axis.size, step) for axis, step in zip(axes, strides, strict=True) if not axis.reduced] or [(1, 0)]
+    reduced = [(axis.size, step) for axis, step in zip(axes, strides, strict=True) if axis.reduced] or [(1, 0)]
+    by_rows = axes[-1].reduced
+    return (_by_rows if by_rows else _by_columns)(kept, reduced, itemsize, alignment)
+
+
+def _by_rows(kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsize: int, alignment: int) -> ReducePlan:
+    num_results, count = _product(kept), _product(reduced)
+    cols, pack = reduced[-1][0], PACK_BYTES // itemsize
+    elements = pack if len(reduced) == 1 else math.gcd(cols, pack)
+    packs, rest = count // elements, count % elements  # a rest is there where one axis goes, alone
+    aligned = alignment >= elements * itemsize and (num_results == 1 or cols % elements == 0)
+    row_threads = _row_threads(packs)
+    blocks = -(-num_results // (BLOCK_THREADS // row_threads))
+    part = _part(packs, blocks, packs * elements * itemsize if row_threads == BLOCK_THREADS else 0)
+    parts = max(-(-packs // part), 1)
+    inner = [*reduced[:-1], (cols // elements, elements)]
+    walks, form = _walks(kept, inner, num_results * count)
+    return ReducePlan(
+        RowVariant(form, elements, aligned, row_threads, parts > 1),
+        Grid((min(blocks, MAX_BLOCKS), parts, 1)),
+        (num_results, packs, part, rest),
+        walks,
+        *(num_results, parts, count, *_finish(num_results, parts)),
+    )
+
+
+def _by_columns(
+    kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsize: int, alignment: int
+) -> ReducePlan:
+    num_results, count = _product(kept), _product(reduced)
+    cols = kept[-1][0]
+    elements = math.gcd(cols, min(PACK_BYTES // itemsize, _COLUMN_ELEMENTS))
+    aligned = alignment >= elements * itemsize
+    sharers = 1 if count < 32 else (8 if cols // elements >= WARP_THREADS // 2 else 64)
+    sharers = min(sharers, BLOCK_THREADS)
+    width = BLOCK_THREADS // sharers
+    packs = num_results // elements
+    blocks = -(-packs // width)
+    part = _part(count, blocks, count * width * elements * itemsize if sharers > 1 else 0)
+    parts = max(-(-count // part), 1)
+    outer = [*kept[:-1], (cols // elements, elements)]
+    walks, form = _walks(outer, reduced, num_results * count)
+    return ReducePlan(
+        ColumnVariant(form, elements, aligned, sharers, parts > 1),
+        Grid((min(blocks, MAX_BLOCKS), parts, 1)),
+        (packs, count, part),
+        walks,
+        *(num_results, parts, count, *_finish(num_results, parts)),
+    )
+
+
+def _product(axes: Sequence[tuple[int, int]]) -> int:
+    return math.prod(size for size, _ in axes)
+
+
+def _row_threads(packs: int) -> int:
+    """The threads of a row: few numbers of them, as each is a kernel of its own."""
+    if packs <= 4:
+        return 1
+    return min(8 if packs <= 32 else (WARP_THREADS if packs <= 256 else BLOCK_THREADS), BLOCK_THREADS)
+
+
+def _part(count: int, blocks: int, block_bytes: int) -> int:
+    """How many of `count` packs a part has, where a block without parts would read `block_bytes`."""
+    parts = max(min(-(-_BLOCKS // blocks), block_bytes // _PART_BYTES), 1) if blocks else 1
+    return max(-(-count // parts), 1)
+
+
+def _walks(
+    kept: Sequence[tuple[int, int]], reduced: Sequence[tuple[int, int]], num_elements: int
+) -> tuple[tuple[int, ...], Axes]:
+    bits = 32 if fits_32_bit_offsets(num_elements) else 64
+    words: tuple[int, ...] = ()
+    for axes in (kept, reduced):
+        dims, strides = zip(*axes, strict=True)
+        words += walk_words(dims, [strides], bits)
+    return words, Axes(len(kept), len(reduced), bits)
+
+
+def _finish(num_results: int, parts: int) -> tuple[FinishVariant, Grid]:
+    row_threads = WARP_THREADS if parts <= 128 else BLOCK_THREADS
+    blocks = -(-num_results // (BLOCK_THREADS // row_threads))
+    return FinishVariant(row_threads), Grid((min(blocks, MAX_BLOCKS), 1, 1))

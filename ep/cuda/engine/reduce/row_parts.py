@@ -1,0 +1,152 @@
+"""Long rows of which there are few: several blocks have parts of a row, and meet in memory from one kernel to the next.
+
+The numbers of part p of row r are at r * parts + p of arrays of float64: the maximum in the first one, the sum and its
+error in the next. Each block of the last kernel merges those of its whole row, all of them in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import block_of_grid, blocks_of_grid, device_function, next_index, thread_of_block
+from ep.cuda.engine.reduce.row_passes import RowFunction, maximum, maximum_and_sum, scaled, sum_below
+from ep.cuda.engine.reduce.row_plan import PartVariant, Stage, sums_are_scaled
+from ep.cuda.engine.reduce.row_slots import Functions, row_begins
+from ep.cuda.engine.reduce.state_memory import state_loader, state_storer
+from ep.include.data_type import DataType
+
+_NUMBER = DataType.kDouble
+
+
+def stage(
+    function: RowFunction, data_type: DataType, elements: int, variant: PartVariant, functions: Functions
+) -> Kernel:
+    """The kernel (operands ..., dst, rows, cols, memory, packs of a part), a tuple of words, of blocks (part, row)."""
+    make = {
+        Stage.MAXIMA: _maxima,
+        Stage.SUMS: _sums,
+        Stage.MAXIMA_AND_SUMS: _maxima_and_sums,
+        Stage.RESULTS: _results,
+    }[variant.stage]
+    work = make(function, data_type, variant.row_threads, functions)
+    num_operands, size, begins_of = function.num_operands, data_type.itemsize, row_begins(function.num_operands)
+
+    def rows_in_parts(words):
+        dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
+        memory, part_packs = words[num_operands + 3], words[num_operands + 4]
+        thread, (part, row, _), parts = thread_of_block(), block_of_grid(), blocks_of_grid()[0]
+        begin, packs = row * cols * size, (cols + elements - 1) // elements
+        i, end = part * part_packs + thread, min((part + 1) * part_packs, packs)
+        work(begins_of(words, begin), dst + begin, i, end, cols, thread, memory, row * parts, part, parts, rows * parts)
+
+    stage_name, aligned, row_threads = variant.stage.name, variant.aligned, variant.row_threads
+    name = f"row_parts.{function.name}.{data_type.name}.{stage_name}.{aligned:d}.{row_threads}"
+    return Kernel(name, rows_in_parts, 0, num_operands + 5)
+
+
+def _maxima(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    highest, highest_of_row, store = maximum(row_threads, functions), functions.highest_of_row, storer(_NUMBER, 1)
+
+    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+        top = highest_of_row((highest(begins, i, end, cols),), thread)[0]
+        if thread == 0:
+            store(memory, first + part, (np.float64(top),))
+
+    return device_function(work)
+
+
+def _sums(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    below, sum_of_row, put = sum_below(row_threads, functions), functions.sum_of_row, _state_storer(functions)
+    top_of_row = _top_of_row(function, data_type, row_threads, functions)
+
+    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+        top = top_of_row(memory, first, parts, thread)
+        state = sum_of_row(below(begins, i, end, cols, top), thread)
+        if thread == 0:
+            put(memory, first + part, plane, state)
+
+    return device_function(work)
+
+
+def _maxima_and_sums(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    of_part, sum_of_row = maximum_and_sum(function, data_type, row_threads, functions), functions.sum_of_row
+    store, put = storer(_NUMBER, 1), _state_storer(functions)
+
+    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+        top, state = of_part(begins, i, end, cols, thread)
+        state = sum_of_row(state, thread)
+        if thread == 0:
+            store(memory, first + part, (np.float64(top),))
+            put(memory, first + part, plane, state)
+
+    return device_function(work)
+
+
+def _results(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    read, keep, write, scale = functions.read, functions.keep, functions.write, functions.scale
+    top_of_row = _top_of_row(function, data_type, row_threads, functions)
+    sum_of_thread, sum_of_row = _sum_of_thread(function, data_type, row_threads, functions), functions.sum_of_row
+
+    def work(begins, dst, i, end, cols, thread, memory, first, part, parts, plane):
+        top = top_of_row(memory, first, parts, thread)
+        number = scale(sum_of_row(sum_of_thread(memory, first, parts, plane, top, thread), thread))
+        while i < end:
+            write(dst, i, cols, keep(read(begins, i, cols), top), top, number)
+            i = next_index(i, row_threads)
+
+    return device_function(work)
+
+
+def _top_of_row(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    """(memory, first, parts, thread) -> the maximum of all parts of a row."""
+    lowest, highest_of_row = functions.lowest, functions.highest_of_row
+    if not function.from_maximum:
+        return device_function(lambda memory, first, parts, thread: lowest)
+    load, scalar_type = loader(_NUMBER, 1), storage_arithmetic(data_type)
+
+    def top_of_row(memory, first, parts, thread):
+        top, part = lowest, thread
+        while part < parts:
+            other = scalar_type(load(memory, first + part)[0])
+            top = other if other > top else top
+            part = next_index(part, row_threads)
+        return highest_of_row((top,), thread)[0]
+
+    return device_function(top_of_row)
+
+
+def _sum_of_thread(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    """(memory, first, parts, plane, top, thread) -> the sum of the parts thread, thread + row_threads, ... of a row."""
+    empty, merge, get = functions.sums.empty, functions.sums.merge, _state_loader(functions)
+    if function.from_maximum and sums_are_scaled(data_type):
+        load, scale = loader(_NUMBER, 1), scaled()
+        of_part = device_function(
+            lambda memory, place, plane, top: scale(get(memory, place, plane), load(memory, place)[0], top)
+        )
+    else:
+        of_part = device_function(lambda memory, place, plane, top: get(memory, place, plane))
+
+    def sum_of_thread(memory, first, parts, plane, top, thread):
+        state, part = empty(), thread
+        while part < parts:
+            state = merge(state, of_part(memory, first + part, plane, top))
+            part = next_index(part, row_threads)
+        return state
+
+    return device_function(sum_of_thread)
+
+
+def _state_storer(functions: Functions) -> Any:
+    """(memory, place, plane, state): sums are after the maxima."""
+    put, size = state_storer(_NUMBER, functions.sums.num_parts), _NUMBER.itemsize
+    return device_function(lambda memory, place, plane, state: put(memory + plane * size, place, plane, state))
+
+
+def _state_loader(functions: Functions) -> Any:
+    get, size = state_loader(_NUMBER, functions.sums.num_parts), _NUMBER.itemsize
+    return device_function(lambda memory, place, plane: get(memory + plane * size, place, plane))

@@ -1,0 +1,141 @@
+"""Passes over a row in memory, or over a part of it: its maximum, and the sum of what its elements become below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ep.common.functor.reduction import SUM, states
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.math_library import cuda_math_library
+from ep.cuda.compile.numba_cuda import device_function, next_index
+from ep.cuda.engine.reduce.merge import merger
+from ep.cuda.engine.reduce.row_plan import sums_are_scaled
+from ep.cuda.engine.reduce.row_slots import Functions, added, highest_in, kept, reader, writer
+from ep.include.data_type import DataType
+
+
+class RowFunction(NamedTuple):
+    """What a row becomes, by functions that the engine compiles. `e`: a tuple of an element of each operand.
+
+    from_maximum: whether `top` is the largest element of the row, of the one operand; else it is 0.
+    keep: (e, top) -> what is kept in its place; None where nothing else is. term: (kept e, top) -> what is summed up.
+    scale: (sum, its rounding error) -> a number for the row. result: (kept e, top, number) -> an element.
+    """
+
+    name: str
+    num_operands: int
+    from_maximum: bool
+    keep: Callable[..., Any] | None
+    term: Callable[..., Any]
+    scale: Callable[..., Any]
+    result: Callable[..., Any]
+
+
+def functions_of(
+    function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int
+) -> Functions:
+    """The functions of a kernel in which `row_threads` threads share a row, by packs of `elements`."""
+    scalar_type = storage_arithmetic(data_type)
+    block_threads = max(row_threads, BLOCK_THREADS)
+    wide = data_type is DataType.kDouble
+    sums = states(SUM, cuda_math_library(np.float64), compensated=wide)
+
+    @device_function
+    def larger(a, b):
+        return (b[0] if b[0] > a[0] else a[0],)  # NaN is not larger, and comes to all of a row by its sum
+
+    def merged(merge: Any, num_parts: int, of: type[np.generic]) -> Any:
+        return merger(merge, num_parts, of, row_threads, to_all=True, block_threads=block_threads)
+
+    fill = scalar_type(-np.inf if function.from_maximum else 0)
+    return Functions(
+        read=reader(function.num_operands, data_type, elements, aligned, fill),
+        highest=highest_in(elements),
+        keep=kept(function.keep, elements),
+        add=added(sums.add, device_function(function.term), function.num_operands, elements),
+        write=writer(device_function(function.result), function.num_operands, data_type, elements, aligned),
+        scale=device_function(function.scale),
+        sums=sums,
+        highest_of_row=merged(larger, 1, scalar_type),
+        sum_of_row=merged(sums.merge, sums.num_parts, np.float64),
+        lowest=scalar_type(np.finfo(scalar_type).min if function.from_maximum else 0),
+    )
+
+
+def maximum_and_sum(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:
+    """(begins, i, end, cols, thread) -> the maximum of the block's packs, and the sum of the thread's below it.
+
+    Those of the thread are i, i + row_threads, ... before `end`.
+    """
+    if function.from_maximum and sums_are_scaled(data_type):
+        return _at_once(row_threads, functions)
+    below = sum_below(row_threads, functions)
+    if not function.from_maximum:
+        lowest = functions.lowest
+        return device_function(lambda begins, i, end, cols, thread: (lowest, below(begins, i, end, cols, lowest)))
+    highest, highest_of_row = maximum(row_threads, functions), functions.highest_of_row
+
+    def maximum_then_sum(begins, i, end, cols, thread):
+        top = highest_of_row((highest(begins, i, end, cols),), thread)[0]
+        return top, below(begins, i, end, cols, top)
+
+    return device_function(maximum_then_sum)
+
+
+def maximum(row_threads: int, functions: Functions) -> Any:
+    """(begins, i, end, cols) -> the maximum of the thread's packs."""
+    read, highest, lowest = functions.read, functions.highest, functions.lowest
+
+    def highest_of_thread(begins, i, end, cols):
+        top = lowest
+        while i < end:
+            top = highest(top, read(begins, i, cols))
+            i = next_index(i, row_threads)
+        return top
+
+    return device_function(highest_of_thread)
+
+
+def sum_below(row_threads: int, functions: Functions) -> Any:
+    """(begins, i, end, cols, top) -> the sum of the thread's packs, where `top` is the maximum."""
+    read, keep, add, empty = functions.read, functions.keep, functions.add, functions.sums.empty
+
+    def sum_of_thread(begins, i, end, cols, top):
+        state = empty()
+        while i < end:
+            state = add(state, keep(read(begins, i, cols), top), top)
+            i = next_index(i, row_threads)
+        return state
+
+    return device_function(sum_of_thread)
+
+
+def scaled() -> Any:
+    """(state, top, new top) -> the sum below a larger maximum, scaled in float64."""
+    exp = cuda_math_library(np.float64).exp
+    return device_function(lambda state, top, new_top: (state[0] * exp(np.float64(top) - np.float64(new_top)),))
+
+
+def _at_once(row_threads: int, functions: Functions) -> Any:
+    """The maximum and the sum, and all is read once: where the maximum of a thread grows, its sum is scaled."""
+    read, highest, keep, add = functions.read, functions.highest, functions.keep, functions.add
+    empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
+    scale = scaled()
+
+    def maximum_with_sum(begins, i, end, cols, thread):
+        top, state = lowest, empty()
+        while i < end:
+            slot = read(begins, i, cols)
+            new_top = highest(top, slot)
+            if new_top > top:
+                state, top = scale(state, top, new_top), new_top
+            state = add(state, keep(slot, top), top)
+            i = next_index(i, row_threads)
+        row_top = highest_of_row((top,), thread)[0]
+        return row_top, scale(state, top, row_top)
+
+    return device_function(maximum_with_sum)

@@ -1,0 +1,147 @@
+"""How rows of a matrix are shared among threads: what follows from the number of columns, and from where rows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, pack_elements
+from ep.cuda.driver.simulator import is_simulated
+from ep.include.data_type import DataType
+
+
+class Keep(Enum):
+    """Where a row is kept between its maximum, its sum and the results."""
+
+    REGISTERS = "in the registers of a part of a warp"
+    SHARED = "in the shared memory of a block"
+    NOWHERE = "it is read again"
+
+    __hash__ = object.__hash__
+
+
+class RowVariant(NamedTuple):
+    """One of the kernels of `engine.rows`.
+
+    aligned: whether rows are whole packs, at multiples of their bytes; row_threads: those of a row; packs: how many
+    each of them keeps in registers, 0 for another way to keep.
+    """
+
+    keep: Keep
+    aligned: bool
+    row_threads: int
+    packs: int = 0
+
+
+class Stage(Enum):
+    """One of the kernels of `engine.row_parts`: what it makes of the parts of rows."""
+
+    MAXIMA = "their maxima"
+    SUMS = "their sums, below the maximum of the row where that counts"
+    MAXIMA_AND_SUMS = "their maxima, and sums below these"
+    RESULTS = "the results, from the sum of the row"
+
+    __hash__ = object.__hash__
+
+
+class PartVariant(NamedTuple):
+    """A stage for one way that rows lie, by blocks of `row_threads` threads."""
+
+    stage: Stage
+    aligned: bool
+    row_threads: int
+
+
+class RowPlan(NamedTuple):
+    """A launch over rows of one length, by one kernel, or by one after the other for parts of rows.
+
+    part_packs: those of a part; part_bytes: of the memory for what is known of parts. 0 where rows are not divided.
+    """
+
+    variants: tuple[RowVariant | PartVariant, ...]
+    grid: Grid
+    part_packs: int = 0
+    part_bytes: int = 0
+
+
+_SIMULATED: Final = is_simulated()
+
+_BLOCKS: Final = 4 if _SIMULATED else 528
+"""Of parts: four for each of the 132 multiprocessors of an H100. Twice as few rows, and fewer, are divided."""
+
+_PART_BYTES: Final = 256 if _SIMULATED else 2**15
+"""A part is at least so many bytes for a block to read."""
+
+_LONG_BYTES: Final = 2**13 if _SIMULATED else 2**18
+"""A row that a block reads in less is not divided: more kernels would take longer. Such a row of one operand does not
+fit the shared memory of a block."""
+
+_PART_NUMBERS: Final = 3
+"""What is known of a part at most: a maximum, a sum and its error, in float64."""
+
+
+_IN_REGISTERS: Final = 16, 64, 256, 1024
+"""The classes of rows that are kept in registers, by columns at most: few, as each is a kernel of its own."""
+
+_REGISTER_BYTES: Final = 128
+"""Of an operand, in each thread at most."""
+
+_MEETING_BYTES: Final = 1024
+"""What threads need of a block's shared memory to merge what they have, and somewhat more."""
+
+_PACKS_PER_THREAD: Final = 8
+"""Of a row that a block has; for more of them it has twice as many threads."""
+
+
+def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
+    """The plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
+
+    shared_bytes: what a block may have. Which elements a thread takes follows from `cols` alone, so that the bits of
+    results do not depend on addresses, and how rows are divided from `rows` and `cols`.
+    """
+    elements = pack_elements(data_type)
+    pack_bytes = elements * data_type.itemsize
+    aligned = not (cols % elements or any(address % pack_bytes for address in addresses))
+    size = max(data_type.itemsize, 4)  # of a number in registers and in shared memory
+    num_packs = -(-cols // elements)
+    for most in _IN_REGISTERS:
+        row_threads = min(max(most // elements, 1), WARP_THREADS)
+        packs = max(most // elements, 1) // row_threads
+        if cols <= most and packs * elements * size <= _REGISTER_BYTES:
+            rows_per_block = BLOCK_THREADS // row_threads
+            variant = RowVariant(Keep.REGISTERS, aligned, row_threads, packs)
+            return RowPlan((variant,), Grid((min(-(-rows // rows_per_block), MAX_BLOCKS), 1, 1)))
+    if divided := _in_parts(data_type, rows, num_packs, len(addresses) - 1, aligned):
+        return divided
+    kept = (len(addresses) - 1) * num_packs * elements * size
+    keep = Keep.SHARED if kept <= shared_bytes - _MEETING_BYTES else Keep.NOWHERE
+    threads = BLOCK_THREADS if num_packs <= _PACKS_PER_THREAD * BLOCK_THREADS else 2 * BLOCK_THREADS
+    blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept if keep is Keep.SHARED else 0
+    return RowPlan((RowVariant(keep, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
+
+
+def sums_are_scaled(data_type: DataType) -> bool:
+    """Whether sums below a maximum may be scaled to a larger one: not those of float64, which carry their errors."""
+    return data_type is not DataType.kDouble
+
+
+def _in_parts(data_type: DataType, rows: int, num_packs: int, num_operands: int, aligned: bool) -> RowPlan | None:
+    """The plan of a launch in which several blocks share a row, if one would take much longer."""
+    row_bytes = num_operands * num_packs * PACK_BYTES
+    if row_bytes < _LONG_BYTES or 2 * rows > _BLOCKS:
+        return None
+    part_packs = -(-num_packs // min(_BLOCKS // rows, row_bytes // _PART_BYTES))
+    parts = -(-num_packs // part_packs)
+    variants = tuple(PartVariant(stage, aligned, 2 * BLOCK_THREADS) for stage in _stages(data_type, num_operands))
+    grid = Grid((parts, rows, 1), (2 * BLOCK_THREADS, 1, 1))
+    return RowPlan(variants, grid, part_packs, rows * parts * _PART_NUMBERS * DataType.kDouble.itemsize)
+
+
+def _stages(data_type: DataType, num_operands: int) -> tuple[Stage, ...]:
+    """The kernels, in their order. Two operands are those of a gradient, whose sums need no maximum."""
+    if num_operands == 2:
+        return Stage.SUMS, Stage.RESULTS
+    if sums_are_scaled(data_type):
+        return Stage.MAXIMA_AND_SUMS, Stage.RESULTS
+    return Stage.MAXIMA, Stage.SUMS, Stage.RESULTS
