@@ -1,7 +1,9 @@
 """Compiled checks, told of a primitive by its form, agree with the checks in Python on any launch."""
 
+import copy
 import gc
 import inspect
+import pickle
 import sys
 import threading
 import weakref
@@ -207,6 +209,36 @@ def test_more_dims_than_are_remembered_take_turns(add, stream):
             assert out.sum() == 2 * n
 
 
+def test_numbers_are_known_again_by_what_they_are(stream):
+    """Numbers that compare equal differ, and arrays take turns with them."""
+    primitive = made("BroadcastElementwiseBinary", BinaryOp.kDiv, F32, F32, 1)
+    x, out = np.ones(4, F32), np.zeros(4, F32)
+    numbers = 0.0, -0.0, float("nan"), 2.5, np.float32(2.5), 2, True, np.full((), 4, F32), np.full(1, 4, F32), 10**9
+    for _ in range(3):
+        for number in numbers:
+            for given in number, copy.deepcopy(number), number:
+                primitive.Launch(stream, (4,), x, (), given, out)
+                with np.errstate(divide="ignore"):
+                    np.testing.assert_array_equal(out, x / np.float32(np.reshape(number, ())))
+        for wrong in None, "2", np.zeros(0, F32), np.zeros((), np.float64), np.ndarray:
+            with pytest.raises((TypeError, ValueError)):
+                primitive.Launch(stream, (4,), x, (), wrong, out)
+        with pytest.raises(TypeError):
+            primitive.Launch(stream, (4,), 2.5, (), x, out)
+
+
+def test_numbers_that_take_turns_with_arrays_in_all_places(stream, rng):
+    where = made("Where", T.kBool, T.kFloat, 1)
+    data = np.array([1, 2], F32), np.array(3, F32), 4.0, 5
+    kinds = (np.array([True, False]), np.array(False), True, False), data, data
+    for _ in range(400):
+        given = [one[int(rng.integers(len(one)))] for one in kinds]
+        dims = [np.shape(one) for one in given]
+        out = np.zeros(np.broadcast_shapes(*dims), F32)
+        where.Launch(stream, *[each for pair in zip(dims, given, strict=True) for each in pair], out)
+        np.testing.assert_array_equal(out, np.where(*given))
+
+
 def wrong_values():
     read_only = np.zeros(4, F32)
     read_only.flags.writeable = False
@@ -227,6 +259,8 @@ def test_anything_in_any_place_is_done_or_refused_as_by_the_function_in_python(a
         (gather, (stream, 1, 4, 1, x, 4, index, np.zeros(4, F32), 0)),
         (fill, (stream, np.zeros(4, F32), 1.5, 4)),
         (total, (stream, (x, x), np.zeros(4, F32), 4)),
+        (made("OneHot", T.kInt64, F32), (stream, index, np.zeros(16, F32), 1.5, 0.5, 4, 0, 4)),
+        (made("Where", T.kInt64, F32, 1), (stream, (4,), index, (), 2.5, (4,), x, np.zeros(4, F32))),
     ]
 
     def outcome(launch, arguments):
@@ -381,11 +415,41 @@ def test_a_class_that_has_a_launch_of_its_own(relu, stream):
 
 
 def test_a_primitive_without_a_state_is_refused(relu, stream):
+    x, out = np.ones(4, F32), np.zeros(4, F32)
     kind = type(relu)
-    with pytest.raises(SystemError):
-        kind.__new__(kind).Launch(stream, np.zeros(4, F32), np.zeros(4, F32), 4)
+    with pytest.raises(TypeError, match=r"ElementwiseUnaryImpl\.__init__ has not been called"):
+        kind.__new__(kind).Launch(stream, x, out, 4)
     with pytest.raises(TypeError):
-        kind.Launch(stream, np.zeros(4, F32), np.zeros(4, F32), 4)
+        kind.Launch(stream, x, out, 4)
+
+    class Late(kind):
+        def __init__(self, request):
+            self.Launch(stream, x, out, 4)
+
+    with pytest.raises(TypeError, match=r"Late\.__init__ has not been called"):
+        Late(relu.request)
+    without = kind(relu.request)
+    del without._words, without._recent
+    with pytest.raises(TypeError):
+        without.Launch(stream, x, out, 4)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("carried", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies_have_a_state_of_their_own(carried, add, stream):
+    x, out = np.ones(4, F32), np.zeros(4, F32)
+    other = carried(add)
+    assert other._words is not add._words
+    for primitive in add, other:
+        primitive.Launch(stream, (4,), x, (), 2.0, out)
+        assert (out == 3).all()
+
+
+def test_a_primitive_that_is_made_again_meanwhile(relu, stream):
+    x, out = np.arange(4, dtype=F32), np.zeros(4, F32)
+    for _ in range(3):
+        relu.Launch(stream, x, out, Index(lambda: relu.__init__(relu.request)))
+        assert (out == x).all()
 
 
 def test_a_method_that_was_taken_before_anything_was_compiled():

@@ -22,6 +22,7 @@ from ep.cpu.shared.object_layout import (
     DIMS,
     DTYPE,
     FLAGS,
+    FLOAT_VALUE,
     NUM_DIMS,
     TUPLE_ITEMS,
     TUPLE_LENGTH,
@@ -149,18 +150,30 @@ def _is_tuple(kind, state):
 
 
 @jit
-def are_equal_dims(given, kept, state):
-    """Whether two objects are tuples of the same integers. (2.0, 3) is equal to (2, 3), and is none."""
-    if not _is_tuple(load_word(kept + TYPE, 0), state) or not _is_tuple(load_word(given + TYPE, 0), state):
+def _are_equal_integers(one, other, state):
+    """Whether two objects are the same integer: 2.0 is equal to 2, and True to 1; they are other objects."""
+    if one == other:
+        return True
+    int_type = load_word(state, STATE.int_type)
+    if load_word(one + TYPE, 0) != int_type or load_word(other + TYPE, 0) != int_type:
         return False
-    number, int_type = load_word(kept + TUPLE_LENGTH, 0), load_word(state, STATE.int_type)
+    return are_equal_ints(one, other)
+
+
+@jit
+def are_equal(given, kept, state):
+    """Whether two objects are the same, by what they are and hold: floats, integers or tuples of integers."""
+    if given == kept:
+        return True
+    given_type, kept_type = load_word(given + TYPE, 0), load_word(kept + TYPE, 0)
+    if kept_type == load_word(state, STATE.float_type):  # by their bits, since 0.0 is equal to -0.0
+        return given_type == kept_type and load_word(given + FLOAT_VALUE, 0) == load_word(kept + FLOAT_VALUE, 0)
+    if not _is_tuple(kept_type, state) or not _is_tuple(given_type, state):
+        return _are_equal_integers(given, kept, state)
+    number = load_word(kept + TUPLE_LENGTH, 0)
     if load_word(given + TUPLE_LENGTH, 0) != number:
         return False
     for axis in range(number):
-        one, other = load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis)
-        if one != other:
-            if load_word(one + TYPE, 0) != int_type or load_word(other + TYPE, 0) != int_type:
-                return False
-            if not are_equal_ints(one, other):
-                return False
+        if not _are_equal_integers(load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis), state):
+            return False
     return True

@@ -22,7 +22,7 @@ call: Final = _function("PyObject_Vectorcall", _WORD, _WORD, _WORD, _WORD, _WORD
 as_tuple: Final = _function("PyList_AsTuple", _WORD, _WORD)
 is_subtype: Final = _function("PyType_IsSubtype", types.int32, _WORD, _WORD)
 no_memory: Final = _function("PyErr_NoMemory", _WORD)
-bad_call: Final = _function("PyErr_BadInternalCall", types.void)
+bad_argument: Final = _function("PyErr_BadArgument", types.int32)
 
 _as_ssize: Final = _function("PyNumber_AsSsize_t", _WORD, _WORD, _WORD)
 _compare: Final = _function("PyObject_RichCompareBool", types.int32, _WORD, _WORD, types.int32)

@@ -15,13 +15,13 @@ from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.compile.ndarray import are_equal_dims, array_data, array_of_bytes
+from ep.cpu.compile.ndarray import are_equal, array_data, array_of_bytes
 from ep.cpu.compile.python_calls import (
     add_reference,
     as_bool,
     as_tuple,
     as_word,
-    bad_call,
+    bad_argument,
     call,
     clear_error,
     drop_reference,
@@ -202,11 +202,13 @@ def _recent(primitive, state, form, args):
     recent, num_keys = load_word(primitive + RECENT, 0), load_word(form, FORM.num_keys)
     if recent == 0:
         return 0
+    ndarray_type = load_word(state, STATE.ndarray_type)
     for position in range(load_word(recent + TUPLE_LENGTH, 0)):
         kept, key = load_word(recent + TUPLE_ITEMS, position), 0
         while key < num_keys:
             given, known = load_word(args, load_word(form, FORM.keys + key)), load_word(kept + TUPLE_ITEMS, key)
-            if given != known and not are_equal_dims(given, known, state):
+            any_array = known == ndarray_type and load_word(given + TYPE, 0) == ndarray_type
+            if not any_array and not are_equal(given, known, state):
                 break
             key += 1
         if key == num_keys:
@@ -274,7 +276,8 @@ def _is_done(primitive, state, args, num_args, names):
         plan = load_word(load_word(kept + TUPLE_ITEMS, num_keys) + DATA, 0)
     for value in range(load_word(form, FORM.num_values)):
         array = load_word(kept + TUPLE_ITEMS, num_keys + 2 + value)
-        store_word(operands, load_word(form, FORM.values + value), array)
+        if array != load_word(state, STATE.none):
+            store_word(operands, load_word(form, FORM.values + value), array)
     add_reference(kept)  # other threads may launch meanwhile, and replace what is recent
     refused = _launch(state, form, plan, numbers, operands)
     drop_reference(kept)
@@ -305,14 +308,17 @@ def _call_written(written, primitive, args, num_args, names):
 def _method(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0:
-        bad_call()  # an object that was never initialised
+        bad_argument()  # somebody has deleted them
         return 0
+    add_reference(words)  # what turns objects into integers may replace them, and other threads
     state = load_word(words + DATA, 0)
-    if load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names):
-        none = load_word(state, STATE.none)
+    written, none = load_word(state, STATE.written), load_word(state, STATE.none)
+    done = load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names)
+    drop_reference(words)
+    if done:
         add_reference(none)
         return none
-    return _call_written(load_word(state, STATE.written), primitive, args, num_args, names)
+    return _call_written(written, primitive, args, num_args, names)
 
 
 def install(of: type[Any]) -> None:

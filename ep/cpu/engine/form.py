@@ -44,7 +44,7 @@ FORM: Final = layout(
     num_sizes=1,
     num_numbers=1,  # sizes and others
     num_keys=1,  # arguments that what is recent is found by
-    num_values=1,  # operands that are numbers in Launch, and arrays in what is recent
+    num_values=1,  # operands that may be numbers in Launch, and are arrays in what is recent
     num_arguments=1,  # of Launch, with the stream; 0 where compiled code does not know Launch
     names=MAX_ARGUMENTS,  # the addresses of their names
     defaults=MAX_ARGUMENTS,  # the addresses of what they are by default; 0 where they must be given
@@ -54,7 +54,7 @@ FORM: Final = layout(
     roles=2 * MAX_ARGUMENTS,  # of each argument: what it is, and which one of these
     operands=OPERAND.num_words * (MAX_SOURCES + 1),
 )
-KEY, NUMBER, ARRAY = range(3)  # KEY for the stream and for numbers that are operands, too: what is not read in turn
+KEY, NUMBER, ARRAY = range(3)  # KEY for the stream, too: what is not read in turn
 
 
 class Launcher(NamedTuple):
@@ -117,7 +117,7 @@ def launch_form(
 
     Those with names of operands, sizes and others of the signature are these; the rest are keys: dims and data types.
     launch: the function that is written in Python. A size that it does not take is 1.
-    values: the operands that are numbers in Launch.
+    values: the operands that may be numbers in Launch; these are keys, too.
     """
     words = check_form(signature, state, plan, many).copy()
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
@@ -129,11 +129,11 @@ def launch_form(
         role, place, name = KEY, 0, parameter.name
         if name in numbers:
             role, place = NUMBER, numbers.index(name)
-        elif name in operands and name not in values:
+        elif name in operands:
             role, place = ARRAY, operands.index(name)
-        elif position > 0:
+        if position > 0 and (role == KEY or name in values):
             keys.append(position)
-            places += [operands.index(name)] if name in values else []
+            places += [place] if name in values else []
         words[FORM.roles + 2 * position :][:2] = role, place
         words[FORM.names + position] = id(sys.intern(name))  # as callers name it
         if parameter.default is not parameter.empty:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT
+from ep.cpu.shared.state import STATE, LaunchState
 
 RECENT, WORDS = FIRST_SLOT, SECOND_SLOT
 
 KEPT: Final = 16
 """So many of the combinations of dims, data types and numbers that were launched last are found without hashing."""
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,8 +35,10 @@ def launched(written: F) -> F:
     forward = Forward(written)
 
     @wraps(written)
-    def launch(*args: Any, **kwargs: Any) -> Any:  # for those who took the method before
-        return forward.to(*args, **kwargs)
+    def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for those who took the method before
+        if self._words is _UNMADE.words:
+            _refuse(self)
+        return forward.to(self, *args, **kwargs)
 
     launch.forward = forward  # type: ignore[attr-defined]
     return launch  # type: ignore[return-value]
@@ -56,6 +58,11 @@ class Launchable:
     _recent: tuple[tuple[Any, ...], ...]
     _words: np.ndarray[Any, Any]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        made._recent, made._words = (), _UNMADE.words
+        return made
+
     def _enter(self, plan: Any, *args: Any) -> bool:
         """Whether a launch was refused; then nothing has been written. So all are until there is compiled code.
 
@@ -66,22 +73,35 @@ class Launchable:
     def _remember(self, given: tuple[Any, ...], plan: Any = None, arrays: tuple[Any, ...] = ()) -> None:
         """Let compiled code find a plan, and arrays for numbers, by what Launch was given: in the order of Launch.
 
-        given: dims that `are_of_ints`, known again by what they hold; and all else by what object it is.
+        given: numbers, and dims that `are_of_ints`, known again by what they hold; the type ndarray for any array of
+            an operand that might be a number, and is none; and all else, known again by what object it is.
+        arrays: for each operand that may be a number, in the order of Launch; None where it was given as an array.
         """
         words = None if plan is None else plan.words
         self._recent = ((*given, words, plan, *arrays), *self._recent[: KEPT - 1])
 
 
 def are_of_ints(dims: tuple[Any, ...]) -> bool:
-    """Whether each of some dims, strides or positions is None or a tuple of integers of the very type int.
+    """Whether each of some dims, strides or positions is None, or an integer of the very type int or a tuple of them.
 
     What else is equal to such dims finds the same plan, and has to be refused or converted.
     """
     for each in dims:
-        if each is not None:
+        if each is not None and type(each) is not int:
             if not isinstance(each, tuple):
                 return False
             for number in each:
                 if type(number) is not int:
                     return False
     return True
+
+
+_UNMADE: Final = LaunchState(STATE, ())
+"""The state of an object whose `__init__` has not been called; there is no form."""
+
+
+def _refuse(made: Launchable, *args: Any, **kwargs: Any) -> None:
+    raise TypeError(f"{type(made).__qualname__}.__init__ has not been called")
+
+
+_UNMADE.set(written=id(_refuse))

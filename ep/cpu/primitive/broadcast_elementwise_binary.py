@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
@@ -25,12 +24,12 @@ from ep.include.stream import Stream
 
 @implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_BINARY)
 class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBinary):
-    signature = signatures.BROADCAST_ELEMENTWISE_BINARY
+    signature, number_operands = signatures.BROADCAST_ELEMENTWISE_BINARY, ("src0", "src1")
+    convert_number = staticmethod(convert_scalar)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.src_type, self.dst_type = request.dtypes or ()
-        self._numbers = (Numbers(self.src_type, convert_scalar),) * 2
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import broadcast_launcher
@@ -51,4 +50,4 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
-        self._launch_by_dims(stream, (src0_dims, src1_dims), (src0, src1, dst))
+        self._launch_broadcast(stream, (src0_dims, src1_dims), (src0, src1), dst)

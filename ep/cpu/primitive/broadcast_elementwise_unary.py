@@ -30,7 +30,7 @@ _MOVES: Final = frozenset(
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)
 class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
-    signature, state_layout, takes_numbers = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, True
+    signature, state_layout, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, ("src",)
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import broadcast_launcher
@@ -55,4 +55,4 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=_MOVES)
 class BroadcastIdentityImpl(StridedCopy, BroadcastElementwiseUnary):
-    takes_numbers = True
+    number_operands = ("src",)

@@ -11,6 +11,7 @@ from ep.common.checks import as_size
 from ep.common.compiling import compiling
 from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
+from ep.common.scalar import convert_value, is_scalar
 from ep.cpu.buffers import check_stream, read_buffer
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
@@ -40,7 +41,8 @@ class CpuPrimitive(Launchable, Primitive):
     signature: ClassVar[Signature]
     state_layout: ClassVar[Any] = STATE
     number_operands: ClassVar[tuple[str, ...]] = ()
-    """Operands of one element that are numbers in Launch, in its order."""
+    """Operands that may be numbers in Launch, in its order; compiled code takes arrays of one element."""
+    convert_number: ClassVar[staticmethod[[Any, DataType, str], Any]] = staticmethod(convert_value)
     _written: ClassVar[Callable[..., Any] | None] = None
     """Launch as it is written in Python, where compiled code takes its place."""
 
@@ -56,7 +58,7 @@ class CpuPrimitive(Launchable, Primitive):
         self._state = LaunchState(self.state_layout, self._types)
         self._state.set(written=id(self._written))
         self._recent, self._words, self._compiled = (), self._state.words, False
-        self._of_numbers = tuple([(name, Numbers(self._type_of(name))) for name in self.number_operands])
+        self._of_numbers = [(name, Numbers(self._type_of(name), self.convert_number)) for name in self.number_operands]
 
     def _type_of(self, operand: str) -> DataType:
         """The data type of an operand, by its name."""
@@ -69,6 +71,14 @@ class CpuPrimitive(Launchable, Primitive):
         for value, (name, numbers) in zip(given, self._of_numbers, strict=True):
             arrays.append(numbers.array(value, name))
         return tuple(arrays)
+
+    def _arrays_of_numbers(self, dims: Iterable[Any], given: Iterable[Any]) -> list[Any]:
+        """Arrays of what are numbers among the operands that may be, where they have no dims; None for all others."""
+        arrays = []
+        for each, value, (name, numbers) in zip(dims, given, self._of_numbers, strict=False):
+            is_number = type(each) is tuple and not each and is_scalar(value)
+            arrays.append(numbers.array(value, name) if is_number else None)
+        return arrays
 
     def _data_types(self, request: Request) -> Any:
         """Those of the operands; None for one of Launch, and for any."""
@@ -210,19 +220,13 @@ class PlannedPrimitive(CpuPrimitive):
                 self._remember(given, plan, arrays)
             else:
                 plan = None
-        if plan is not None and type(stream) is CpuStream:
-            buffers = self._with_arrays(dims, buffers)
-            if not self._enter(plan.words, *buffers):
-                return
+        if plan is not None and type(stream) is CpuStream and not self._enter(plan.words, *buffers):
+            return
         self._launch_dims(stream, dims, buffers, *data_types)
         if plan is None and key is not None:
             plan = self._plans.get(key)
             if plan is not None and are_of_ints(dims):
                 self._remember(given, plan, arrays)
-
-    def _with_arrays(self, dims: tuple[Any, ...], buffers: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The buffers of a launch of dims, with arrays in the place of what else they may be."""
-        return buffers
 
     @abstractmethod
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:

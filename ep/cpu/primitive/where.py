@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.cpu.engine.form import Launcher
@@ -22,14 +21,12 @@ from ep.include.stream import Stream
 
 @implements(WhereFactory, on=DeviceType.kCPU, keys=WHERE)
 class WhereImpl(BroadcastPrimitive, Where):
-    signature = signatures.WHERE
+    signature, number_operands = signatures.WHERE, ("cond", "x", "y")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         cond_type, data_type = request.dtypes or ()
         self._sizes = cond_type.itemsize, data_type.itemsize
-        conds, data = Numbers(cond_type), Numbers(data_type)
-        self._numbers = conds, data, data
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.map.entry import walk_launcher
@@ -61,4 +58,4 @@ class WhereImpl(BroadcastPrimitive, Where):
         y: Any,
         z: Any,
     ) -> None:
-        self._launch_by_dims(stream, (cond_dims, x_dims, y_dims), (cond, x, y, z))
+        self._launch_broadcast(stream, (cond_dims, x_dims, y_dims), (cond, x, y), z)

@@ -1,9 +1,10 @@
 """Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
 
-An entry reads type, data, dims, dtype and flags straight from the array's structure, the items of tuples from theirs
-(`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`); integers
-arrive through a function of Python's. The structures are part of NumPy's and Python's ABI, which may change with a
-release. So no kernel runs before some objects were read like that and found to be what they are. Imports no Numba.
+An entry reads type, data, dims, dtype and flags straight from the array's structure, floats and the items of tuples
+from theirs (`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`);
+integers arrive through a function of Python's. The structures are part of NumPy's and Python's ABI, which may change
+with a release. So no kernel runs before some objects were read like that and found to be what they are. Imports no
+Numba.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ import numpy as np
 # struct PyArrayObject_fields, after the header, of which the last word is the type
 _HEADER: Final = object.__basicsize__
 TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 24, 40, 48))
+
+# struct PyFloatObject
+FLOAT_VALUE = _HEADER
 
 # struct PyTupleObject
 TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
@@ -42,6 +46,7 @@ def why_unknown() -> str | None:
     read_only.flags.writeable = False
     kinds = {
         "arrays": [_difference(array) for array in (square, square.T, read_only, read_only.T)],
+        "floats": [_difference_of_float(number) for number in (2.5, -1e300)],
         "tuples": [_difference_of_tuple(numbers) for numbers in ((2.5,), (0.5, 1.5, 2.5))],
         "slots": [_difference_of_slots(kind()) for kind in (_WithSlots, _WithMore)],
     }
@@ -57,6 +62,19 @@ def why_unknown() -> str | None:
 def data_address(array: np.ndarray[Any, Any]) -> int:
     """The address of an array's data; `array.ctypes.data` takes five times as long."""
     return ctypes.c_int64.from_address(id(array) + DATA).value
+
+
+def _difference_of_float(number: float) -> str | None:
+    """What is not found in a float where it is expected."""
+    for what, offset, kind, value in (
+        ("type", TYPE, ctypes.c_int64, id(float)),
+        ("value", FLOAT_VALUE, ctypes.c_double, number),
+    ):
+        if not 0 <= offset <= float.__basicsize__ - 8:
+            return f"{what} cannot be at byte {offset}"
+        if (found := kind.from_address(id(number) + offset).value) != value:
+            return f"{what} at byte {offset} should be {value}, and is {found}"
+    return None
 
 
 def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:

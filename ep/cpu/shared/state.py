@@ -38,6 +38,7 @@ STATE: Final = layout(
     tuple_type=1,
     list_type=1,
     int_type=1,
+    float_type=1,
     none=1,
     known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
 )
@@ -63,7 +64,9 @@ class LaunchState:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
         self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
-        self.set(known_types=_KNOWN_TYPES.ctypes.data, list_type=id(list), stream_type=id(CpuStream))
+        self.set(
+            float_type=id(float), known_types=_KNOWN_TYPES.ctypes.data, list_type=id(list), stream_type=id(CpuStream)
+        )
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""
