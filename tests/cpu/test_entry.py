@@ -15,7 +15,7 @@ from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, Un
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.buffers import read_buffer
 from ep.cpu.engine.form import check_form
-from ep.cpu.engine.launchable import KEPT, Launchable
+from ep.cpu.engine.launchable import NUM_RECENT, Launchable
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.object_layout import data_address
@@ -52,7 +52,7 @@ def enter():
         state, probe = LaunchState(STATE, types), Launchable()
         form = check_form(signature, STATE, None if plan is None else NO_FIELDS, False)
         state.set(launcher=nothing.address, form=data_address(form))
-        probe._recent, probe._words = (), state.words
+        probe._words = state.words
         return probe._enter(None if plan is None else plan.words, *args)
 
     return is_refused
@@ -201,9 +201,9 @@ def test_dims_are_compared_by_what_they_are(add, stream):
 
 
 def test_more_dims_than_are_remembered_take_turns(add, stream):
-    x, out = np.ones(3 * KEPT, F32), np.zeros(3 * KEPT, F32)
+    x, out = np.ones(3 * NUM_RECENT, F32), np.zeros(3 * NUM_RECENT, F32)
     for _ in range(3):
-        for n in range(1, 3 * KEPT):
+        for n in range(1, 3 * NUM_RECENT):
             out[:] = 0
             add.Launch(stream, (n,), x, (1,), x, out)
             assert out.sum() == 2 * n
@@ -429,7 +429,7 @@ def test_a_primitive_without_a_state_is_refused(relu, stream):
     with pytest.raises(TypeError, match=r"Late\.__init__ has not been called"):
         Late(relu.request)
     without = kind(relu.request)
-    del without._words, without._recent
+    del without._words, without._recent, without._kept
     with pytest.raises(TypeError):
         without.Launch(stream, x, out, 4)
     assert not out.any()

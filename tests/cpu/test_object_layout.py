@@ -55,6 +55,8 @@ NAMES = [
     "TUPLE_ITEMS",
     "FIRST_SLOT",
     "SECOND_SLOT",
+    "THIRD_SLOT",
+    "FLOAT_VALUE",
 ]
 
 
@@ -77,7 +79,7 @@ for other in {[other for other in others if other != right]}:
 
 
 def test_it_is_refused_before_anything_is_compiled():
-    code = f"from ep.cpu import object_layout\nobject_layout.NUM_DIMS += 8\n{ASKED}"
+    code = f"from ep.cpu.shared import object_layout\nobject_layout.NUM_DIMS += 8\n{ASKED}"
     why = run(code + "import sys\nassert 'numba' not in sys.modules")
     assert why.startswith(f"Python {platform.python_version()} (cpython) and NumPy {np.__version__} lay out arrays in ")
     offset = object_layout.NUM_DIMS + 8
@@ -85,7 +87,7 @@ def test_it_is_refused_before_anything_is_compiled():
 
 
 def test_an_address_that_cannot_be_one_is_not_read():
-    code = "from ep.cpu import object_layout\nobject_layout.DIMS = object_layout.NUM_DIMS\n"
+    code = "from ep.cpu.shared import object_layout\nobject_layout.DIMS = object_layout.NUM_DIMS\n"
     assert "the address of the dims at byte 24 cannot be 2" in run(code + ASKED)
 
 

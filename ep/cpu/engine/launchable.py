@@ -1,19 +1,21 @@
-"""What compiled code finds in a primitive: two slots, at places that `object_layout` has checked."""
+"""What compiled code finds in a primitive: three slots, at places that `object_layout` has checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
-from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT
+from ep.common.bounded_cache import BoundedCache
+from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 from ep.cpu.shared.state import STATE, LaunchState
 
-RECENT, WORDS = FIRST_SLOT, SECOND_SLOT
+KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 
-KEPT: Final = 16
+NUM_RECENT: Final = 4
 """So many of the combinations of dims, data types and numbers that were launched last are found without hashing."""
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,20 +49,23 @@ def launched(written: F) -> F:
 class Launchable:
     """An object that compiled methods are called on.
 
+    _kept: finds one of the tuples below by the part that Launch is given.
     _recent: tuples that compiled code compares with what Launch is given: the dims, data types and numbers of a launch
         in the order of Launch, the words of the plan (None where there is none), what keeps these, and the arrays that
-        stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, and puts
-        that first.
+        stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, puts that
+        first, and something that it has found in `_kept` in the place of another.
     _words: the launch state, which is never replaced.
     """
 
-    __slots__ = ("_recent", "_words")  # in the order of their names: that is the order in memory
+    __slots__ = ("_kept", "_recent", "_words")  # in the order of their names: that is the order in memory
+    _kept: BoundedCache
     _recent: tuple[tuple[Any, ...], ...]
     _words: np.ndarray[Any, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
-        made._recent, made._words = (), _UNMADE.words
+        made._forget()
+        made._words = _UNMADE.words
         return made
 
     def _enter(self, plan: Any, *args: Any) -> bool:
@@ -78,7 +83,15 @@ class Launchable:
         arrays: for each operand that may be a number, in the order of Launch; None where it was given as an array.
         """
         words = None if plan is None else plan.words
-        self._recent = ((*given, words, plan, *arrays), *self._recent[: KEPT - 1])
+        found = (*given, words, plan, *arrays)
+        self._recent = (found, *self._recent[: NUM_RECENT - 1])
+        if plan is not None:
+            with suppress(TypeError):  # a number that has no hash
+                self._kept.put(given, found)
+
+    def _forget(self) -> None:
+        """Forget what was remembered."""
+        self._kept, self._recent = BoundedCache(), ()
 
 
 def are_of_ints(dims: tuple[Any, ...]) -> bool:

@@ -113,5 +113,5 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
             plan = BoxPlan(self.signature, box, of_type, apart if lie_between else None)
             link(plan)
             self._plans.put(key, plan)
-            self._recent = ()  # which may have the plan that was there before
+            self._forget()  # the plan that was there before
         self._run(plan.words, to, of)

@@ -56,8 +56,9 @@ class CpuPrimitive(Launchable, Primitive):
         super().__init__(request)
         self._types: Any = self._data_types(request)
         self._state = LaunchState(self.state_layout, self._types)
-        self._state.set(written=id(self._written))
-        self._recent, self._words, self._compiled = (), self._state.words, False
+        self._state.set(written=id(self._written), stream_type=id(CpuStream))
+        self._forget()
+        self._words, self._compiled = self._state.words, False
         self._of_numbers = [(name, Numbers(self._type_of(name), self.convert_number)) for name in self.number_operands]
 
     def _type_of(self, operand: str) -> DataType:

@@ -28,7 +28,7 @@ FLOAT_VALUE = _HEADER
 TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
 
 # an object of a class with slots, which follow the header in the order of their names
-FIRST_SLOT, SECOND_SLOT = _HEADER, _HEADER + 8
+FIRST_SLOT, SECOND_SLOT, THIRD_SLOT = (_HEADER + offset for offset in (0, 8, 16))
 
 C_CONTIGUOUS: Final = 0x0001
 WRITEABLE: Final = 0x0400
@@ -90,9 +90,10 @@ def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
 
 
 class _WithSlots:
-    __slots__ = ("a", "b")
+    __slots__ = ("a", "b", "c")
     a: float
     b: float
+    c: float
 
 
 class _Named:
@@ -105,8 +106,13 @@ class _WithMore(_WithSlots, _Named):
 
 def _difference_of_slots(made: _WithSlots) -> str | None:
     """What is not found in the slots of an object where it is expected."""
-    made.a, made.b = 0.5, 1.5
-    places = ("type", TYPE, type(made)), ("the first", FIRST_SLOT, made.a), ("the second", SECOND_SLOT, made.b)
+    made.a, made.b, made.c = 0.5, 1.5, 2.5
+    places = (
+        ("type", TYPE, type(made)),
+        ("the first", FIRST_SLOT, made.a),
+        ("the second", SECOND_SLOT, made.b),
+        ("the third", THIRD_SLOT, made.c),
+    )
     for what, offset, value in places:
         if not 0 <= offset <= _WithSlots.__basicsize__ - 8:
             return f"{what} cannot be at byte {offset}"

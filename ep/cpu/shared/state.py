@@ -9,7 +9,6 @@ import numpy as np
 
 from ep.cpu.calibration import KINDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType
 
 SETTINGS: Final = layout(
@@ -64,9 +63,7 @@ class LaunchState:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
         self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
-        self.set(
-            float_type=id(float), known_types=_KNOWN_TYPES.ctypes.data, list_type=id(list), stream_type=id(CpuStream)
-        )
+        self.set(float_type=id(float), list_type=id(list), known_types=_KNOWN_TYPES.ctypes.data)
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""
