@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from typing import Any, Final, Self, TypeVar
 
@@ -86,8 +85,10 @@ class Launchable:
         found = (*given, words, plan, *arrays)
         self._recent = (found, *self._recent[: NUM_RECENT - 1])
         if plan is not None:
-            with suppress(TypeError):  # a number that has no hash
+            try:
                 self._kept.put(given, found)
+            except TypeError:  # a number that has no hash
+                return
 
     def _forget(self) -> None:
         """Forget what was remembered."""

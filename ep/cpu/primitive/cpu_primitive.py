@@ -26,6 +26,7 @@ from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
 
+NO_DIMS: Final = ()  # the only empty tuple that there is
 _ATTEMPTS: Final = 4  # another thread may set another number of threads meanwhile, which needs another calibration
 
 
@@ -73,13 +74,10 @@ class CpuPrimitive(Launchable, Primitive):
             arrays.append(numbers.array(value, name))
         return tuple(arrays)
 
-    def _arrays_of_numbers(self, dims: Iterable[Any], given: Iterable[Any]) -> list[Any]:
-        """Arrays of what are numbers among the operands that may be, where they have no dims; None for all others."""
-        arrays = []
-        for each, value, (name, numbers) in zip(dims, given, self._of_numbers, strict=False):
-            is_number = type(each) is tuple and not each and is_scalar(value)
-            arrays.append(numbers.array(value, name) if is_number else None)
-        return arrays
+    def _array_of(self, place: int, given: Any) -> Any:
+        """The array of an operand that may be a number, by its place among those; None where it is no number."""
+        name, numbers = self._of_numbers[place]
+        return numbers.array(given, name) if is_scalar(given) else None
 
     def _data_types(self, request: Request) -> Any:
         """Those of the operands; None for one of Launch, and for any."""

@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
 from ep.include.stream import Stream
 
 
@@ -33,19 +33,20 @@ class StridedPrimitive(PlannedPrimitive):
         src_strides: Sequence[int] | None = None,
         dst_strides: Sequence[int] | None = None,
     ) -> None:
-        given: tuple[Any, ...]
-        given = dims = src_dims, dst_dims, src_strides, dst_strides
-        arrays = self._arrays_of_numbers((src_dims,), (src,))
-        if arrays:
-            (array,) = arrays
-            given = src_dims, np.ndarray if array is None else src, dst_dims, src_strides, dst_strides
-            src = src if array is None else array
-        self._launch_by_dims(stream, dims, (src, dst), given=given, arrays=tuple(arrays))
+        dims = src_dims, dst_dims, src_strides, dst_strides
+        if not self.number_operands:
+            self._launch_by_dims(stream, dims, (src, dst))
+            return
+        array = self._array_of(0, src) if src_dims is NO_DIMS else None
+        given = src_dims, np.ndarray if array is None else src, dst_dims, src_strides, dst_strides
+        src = src if array is None else array
+        self._launch_by_dims(stream, dims, (src, dst), given=given, arrays=(array,))
 
     def _launch_dims(self, stream: Any, dims: tuple[Any, Any, Any, Any], buffers: Any, data_type: Any = None) -> None:
         src, dst = buffers
         shape = as_expand_shape(*dims, self.request.max_num_dims)
-        for array in self._arrays_of_numbers((shape.src_dims,), (src,)):
+        if self.number_operands and shape.src_dims == ():
+            array = self._array_of(0, src)
             src = src if array is None else array
         counts = shape.counts()
         self._launch_planned(stream, shape.key, counts, (src, dst), lambda: self._plan(shape, counts))
