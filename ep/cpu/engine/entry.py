@@ -12,10 +12,8 @@ from types import FunctionType
 from typing import Any
 
 from ep.cpu.compile.compiler import compile_function
-from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.compile.ndarray import are_equal, array_data, array_of_bytes
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word
 from ep.cpu.compile.python_calls import (
     add_reference,
     as_bool,
@@ -25,22 +23,19 @@ from ep.cpu.compile.python_calls import (
     call,
     clear_error,
     drop_reference,
-    look_up,
-    new_tuple,
     no_memory,
 )
 from ep.cpu.compile.python_function import python_method
-from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, OF_BYTES, OF_PLAN, OPERAND, Launcher
-from ep.cpu.engine.launchable import KEPT, RECENT, WORDS, Launchable
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
+from ep.cpu.engine.check import launch_checked
+from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, Launcher
+from ep.cpu.engine.kept import find_kept
+from ep.cpu.engine.launchable import WORDS, Launchable
+from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
 from ep.cpu.shared.state import STATE
-from ep.cpu.threads.parallel import call_launcher
 
 _OPERANDS = MAX_SOURCES + 1
 _FEW = 32  # arguments that are handed on without memory of the heap
-_OPERAND_BYTES = 8 * OPERAND.num_words
-_SOURCE_BYTES = 8 * SOURCE_WORDS
 
 
 @cache
@@ -60,110 +55,6 @@ def _launcher(name: str, launch: Any) -> int:
     return compile_function(f"launch.{name}", launcher, 4)
 
 
-@jit
-def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
-    """Whether a written operand lies on another one in a way that is not allowed."""
-    same = dst == other and dst_count == other_count and dst_size == other_size
-    return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
-
-
-@jit
-def _count(block, sizes):
-    """How many elements an operand must have, or bytes."""
-    count = 1
-    for factor in range(load_word(block, OPERAND.num_factors)):
-        count = multiply_sizes(count, load_word(sizes, load_word(block, OPERAND.factors + factor)))
-    return count
-
-
-@jit
-def _data(array, block, state, plan, count):
-    """The address of an operand's data, 0 where it is not as expected, and the bytes of an element."""
-    ndarray_type, kind, flags = (
-        load_word(state, STATE.ndarray_type),
-        load_word(block, OPERAND.kind),
-        load_word(block, OPERAND.flags),
-    )
-    if kind == OF_BYTES:
-        return array_of_bytes(array, ndarray_type, load_word(state, STATE.known_types), count, flags), 1
-    types = (plan if kind == OF_PLAN else state) + 8 * load_word(block, OPERAND.type)
-    return array_data(array, ndarray_type, load_word(types, 0), count, flags), load_word(types, 1)
-
-
-@jit
-def _check_many(state, form, numbers, operands, context):
-    """Check a tuple of operands, all alike, and what is written; returns bytes, or -1, and whether one is dst."""
-    srcs, count = load_word(operands, 0), load_word(numbers, 0)
-    if load_word(srcs + TYPE, 0) != load_word(state, STATE.tuple_type):
-        return -1, False
-    block, number = form + 8 * FORM.operands, load_word(srcs + TUPLE_LENGTH, 0)
-    dst, size = _data(load_word(operands, 1), block + _OPERAND_BYTES, state, 0, count)
-    if dst == 0 or number == 0:
-        return -1, False
-    same = False
-    for k in range(number):
-        src, _ = _data(load_word(srcs + TUPLE_ITEMS, k), block, state, 0, count)
-        if src == 0 or clash(dst, count, size, src, count, size, True):
-            return -1, False
-        same |= src == dst
-        if k < MAX_SOURCES:
-            store_words(context + 8 * CONTEXT.sources + _SOURCE_BYTES * k, src, count, size)
-    store_words(context, dst, state, srcs, NONE, count, size, min(number, MAX_SOURCES))
-    return (number + 1) * count * size, same
-
-
-@jit
-def _check_each(state, form, plan, numbers, operands, context):
-    """Check the operands one by one; returns as `_check_many`."""
-    planned, sizes, in_place = load_word(form, FORM.planned) != 0, numbers, load_word(form, FORM.in_place) != 0
-    if planned:
-        sizes = plan + 8 * load_word(form, FORM.plan_sizes)
-        in_place &= load_word(plan, load_word(form, FORM.plan_in_place)) != 0
-    num_operands, written = load_word(form, FORM.num_operands), load_word(form, FORM.written)
-    block, first = form + 8 * FORM.operands, context + 8 * CONTEXT.sources
-    dst, dst_count, dst_size, moved, place = 0, 0, 0, 0, first
-    for k in range(num_operands):
-        count = _count(block, sizes)
-        data, size = _data(load_word(operands, k), block, state, plan, count)
-        if data == 0:
-            return -1, False
-        # an array that is as expected has no more elements than memory holds: nothing overflows from here on
-        moved += count * size
-        if k == written:
-            dst, dst_count, dst_size = data, count, size
-        else:
-            store_words(place, data, count, size)
-            place += _SOURCE_BYTES
-        block += _OPERAND_BYTES
-    same = False
-    if load_word(form, FORM.whole) != 0:
-        while place > first:
-            place -= _SOURCE_BYTES
-            other = load_word(place, 0)
-            if clash(dst, dst_count, dst_size, other, load_word(place, 1), load_word(place, 2), in_place):
-                return -1, False
-            same |= other == dst
-    same &= load_word(form, FORM.in_place) != 0
-    store_words(context, dst, state, plan, NONE, dst_count, dst_size, num_operands - 1)
-    return moved, same
-
-
-@jit
-def _launch(state, form, plan, numbers, operands):
-    """Check a launch and do it; 0 where it was done. Otherwise nothing has been written."""
-    for size in range(load_word(form, FORM.num_sizes) if load_word(form, FORM.planned) == 0 else 0):
-        if load_word(numbers, size) <= 0:
-            return 1
-    context = stack_words(CONTEXT_WORDS)
-    if load_word(form, FORM.many) != 0:
-        moved, same = _check_many(state, form, numbers, operands, context)
-    else:
-        moved, same = _check_each(state, form, plan, numbers, operands, context)
-    if moved < 0:
-        return 1
-    return call_launcher(load_word(state, STATE.launcher), context, moved, 1 if same else 0, numbers)
-
-
 def _enter(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0 or names != 0 or num_args == 0:
@@ -175,106 +66,30 @@ def _enter(primitive, args, num_args, names):
     num_numbers, plan = load_word(form, FORM.num_numbers), load_word(args, 0)
     if num_args != 1 + num_numbers + load_word(form, FORM.num_operands):
         return as_bool(1)
+    add_reference(words)  # as in `_method`
     numbers = stack_words(MAX_NUMBERS)
     for number in range(num_numbers):
         store_word(numbers, number, as_word(load_word(args, 1 + number)))
     plan = 0 if plan == load_word(state, STATE.none) else load_word(plan + DATA, 0)
-    return as_bool(_launch(state, form, plan, numbers, args + 8 * (1 + num_numbers)))
+    refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers))
+    drop_reference(words)
+    return as_bool(refused)
 
 
 @jit
 def _launch_several(state, form, numbers, operands):
-    """`_launch`, where the first operand is a tuple or a list of operands."""
+    """`launch_checked`, where the first operand is a tuple or a list of operands."""
     given = load_word(operands, 0)
     if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
-        return _launch(state, form, 0, numbers, operands)
+        return launch_checked(state, form, 0, numbers, operands)
     several = as_tuple(given)  # which no other thread can change meanwhile
     if several == 0:
         clear_error()  # for want of memory
         return 1
     store_word(operands, 0, several)
-    refused = _launch(state, form, 0, numbers, operands)
+    refused = launch_checked(state, form, 0, numbers, operands)
     drop_reference(several)
     return refused
-
-
-@jit
-def _key(args, form, key, state):
-    """An argument that is a key; the type ndarray for any array."""
-    given, ndarray_type = load_word(args, load_word(form, FORM.keys + key)), load_word(state, STATE.ndarray_type)
-    return ndarray_type if load_word(given + TYPE, 0) == ndarray_type else given
-
-
-@jit
-def _has_keys(kept, state, form, args):
-    """Whether a tuple of what is kept has the keys of a launch."""
-    for key in range(load_word(form, FORM.num_keys)):
-        if not are_equal(_key(args, form, key, state), load_word(kept + TUPLE_ITEMS, key), state):
-            return False
-    return True
-
-
-@jit
-def _recent(primitive, state, form, args):
-    """The tuple of what is recent that has the keys of a launch, from now on the first; 0 where there is none."""
-    recent = load_word(primitive + RECENT, 0)
-    if recent == 0:
-        return 0
-    for position in range(load_word(recent + TUPLE_LENGTH, 0)):
-        kept = load_word(recent + TUPLE_ITEMS, position)
-        if _has_keys(kept, state, form, args):
-            store_word(recent + TUPLE_ITEMS, position, load_word(recent + TUPLE_ITEMS, 0))
-            store_word(recent + TUPLE_ITEMS, 0, kept)
-            return kept
-    return 0
-
-
-@jit
-def _put_first(primitive, kept):
-    """Let a tuple be the first of what is recent, in the place of the last one."""
-    recent = load_word(primitive + RECENT, 0)
-    last = load_word(recent + TUPLE_LENGTH, 0) - 1 if recent != 0 else -1
-    if last >= 0:
-        add_reference(kept)
-        gone = load_word(recent + TUPLE_ITEMS, last)
-        store_word(recent + TUPLE_ITEMS, last, load_word(recent + TUPLE_ITEMS, 0))
-        store_word(recent + TUPLE_ITEMS, 0, kept)
-        drop_reference(gone)
-
-
-@jit
-def _kept(primitive, state, form, args):
-    """The tuple of what is kept that has the keys of a launch, which the caller must drop; 0 where there is none."""
-    kept = _recent(primitive, state, form, args)
-    if kept != 0:
-        add_reference(kept)  # other threads may launch meanwhile, and replace what is recent
-        return kept
-    cache, num_keys = load_word(primitive + KEPT, 0), load_word(form, FORM.num_keys)
-    if cache == 0:
-        return 0
-    keys = new_tuple(num_keys)
-    if keys == 0:
-        clear_error()
-        return 0
-    for key in range(num_keys):
-        given = _key(args, form, key, state)
-        add_reference(given)
-        store_word(keys + TUPLE_ITEMS, key, given)
-    add_reference(cache)  # hashing and comparing may run any code
-    kept = look_up(cache, keys)
-    if kept == 0:
-        clear_error()  # what has no hash
-    else:
-        add_reference(kept)
-    drop_reference(cache)
-    drop_reference(keys)
-    if kept == 0:
-        return 0
-    if not _has_keys(kept, state, form, args):  # 1.0 and True are found by 1
-        drop_reference(kept)
-        return 0
-    _put_first(primitive, kept)
-    return kept
 
 
 @jit
@@ -327,8 +142,8 @@ def _is_done(primitive, state, args, num_args, names):
     if load_word(form, FORM.many) != 0:
         return _launch_several(state, form, numbers, operands) == 0
     if num_keys == 0:
-        return _launch(state, form, 0, numbers, operands) == 0
-    kept = _kept(primitive, state, form, args)
+        return launch_checked(state, form, 0, numbers, operands) == 0
+    kept = find_kept(primitive, state, form, args)
     if kept == 0:
         return False
     if load_word(form, FORM.planned) != 0:
@@ -337,7 +152,7 @@ def _is_done(primitive, state, args, num_args, names):
         array = load_word(kept + TUPLE_ITEMS, num_keys + 2 + value)
         if array != load_word(state, STATE.none):
             store_word(operands, load_word(form, FORM.values + value), array)
-    refused = _launch(state, form, plan, numbers, operands)
+    refused = launch_checked(state, form, plan, numbers, operands)
     drop_reference(kept)
     return refused == 0
 
