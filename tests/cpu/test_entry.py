@@ -239,6 +239,70 @@ def test_numbers_that_take_turns_with_arrays_in_all_places(stream, rng):
         np.testing.assert_array_equal(out, np.where(*given))
 
 
+def functions_called(work):
+    """The functions of Python that are called meanwhile."""
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+def test_launches_that_were_done_before_call_no_python(add, stream):
+    x, out = np.ones(200, F32), np.zeros(200, F32)
+    one_hot, index = made("OneHot", T.kInt32, F32), np.zeros(200, np.int32)
+
+    def launches():
+        for n in range(1, 40):
+            half = n / 2  # another object each time
+            add.Launch(stream, (n,), x, (n,), x, out)
+            add.Launch(stream, (n,), x, (), half, dst=out)
+            one_hot.Launch(stream, index, out, 1.0, half, n, -1, 4)
+
+    launches()
+    assert functions_called(launches) == ["launches"]
+
+
+def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
+    """It launches, makes the primitive forget all, or fails."""
+    x, inner, out = np.ones(40, F32), np.zeros(40, F32), np.zeros(40, F32)
+
+    class Stop(Exception):
+        pass
+
+    class Dims(tuple):
+        meanwhile: object
+
+        def __hash__(self):
+            self.meanwhile()
+            return super().__hash__()
+
+        def __eq__(self, other):
+            self.meanwhile()
+            return super().__eq__(other)
+
+    def launch_another():
+        add.Launch(stream, (3,), x, (3,), x, inner)
+
+    def stop():
+        raise Stop
+
+    for n in range(4, 40):
+        add.Launch(stream, (n,), x, (n,), x, out)
+        for meanwhile in launch_another, add._forget, lambda: add.__init__(add.request), gc.collect:
+            dims = Dims((n - 2,))
+            dims.meanwhile = meanwhile
+            out[:] = 0
+            add.Launch(stream, dims, x, dims, x, out)
+            assert out.sum() == 2 * (n - 2)
+        dims.meanwhile = stop
+        add._forget()  # what is found without hashing
+        with pytest.raises(Stop):
+            add.Launch(stream, dims, x, dims, x, out)
+
+
 def wrong_values():
     read_only = np.zeros(4, F32)
     read_only.flags.writeable = False
