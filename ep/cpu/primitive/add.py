@@ -14,7 +14,6 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.implements import implements
@@ -42,8 +41,6 @@ class AddImpl(CpuPrimitive, Add):
     @launched
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         given = tuple(srcs) if type(srcs) is list else srcs  # which another thread could change meanwhile
-        if type(stream) is CpuStream and not self._enter(None, count, given, dst):
-            return
         check_stream(stream)
         srcs, size = as_buffers(given, "srcs"), as_size(count, "count")
         signature = signatures.add(len(srcs))
