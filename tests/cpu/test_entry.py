@@ -22,6 +22,7 @@ from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include import DataType
 from ep.include import primitive as primitives
+from tests.profiles import calls_of
 from tests.subprocesses import run
 
 T = DataType
@@ -239,17 +240,6 @@ def test_numbers_that_take_turns_with_arrays_in_all_places(stream, rng):
         np.testing.assert_array_equal(out, np.where(*given))
 
 
-def functions_called(work):
-    """The functions of Python that are called meanwhile."""
-    called = []
-    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return called
-
-
 def test_launches_that_were_done_before_call_no_python(add, stream):
     x, out = np.ones(200, F32), np.zeros(200, F32)
     one_hot, index = made("OneHot", T.kInt32, F32), np.zeros(200, np.int32)
@@ -262,7 +252,7 @@ def test_launches_that_were_done_before_call_no_python(add, stream):
             one_hot.Launch(stream, index, out, 1.0, half, n, -1, 4)
 
     launches()
-    assert functions_called(launches) == ["launches"]
+    assert calls_of(launches) == 1  # which is that of this test
 
 
 def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
