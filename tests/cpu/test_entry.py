@@ -15,7 +15,7 @@ from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, Un
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.buffers import read_buffer
 from ep.cpu.engine.form import check_form
-from ep.cpu.engine.launchable import NUM_RECENT, Launchable
+from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.object_layout import data_address
@@ -466,6 +466,8 @@ def test_a_class_that_has_a_launch_of_its_own(relu, stream):
         assert (out == 2 * x).all()
     relu.Launch(stream, x, out, 4)
     assert (out == x).all()
+    with pytest.raises(TypeError, match="so is that of a base class"):
+        type("Again", (type(relu),), {"Launch": launched(Twice.Launch)})
 
 
 def test_a_primitive_without_a_state_is_refused(relu, stream):

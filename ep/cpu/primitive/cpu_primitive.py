@@ -51,6 +51,8 @@ class CpuPrimitive(Launchable, Primitive):
         super().__init_subclass__(**kwargs)
         forward = getattr(cls.__dict__.get("Launch"), "forward", None)
         if forward is not None:
+            if cls._written is not None:  # a primitive has one form, which says what the arguments of one Launch are
+                raise TypeError(f"{cls.__qualname__}.Launch is marked as `launched`, and so is that of a base class")
             cls._written = staticmethod(forward.written)
 
     def __init__(self, request: Request) -> None:
