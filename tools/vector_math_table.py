@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from ep.cpu.vector_math.names import FLOAT32, FLOAT64
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 from tools.generated import update
 
 _FILE: Final = "ep/cpu/vector_math/README.md"

@@ -1,6 +1,6 @@
 """The CUDA device. Importing it registers the device and its factories, and imports neither Numba nor CUDA packages."""
 
-from ep.cuda.device.device_manager import CudaDeviceManager
+from ep.cuda.device_manager import CudaDeviceManager
 from ep.cuda.primitive import (
     add,
     batch_gather,

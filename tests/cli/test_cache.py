@@ -9,7 +9,7 @@ import pytest
 
 from ep.cli import cache, warm
 from ep.cpu.device_manager import CpuDeviceManager
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.cuda.compile.kernel_cache import CACHE as CUDA_CACHE
 from ep.include import CompiledKernels, KernelsOnDisk
 from ep.include.data_type import DataType
@@ -192,7 +192,7 @@ def test_a_cache_that_cannot_be_read(ep, folder, deep):
 def test_a_cache_that_the_user_may_not_read(deep):
     code = (
         "import os, sys\nfrom pathlib import Path\nfrom ep.cli.main import main\nimport ep.cli.cache\n"
-        "from ep.cpu.kernel_cache import CACHE\n"
+        "from ep.cpu.machine.kernel_cache import CACHE\n"
         "folder = CACHE.folder()\nfolder.mkdir(parents=True)\n(folder / 'a.kernel').write_bytes(b'')\n"
         "os.chmod(sys.argv[1], 0)\nos.setuid(65534)\nsys.exit(main(['cache', 'info']))"
     )

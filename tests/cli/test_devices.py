@@ -3,10 +3,10 @@
 import pytest
 
 from ep.cli import coverage
-from ep.cpu import report
-from ep.cpu.device import CpuDevice
+from ep.cpu.device import report
+from ep.cpu.device.device import CpuDevice
 from ep.cpu.device_manager import CpuDeviceManager
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.include import Finding
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType

@@ -5,7 +5,7 @@ import pytest
 
 from ep.bench.cases import bench_cases
 from ep.cli import bench, demo
-from ep.cpu.device import CpuDevice
+from ep.cpu.device.device import CpuDevice
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.include import DataType, DeviceManagerRegistry
 from ep.include.primitive import (

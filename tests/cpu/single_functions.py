@@ -8,7 +8,7 @@ import numpy as np
 
 from ep.cpu.compile.jit import OUTER, interleaved
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.names import FLOAT32
+from ep.cpu.vector_math.sets.names import FLOAT32
 
 WITHOUT_TABLES = " without tables"
 

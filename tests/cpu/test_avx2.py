@@ -12,7 +12,7 @@ from ep.common.functor import functor_maker
 from ep.cpu.kernels.functors import is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.names import FLOAT32, FLOAT64
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import Kind
 from ep.testing.tolerances import VECTOR_MATH_ULPS

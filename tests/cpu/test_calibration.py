@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu import calibration
-from ep.cpu.calibration import KINDS, NEVER, Calibration, Kept, everywhere
+from ep.cpu.machine import calibration
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere
 from ep.include.primitive import (
     BroadcastElementwiseBinaryFactory,
     ElementwiseUnaryFactory,
@@ -167,8 +167,8 @@ LAUNCH = """
 import sys
 import numpy as np
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu import calibration
-from ep.cpu.calibration import Kept, everywhere
+from ep.cpu.machine import calibration
+from ep.cpu.machine.calibration import Kept, everywhere
 from ep.include.primitive import ElementwiseUnaryFactory
 
 device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
@@ -182,7 +182,7 @@ def launch(count):
     assert (y == np.maximum(x, 0)).all()
 def file_name():
     from ep.cpu.lines import probe
-    from ep.cpu.kernel_cache import CACHE
+    from ep.cpu.machine.kernel_cache import CACHE
     return CACHE, CACHE.file_name(calibration.name(2), calibration.VERSION, probe.measure)
 def kept():
     from ep.cpu.lines import probe

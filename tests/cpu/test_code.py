@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 # No kernel is loaded from the cache, since none that was has assembly; the tests after these find them there.
 COMPILE = """
 import json, sys
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
 from ep.cpu.compile import compiler

@@ -13,7 +13,7 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.primitive.signature import Signature, reads, writes
-from ep.cpu.buffers import read_buffer
+from ep.cpu.device.buffers import read_buffer
 from ep.cpu.engine.form import check_form
 from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
 from ep.cpu.engine.plan import Plan

@@ -9,7 +9,7 @@ import pytest
 
 import ep
 from ep.common.kernel_cache import usage, user_cache_folder
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from tests.subprocesses import run
 
 LAUNCH = """

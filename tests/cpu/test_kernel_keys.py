@@ -10,7 +10,7 @@ import ep
 from tests.subprocesses import run
 
 KEYS = """
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile import compiler
 files = {}
 def address(name, function, to, compiled):
@@ -108,7 +108,7 @@ _TABLE[UnaryOp.kRelu, Kind.FLOAT] = _TABLE[UnaryOp.kSquare, Kind.FLOAT]
 def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
     """Their sources are not the package's, so that nobody knows of edits."""
     code = """
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import store_word
 def task(address, begin, end):

@@ -10,7 +10,7 @@ PRELUDE = """
 import ctypes, mmap
 import numpy as np
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu.calibration import NEVER, everywhere
+from ep.cpu.machine.calibration import NEVER, everywhere
 from ep.include.primitive import *
 
 K = DeviceType.kCPU

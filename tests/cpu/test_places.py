@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu.calibration import NEVER, everywhere
 from ep.cpu.kernels.functors import is_light
+from ep.cpu.machine.calibration import NEVER, everywhere
 from ep.include.number_kind import FLOATS
 from ep.include.primitive import (
     BroadcastElementwiseBinary,

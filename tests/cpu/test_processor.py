@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from ep.cpu import processor
+from ep.cpu.machine import processor
 from tests.subprocesses import run
 
 OLD = """processor\t: 0
@@ -30,7 +30,7 @@ print(*y)
 
 ASKED = """
 from pathlib import Path
-from ep.cpu import processor
+from ep.cpu.machine import processor
 processor.INFORMATION = Path({path!r})
 
 import ep

@@ -8,7 +8,7 @@ PRELUDE = """
 import sys, threading
 import numpy as np
 from ep import BinaryOp, BlasTransposeType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
-from ep.cpu.calibration import everywhere
+from ep.cpu.machine.calibration import everywhere
 from ep.include.primitive import *
 
 K = DeviceType.kCPU

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu import caches
-from ep.cpu.calibration import NEVER, everywhere
 from ep.cpu.engine.move import plan
+from ep.cpu.machine import caches
+from ep.cpu.machine.calibration import NEVER, everywhere
 from ep.include.primitive import (
     BatchGatherFactory,
     BroadcastElementwiseBinaryFactory,
@@ -257,7 +257,7 @@ def test_the_last_caches(tmp_path):
 
 COMPILE = """
 import json
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import op_kernel

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.testing.fixtures import BASE_SEED
 from tests.subprocesses import SOURCES, run
 

@@ -11,7 +11,7 @@ import pytest
 
 from ep.cpu.compile.jit import OUTER
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.names import FLOAT64
+from ep.cpu.vector_math.sets.names import FLOAT64
 from ep.testing.ulps import errors_in_ulps
 
 LONG = np.longdouble

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ep.cpu.compile.jit import OUTER, interleaved
-from ep.cpu.vector_math.names import FLOAT64
 from ep.cpu.vector_math.root import rsqrt
+from ep.cpu.vector_math.sets.names import FLOAT64
 from ep.testing.ulps import errors_in_ulps
 
 LARGEST_BITS = 0x7FEFFFFFFFFFFFFF

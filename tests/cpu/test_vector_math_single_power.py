@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ep.cpu.compile.jit import OUTER, interleaved
-from ep.cpu.vector_math.names import FLOAT32
+from ep.cpu.vector_math.sets.names import FLOAT32
 from ep.cpu.vector_math.single import power
 from ep.testing.ulps import errors_in_ulps
 

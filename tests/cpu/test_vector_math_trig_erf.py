@@ -11,9 +11,9 @@ import pytest
 
 from ep.cpu.compile.jit import OUTER
 from ep.cpu.compile.memory import loader, storer
-from ep.cpu.vector_math.beyond_limit import functions_of_any
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.names import FLOAT64, LIMITED
+from ep.cpu.vector_math.sets.beyond_limit import functions_of_any
+from ep.cpu.vector_math.sets.names import FLOAT64, LIMITED
 from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType
 from ep.testing.ulps import errors_in_ulps

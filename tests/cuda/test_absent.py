@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ep.cuda.device import device_manager
-from ep.cuda.device.device_manager import CudaDeviceManager
+from ep.cuda import device_manager
+from ep.cuda.device_manager import CudaDeviceManager
 from ep.cuda.driver import cuda_driver, packages
 from ep.cuda.driver.cuda_driver import CudaDriver
 from ep.include import DeviceUnavailableError

@@ -3,7 +3,7 @@
 import threading
 
 from ep import DeviceType
-from ep.cpu.calibration import NEVER, everywhere
+from ep.cpu.machine.calibration import NEVER, everywhere
 from ep.testing.device_under_test import DeviceUnderTest
 from tests.stress.calls import random_call
 from tests.stress.draw import chance, pick

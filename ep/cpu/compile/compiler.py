@@ -30,7 +30,7 @@ from ep.common.garbage import garbage_waits
 from ep.cpu.compile.jit import OPTIONS, OUTER
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
 from ep.cpu.compile.python_function import python_function
-from ep.cpu.kernel_cache import CACHE
+from ep.cpu.machine.kernel_cache import CACHE
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 from numba.core.registry import cpu_target
 
 from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
-from ep.cpu.processor import NEEDED
+from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
 # LLVM does not tell what a named processor has: its code for these does

@@ -18,9 +18,9 @@ from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.vector_math.beyond_limit import functions_of_any, single_functions_of_any
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.names import FLOAT32, LIMITED
+from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any
+from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType

@@ -12,7 +12,7 @@ from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.names import FLOAT32, FLOAT64, of_this_processor
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, of_this_processor
 
 
 class Precision(Enum):

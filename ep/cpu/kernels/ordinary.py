@@ -14,7 +14,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.vector_math.bits import from_bits, select, to_bits
 from ep.cpu.vector_math.lookup import has_register_tables
-from ep.cpu.vector_math.names import FLOAT32, FLOAT64, Forms
+from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms
 from ep.cpu.vector_math.single import erfc_pieces, gate_pieces, odd_pieces
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp

@@ -21,10 +21,10 @@ from ep.cpu.engine.reduce.lane_sums import lane_folder
 from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, product_summer, row_mapper
 from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_kernel, row_launcher
 from ep.cpu.shared.state import LaunchState
-from ep.cpu.vector_math import packed_exponential
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import log1p_parts
+from ep.cpu.vector_math.sets import packed_exponential
 from ep.cpu.vector_math.sums import sum_of, sum_of_ordered
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.caches import last_caches
-from ep.cpu.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word, loader, store_word, storer
 from ep.cpu.lines.streaming import STREAM, stream
+from ep.cpu.machine.caches import last_caches
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
 from ep.cpu.shared.state import SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import run

@@ -9,7 +9,7 @@ from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
 from ep.common.primitive.signature import Signature, reads
-from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE

@@ -10,6 +10,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.box_copy import as_box_copy
 from ep.common.primitive.keys import COPY_ND
 from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
@@ -17,7 +18,6 @@ from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.plan import BoxPlan
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory

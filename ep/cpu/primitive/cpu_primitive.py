@@ -12,7 +12,8 @@ from ep.common.compiling import compiling
 from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, is_scalar
-from ep.cpu.buffers import check_stream, read_buffer
+from ep.cpu.device.buffers import check_stream, read_buffer
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link, link_compiled
@@ -20,7 +21,6 @@ from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
-from ep.cpu.stream import CpuStream
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -119,20 +119,20 @@ class CpuPrimitive(Launchable, Primitive):
 
     def _start_threads(self) -> None:
         """Write to the state how launches share their work."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._state.set(settings=device.settings_address, share=runtime.start(device))
 
     def _compile_streaming(self) -> None:
         """Compile what launches need that write past the caches, where that has not been done."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         runtime.compile_streaming()
 
     def _provide(self) -> None:
         """Provide what the entry may lack after it was compiled: what writes past the caches, and from where on."""
-        from ep.cpu.threads import runtime
+        from ep.cpu.device import runtime
 
         self._compile_streaming()
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)

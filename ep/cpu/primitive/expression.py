@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
-from ep.cpu.buffers import check_stream
+from ep.cpu.device.buffers import check_stream
+from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.stream import CpuStream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expression import Expression, ExpressionFactory, Structure, kMaxOperands
 from ep.include.primitive.primitive import Request, kMaxNumDims

@@ -11,8 +11,8 @@ from ep.common.primitive.keys import GATHER
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.gather_state import GATHER_STATE
+from ep.cpu.engine.move.row_class import ROW_CLASSES, row_class
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
-from ep.cpu.row_class import ROW_CLASSES, row_class
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.implements import implements

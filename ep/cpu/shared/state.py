@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.calibration import KINDS
+from ep.cpu.machine.calibration import KINDS
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
 

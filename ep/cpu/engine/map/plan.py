@@ -10,10 +10,10 @@ from typing import Any, Final
 from ep.common.primitive.broadcast import Dims, StridedWalk, broadcast_dims, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, expanded_strides
-from ep.cpu.caches import scattered_from
 from ep.cpu.engine.move.plan import MovePlan
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
 from ep.cpu.engine.plan import Plan
+from ep.cpu.machine.caches import scattered_from
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims

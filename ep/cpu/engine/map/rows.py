@@ -16,8 +16,8 @@ from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.source import function_of
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.vector_math.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
 from ep.cpu.vector_math.inlined import inlined
+from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
 from ep.include.data_type import DataType
 
 ROWS: Final = layout(

@@ -20,9 +20,9 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
 from ep.cpu.compile.vectors import pointer_to, splat
 from ep.cpu.engine.move.gather_walk import GATHER
+from ep.cpu.engine.move.row_class import ANY_SIZE, row_class
 from ep.cpu.lines.byte_rows import copy_row, prefetch, prefetch_second
 from ep.cpu.lines.streaming import stream_line_or_zero, stream_row
-from ep.cpu.row_class import ANY_SIZE, row_class
 from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
 

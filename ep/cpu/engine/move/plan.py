@@ -12,9 +12,9 @@ from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
-from ep.cpu.caches import far_from, scattered_from
 from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan
+from ep.cpu.machine.caches import far_from, scattered_from
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType

@@ -13,9 +13,9 @@ from typing import Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
-from ep.cpu.caches import far_from, second_cache
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
+from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp

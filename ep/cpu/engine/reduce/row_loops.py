@@ -15,7 +15,7 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.packed import WORD, Packed
 from ep.cpu.engine.reduce.lane_sums import keep_sums
 from ep.cpu.engine.reduce.vectors import two_sum
-from ep.cpu.vector_math import packed_exponential
+from ep.cpu.vector_math.sets import packed_exponential
 from ep.include.data_type import DataType
 
 _REAL = {False: types.float32, True: types.float64}

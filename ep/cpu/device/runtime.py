@@ -6,14 +6,14 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from ep.cpu import calibration
-from ep.cpu.kernel_cache import CACHE
 from ep.cpu.lines import probe, streaming
+from ep.cpu.machine import calibration
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
 
 if TYPE_CHECKING:
-    from ep.cpu.device import CpuDevice
+    from ep.cpu.device.device import CpuDevice
 
 _APART: Final = 1.0  # seconds between measurements: what passes soon decides none but one
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.host_buffers import read_buffer as read_buffer
-from ep.cpu.stream import CpuStream
+from ep.cpu.device.stream import CpuStream
 
 
 def check_stream(stream: Any) -> CpuStream:

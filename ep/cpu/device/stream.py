@@ -12,7 +12,7 @@ from ep.include.event import Event
 from ep.include.stream import Stream
 
 if TYPE_CHECKING:
-    from ep.cpu.device import CpuDevice
+    from ep.cpu.device.device import CpuDevice
 
 
 class CpuEvent(Event):

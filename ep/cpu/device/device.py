@@ -10,10 +10,10 @@ import numpy as np
 
 from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.common.processors import available_threads
-from ep.cpu import report
-from ep.cpu.calibration import Calibration, everywhere, least_size
+from ep.cpu.device import report
+from ep.cpu.device.stream import CpuEvent, CpuStream
+from ep.cpu.machine.calibration import Calibration, everywhere, least_size
 from ep.cpu.shared.state import SETTINGS
-from ep.cpu.stream import CpuEvent, CpuStream
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device, kMaxAlignmentRequirement

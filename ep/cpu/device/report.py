@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from ep.common.compiling import compiling
 from ep.common.environment import CPU_NUM_THREADS
 from ep.common.processors import available_threads
-from ep.cpu.processor import information, why_unfit
+from ep.cpu.machine.processor import information, why_unfit
 from ep.include.finding import Finding
 
 if TYPE_CHECKING:
-    from ep.cpu.device import CpuDevice
+    from ep.cpu.device.device import CpuDevice
 
 
 def processor() -> Finding:
@@ -40,13 +40,13 @@ def large_launches(device: CpuDevice) -> Finding:
 
 
 def _calibrate(device: CpuDevice) -> None:
-    from ep.cpu.threads import runtime
+    from ep.cpu.device import runtime
 
     runtime.start_streaming(device, settle=True)
 
 
 def _start_threads(device: CpuDevice) -> None:
-    from ep.cpu.threads import runtime
+    from ep.cpu.device import runtime
 
     runtime.start(device)
 
