@@ -1,4 +1,4 @@
-"""What launches cost that have new dims each time, and operators on a thousand small arrays."""
+"""What launches cost that have new dims each time, and operators on a thousand small arrays and on views."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _F32: Final = np.dtype(np.float32)
 _ROWS: Final = 1000  # at most: launches of so few elements wait for nothing but Python
 _ARRAYS: Final = 1000
 _ELEMENTS: Final = 8
+_VIEWED: Final = (1001, 1003)
 _SECONDS: Final = 0.5
 
 _N: Final = BlasTransposeType.N
@@ -45,6 +46,10 @@ _NEW_DIMS: Final[Mapping[str, tuple[tuple[Any, ...], Arguments]]] = {
     "where, same shape": (
         (p.WhereFactory, np.dtype(bool), _F32, 2),
         lambda n, a, b, c: ((n, 3), a.view(bool), (n, 3), a, (n, 3), b, c),
+    ),
+    "where, two broadcasts": (
+        (p.WhereFactory, np.dtype(bool), _F32, 2),
+        lambda n, a, b, c: ((n, 1), a.view(bool), (n, 3), a, (3,), b, c),
     ),
     "reduce": ((p.ReduceFactory, ReduceOp.kSum, _F32, 2), lambda n, a, b, c: ((n, 4), a, (1,), c)),
     "matmul": (
@@ -97,14 +102,36 @@ def many_arrays() -> dict[str, dict[str, float]]:
     return found
 
 
+def views() -> dict[str, dict[str, float]]:
+    """Seconds of an operator on a view, beside the operator on the copy that NumPy makes of it."""
+    found = {}
+    for dtype in (np.dtype(np.int8), _F32, np.dtype(np.float64)):
+        array = np.ones(_VIEWED, dtype)
+        for name, view in {"x.T": array.T, "x[:, ::2]": array[:, ::2], "x[:, 3:]": array[:, 3:]}.items():
+            times = interleaved(
+                {
+                    "ep": lambda view=view: ep.ops.abs(view),
+                    "copied by numpy": lambda view=view: ep.ops.abs(np.ascontiguousarray(view)),
+                },
+                _SECONDS,
+            )
+            found[f"{name}, {dtype}"] = {who: timing.median for who, timing in times.items()}
+    return found
+
+
 def measure() -> dict[str, Any]:
     """All figures of this module."""
-    return {"new_dims": new_dims(), "many_arrays": many_arrays()}
+    return {"new_dims": new_dims(), "many_arrays": many_arrays(), "views": views()}
 
 
 def show(found: Mapping[str, Any]) -> None:
     """Print them."""
-    for title, group in (("new dims, least of many", "new_dims"), (f"{_ARRAYS:,} arrays, medians", "many_arrays")):
+    groups = {
+        "new_dims": "new dims, least of many",
+        "many_arrays": f"{_ARRAYS:,} arrays, medians",
+        "views": "abs of views of {:,} x {:,}, medians".format(*_VIEWED),
+    }
+    for group, title in groups.items():
         print(f"\n{title}:")
         for name, times in found[group].items():
             print(f"{name}: " + ", ".join(f"{who} {taken * 1e6:.2f} us" for who, taken in times.items()))

@@ -19,14 +19,14 @@ PRODUCTS: Final = "products"
 ROWS: Final = "rows"
 """The group of the softmaxes of rows of 31 to 50,257 columns, when asked for."""
 LAUNCHES: Final = "launches"
-"""The group of launches of new dims and of operators on many arrays, when asked for."""
+"""The group of launches of new dims and of operators on many arrays and on views, when asked for."""
 CALLS: Final = "calls"
 """The group of calls of `ep.ops` with few numbers, when asked for."""
 GROUPS: Final = {
     MEMORY: "what waits for memory alone",
     PRODUCTS: "products of models, whatever the sizes",
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
-    LAUNCHES: "launches of new dims, and a thousand arrays",
+    LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
 }
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")

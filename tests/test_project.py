@@ -27,8 +27,7 @@ README = (ROOT / "README.md").read_text()
 
 TESTS = """\
 pip install -e ".[test]" && python -m pytest -n auto &&
-python -m pytest -n auto --ep-device cuda &&
-NUMBA_ENABLE_CUDASIM=1 python -m pytest -n auto --ep-device cuda tests/cuda
+python -m pytest -n auto --ep-device cuda
 """
 
 
@@ -121,33 +120,47 @@ def test_python_m_ep_is_the_command():
     assert __version__ in done.stdout
 
 
-def _imports(path, modules):
-    """The modules of the package that a file imports, in functions too, but for those that only type checkers see."""
-    tree = ast.parse(path.read_text())
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and id(node) not in for_types:
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield name if name in modules else node.module
+def _needs(paths):
+    """The files of `paths` that each of them imports: in functions and for type checkers, too."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+    def imported(path):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path.relative_to(ROOT)} imports by a relative name"
+                for alias in node.names:
+                    name = f"{node.module}.{alias.name}"
+                    yield name if name in modules else node.module
+
+    return {path: {modules[name] for name in imported(path) if name in modules} - {path} for path in paths}
 
 
-def test_no_circle_of_imports_on_the_cpu():
-    """Those in functions count: what a module needs, it can import at its top or not at all."""
-    paths = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "ep").rglob("*.py")}
-    modules = {name.removesuffix(".__init__"): path for path, name in paths.items()}
-    needs = {
-        name: set(_imports(path, modules)) & modules.keys()
-        for name, path in modules.items()
-        if name.startswith(("ep.include", "ep.common", "ep.cpu"))
-    }
-    while free := [name for name, needed in needs.items() if not needed & needs.keys()]:
-        for name in free:
-            del needs[name]
-    assert not needs, f"circles among {sorted(needs)}"
+def _in_circles(needs):
+    """The members of a graph that can be reached from themselves, and what lies between circles."""
+    needs = dict(needs)
+    while free := [one for one, needed in needs.items() if not needed & needs.keys()]:
+        for one in free:
+            del needs[one]
+    return needs
+
+
+def _tree():
+    layers = ("include", "common", "cpu", "cuda")
+    return _needs([path for layer in layers for path in (ROOT / "ep" / layer).rglob("*.py")])
+
+
+def test_no_circle_of_files():
+    """Every import counts: what a file needs lies below it."""
+    circles = _in_circles(_tree())
+    assert not circles, sorted(str(path.relative_to(ROOT)) for path in circles)
+
+
+def test_no_circle_of_rooms():
+    """A room is a folder: what its files need of others lies in rooms below."""
+    rooms = {}
+    for path, needed in _tree().items():
+        rooms.setdefault(path.parent, set()).update({other.parent for other in needed} - {path.parent})
+    circles = _in_circles(rooms)
+    assert not circles, sorted(str(path.relative_to(ROOT)) for path in circles)

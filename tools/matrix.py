@@ -153,7 +153,6 @@ def run_environment(name: str, python: Interpreter, folder: Path, arguments: arg
         ("demo", [own, "-m", "ep", "demo"], {}),
         ("CPU tests", tests, {}),
         ("PTX tests", [*tests, "--ep-device", "cuda"], {}),
-        ("simulator tests", [*tests, "--ep-device", "cuda"], {"NUMBA_ENABLE_CUDASIM": "1"}),
     ]
     if arguments.pre:
         steps.insert(2, ("newest", [own, "-m", "pip", "install", "-q", "--pre", "--upgrade", *NEWEST], {}))
@@ -210,7 +209,6 @@ COLUMNS: Final = (
     "demo",
     "CPU tests",
     "PTX tests",
-    "simulator tests",
     "seconds",
 )
 

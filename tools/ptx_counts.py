@@ -64,9 +64,9 @@ def main() -> int:
     parser.add_argument("--match", default="", help="only cases whose name contains this")
     asked = parser.parse_args()
     if not install_without_gpu():
-        print("kernels are counted where they can be compiled, and there is no GPU and no simulator", file=sys.stderr)
+        print("kernels are counted where they can be compiled, and there is no GPU", file=sys.stderr)
         return 1
-    from ep.cuda.driver.interface import driver
+    from ep.cuda.driver.current import driver
 
     device = driver()
     assert isinstance(device, PtxDriver)

@@ -13,7 +13,4 @@ How cases are timed: by events of the device around a batch of launches on one s
 The stream is kept busy while a batch is queued, so the time is the device's; where Python queued slower than the device
 worked, the case is marked as bound by the launch. From 2^20 elements on, launches go through several copies of the
 buffers, 256 MiB and more of them, so that nothing is found in the L2 cache; smaller cases find their data there.
-
-In Numba's simulator (NUMBA_ENABLE_CUDASIM=1) the script runs to be tested. Its figures mean nothing there, and it
-refuses to write them to a file.
 """

@@ -28,7 +28,6 @@ def describe(device: Any) -> dict[str, Any]:
     return described | {
         "device": {
             "name": properties.name,
-            "simulated": device.simulated,
             "compute_capability": ".".join(map(str, properties.compute_capability)),
             "multiprocessors": properties.multiprocessors,
             "memory_bytes": properties.total_memory,

@@ -31,7 +31,7 @@ def cases() -> list[Case]:
     ]
 
 
-def measure(stream: Any, peers: Sequence[Peer], batches: int = _BATCHES) -> dict[str, Any]:
+def measure(stream: Any, peers: Sequence[Peer]) -> dict[str, Any]:
     """Microseconds of a launch by case and kind of array, and of the peers' own calls beside them."""
     found: dict[str, Any] = {}
     for case in cases():
@@ -46,7 +46,7 @@ def measure(stream: Any, peers: Sequence[Peer], batches: int = _BATCHES) -> dict
         for peer in peers:
             calls |= peer.prepare(case, inputs, out)
         found[case.name] = {
-            name: 1e6 * host_seconds(call, stream.Sync, _LAUNCHES, batches) for name, call in calls.items()
+            name: 1e6 * host_seconds(call, stream.Sync, _LAUNCHES, _BATCHES) for name, call in calls.items()
         }
     return found
 

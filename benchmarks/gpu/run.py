@@ -19,7 +19,7 @@ from benchmarks.gpu.budget import Budget
 from benchmarks.gpu.measure import Bench, TooLarge
 from benchmarks.gpu.peers import installed
 from benchmarks.gpu.plan import Planned, planned
-from benchmarks.gpu.scale import GPU, SIMULATOR
+from benchmarks.gpu.scale import GPU
 from benchmarks.gpu.timing import EventClock
 from ep import DeviceManagerRegistry, DeviceType, DeviceUnavailableError
 from ep.cli import text
@@ -39,11 +39,8 @@ def run(arguments: Namespace) -> int:
     except DeviceUnavailableError as error:
         print(error, file=sys.stderr)
         return 2
-    if device.simulated and arguments.json:
-        print("figures of Numba's simulator are not written to a file: they mean nothing", file=sys.stderr)
-        return 2
     document = new_document(device)
-    path = None if device.simulated else arguments.json or files.default_path(document)
+    path = arguments.json or files.default_path(document)
     with _stoppable():
         try:
             _parts(arguments, device, document, budget, path)
@@ -53,11 +50,9 @@ def run(arguments: Namespace) -> int:
             traceback.print_exc()
             document["failed"].append({"what": "the run", "error": f"{type(error).__name__}: {error}"})
     document["seconds"] = budget.elapsed()
-    if path:
-        files.write(path, document)
+    files.write(path, document)
     report.show(document, table=arguments.table)
-    if path:
-        print(f"\nwritten to {path}", flush=True)
+    print(f"\nwritten to {path}", flush=True)
     return 1 if _went_wrong(document) else 0
 
 
@@ -79,8 +74,7 @@ def _went_wrong(document: dict[str, Any]) -> bool:
     )
 
 
-def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: Budget, path: Path | None) -> None:
-    scale = SIMULATOR if device.simulated else GPU
+def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: Budget, path: Path) -> None:
     _say(f"{device.properties.name}: {arguments.minutes:g} minutes")
     if arguments.tests:
         limit = budget.share(_TESTS)
@@ -94,19 +88,14 @@ def _parts(arguments: Namespace, device: Any, document: dict[str, Any], budget: 
     peers, document["absent_peers"] = installed(arguments.peers, stream)
     document["peers"] = {peer.name: peer.version for peer in peers}
     _say(f"peers: {document['peers'] or 'none'}; {document['absent_peers'] or 'all there'}")
-    clock = EventClock(stream, scale)
+    clock = EventClock(stream, GPU)
     bench = Bench(stream, clock, peers, arguments.seconds)
-    document["copy_bytes"] = scale.copy
+    document["copy_bytes"] = GPU.copy
     document["copy_gb_per_s"] = bench.copy_speed() / 1e9
-    _say(f"the device's copy of {scale.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
-    batches = {"batches": 3} if device.simulated else {}
-    document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers, **batches))
-    if device.simulated:
-        document["left_out"]["launches in a graph"] = "the simulator has no graphs"
-    else:
-        document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock))
-    if path:
-        files.write(path, document)
+    _say(f"the device's copy of {GPU.copy:,} bytes: {document['copy_gb_per_s']:.0f} GB/s read and written")
+    document["overhead"] = _attempt(document, "overhead", lambda: overhead.measure(stream, peers))
+    document["graph"] = _attempt(document, "graph", lambda: overhead.measure_graph(stream, clock))
+    files.write(path, document)
     plan = list(planned(arguments.only, arguments.dtypes, arguments.sizes, arguments.cases))
     measure_cases(plan, bench, device, document, budget, path)
 

@@ -1,4 +1,4 @@
-"""How large things are on a GPU, and how small in the simulator, which is thousands of times slower."""
+"""How large things are on a GPU, and how small where kernels run on the CPU from their PTX, for tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GPU: Final = Scale(
     most_fills=32,
     rounds=7,
 )
-SIMULATOR: Final = Scale(
+SMALL: Final = Scale(
     copy=2**16,
     rotated=2**12,
     rotated_from=2**6,

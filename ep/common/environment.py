@@ -142,7 +142,7 @@ CUDA_VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(
 )
 NUMBA_ENABLE_CUDASIM: Final[Variable[bool]] = Variable(
     "NUMBA_ENABLE_CUDASIM",
-    "1 has Numba simulate a GPU, slowly; the CUDA device is the simulated one then",
+    "1 has Numba simulate CUDA in Python, and there is no CUDA device for ep then",
     "0 or another number, in digits alone",
     lambda text: _number(text) != 0,
     False,

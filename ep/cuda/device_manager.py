@@ -9,7 +9,7 @@ from ep.cuda.arrays.arrays import ARRAYS
 from ep.cuda.compile.kernel_cache import CACHE
 from ep.cuda.device import report
 from ep.cuda.device.device import CudaDevice
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include.arrays import DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
@@ -20,7 +20,7 @@ from ep.include.process import exclusively
 
 
 class CudaDeviceManager(DeviceManager):
-    """The GPUs that the driver shows, or the one of Numba's simulator. They are counted when first asked for."""
+    """The GPUs that the driver shows. They are counted when first asked for."""
 
     def __init__(self) -> None:
         self._devices: dict[int, CudaDevice] = {}

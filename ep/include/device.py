@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
@@ -14,11 +14,20 @@ from ep.include.event import Event
 from ep.include.finding import Finding
 from ep.include.stream import Stream
 
-if TYPE_CHECKING:
-    from ep.include.device_manager import DeviceManager
-
 kMaxAlignmentRequirement: Final = 512
 """Bytes to which every allocation of every device is aligned."""
+
+
+class Devices(Protocol):
+    """What a device knows of its manager, a `DeviceManager`: the devices of its type, by number."""
+
+    def device_type(self) -> DeviceType: ...
+
+    def GetDevice(self, device_index: int) -> Device: ...
+
+    def GetActiveDeviceIndex(self) -> int: ...
+
+    def SetActiveDeviceByIndex(self, device_index: int) -> None: ...
 
 
 class Device(ABC):
@@ -28,7 +37,7 @@ class Device(ABC):
     number: another process gets its own device of that type and number.
     """
 
-    def __reduce__(self) -> tuple[Any, tuple[DeviceManager]]:
+    def __reduce__(self) -> tuple[Any, tuple[Devices]]:
         return methodcaller("GetDevice", self.device_index()), (self.device_manager(),)
 
     @abstractmethod
@@ -48,7 +57,7 @@ class Device(ABC):
         """The number of the device among those of its type, from 0."""
 
     @abstractmethod
-    def device_manager(self) -> DeviceManager:
+    def device_manager(self) -> Devices:
         """The manager that the device came from."""
 
     @abstractmethod

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.process import ProcessBound
 
-if TYPE_CHECKING:
-    from ep.include.device import Device
+
+class DeviceOfStream(Protocol):
+    """What work on a stream needs of its `Device`: memory, and events. The device knows its streams, not they it."""
+
+    def device_type(self) -> DeviceType: ...
+
+    def device_index(self) -> int: ...
+
+    def SetAsActiveDevice(self) -> None: ...
+
+    def CreateEvents(self, count: int) -> list[Event]: ...
+
+    def DestroyEvents(self, events: list[Event]) -> None: ...
+
+    def Alloc(self, options: AllocationOptions, size: int) -> Buffer: ...
+
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None: ...
 
 
 class Stream(ProcessBound, ABC):
@@ -25,7 +41,7 @@ class Stream(ProcessBound, ABC):
         """The type of the stream's device."""
 
     @abstractmethod
-    def device(self) -> Device:
+    def device(self) -> DeviceOfStream:
         """The stream's device."""
 
     @abstractmethod

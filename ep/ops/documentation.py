@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, Final
 
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.include.data_type import DataType
 from ep.include.number_kind import CHAR, Kind
 from ep.include.primitive.binary_op import BinaryOp

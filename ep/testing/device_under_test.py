@@ -29,7 +29,7 @@ class DeviceUnderTest:
     def _library(self) -> Library:
         if self.type is DeviceType.kCPU:
             return Library.VECTOR_MATH
-        if self.type is not DeviceType.kCUDA or self.simulated:
+        if self.type is not DeviceType.kCUDA:
             return Library.HOST
         # where kernels run from their PTX, without a GPU, its approximations are exact
         return Library.LIBDEVICE if self.device.driver.loads_ptx else Library.APPROXIMATED  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ class Library(Enum):
     VECTOR_MATH = "those of ep.cpu.vector_math, on the CPU"
     LIBDEVICE = "CUDA's, where what a GPU approximates is exact"
     APPROXIMATED = "CUDA's, as a GPU has them"
-    HOST = "libm's and NumPy's, in CUDA's simulator, and those of devices of other packages"
+    HOST = "libm's and NumPy's, or those of devices of other packages"
 
 
 OF_CUDA = (Library.LIBDEVICE, Library.APPROXIMATED)

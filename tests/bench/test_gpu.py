@@ -38,7 +38,7 @@ def result(ratio=1.2, share=0.95, size=2**26, kind="expand", **more):
 
 def made_up(*results, **more):
     return {
-        **{"device": {"name": "NVIDIA H200", "simulated": False}, "driver": {"version": "580.1", "cuda": "13.0"}},
+        **{"device": {"name": "NVIDIA H200"}, "driver": {"version": "580.1", "cuda": "13.0"}},
         **{"date": "2026-01-02T03:04:05+00:00", "versions": {}, "peers": {"torch": "2.11"}, "absent_peers": {}},
         **{"tests": {}, "overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": []},
         **{"results": list(results), **more},
@@ -186,10 +186,6 @@ def test_report(capsys):
     assert "  1 with cupy, float32, as expand last axis, float32, 2^20: TypeError: no bfloat16" in lines
     assert "wrong results of ep: 0" in lines
     assert any(line.startswith("  MISSED") for line in lines)
-    report.show(made_up(device={"name": "Numba's simulator", "simulated": True}))
-    lines = capsys.readouterr().out.splitlines()
-    assert sum("no figure here says anything about a GPU" in line for line in lines) == 2
-    assert all("no verdict" in line for line in lines[lines.index("targets:") + 1 : -1])
 
 
 def test_file(tmp_path):
@@ -248,18 +244,8 @@ def test_peers_that_do_not_work_are_listed(monkeypatch):
 
 
 def test_without_a_gpu_it_says_so():
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1", "NUMBA_ENABLE_CUDASIM": "0"}
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
     command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--minutes", "1"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "there is no CUDA device" in done.stderr
-
-
-def test_figures_of_the_simulator_are_not_written(tmp_path):
-    pytest.importorskip("cuda.bindings")
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "benchmarks.gpu", "--no-tests", "--json", str(tmp_path / "gpu.json")]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "they mean nothing" in done.stderr
-    assert os.listdir(tmp_path) == []

@@ -3,8 +3,7 @@
 import pytest
 
 from ep.cli import coverage
-from ep.cpu.device import report
-from ep.cpu.device.device import CpuDevice
+from ep.cpu.device.device import CpuDevice, report
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.include import Finding

@@ -3,7 +3,7 @@
 import pytest
 
 from ep import BinaryOp, DeviceType, UnaryOp
-from ep.common.functor import first_op, functor_maker
+from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.stored_types import stored_types
 from ep.include import DataType as T
 from ep.include.number_kind import Kind, number_kind

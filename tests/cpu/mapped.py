@@ -43,10 +43,12 @@ class Mapped(PlannedPrimitive):
         self._launch_dims(stream, operand_dims, (*sources, dst))
 
     def _launch_dims(self, stream, dims, buffers, data_type=None):
+        result = broadcast_dims(*dims)
+        counts = [*map(math.prod, dims), math.prod(result)]
         self._launch_planned(
             stream,
             dims,
-            [math.prod(each) for each in (*dims, broadcast_dims(*dims))],
+            counts,
             buffers,
-            lambda: broadcast_plan(self.signature, dims, self._types),
+            lambda: broadcast_plan(self.signature, dims, result, self._types, counts),
         )

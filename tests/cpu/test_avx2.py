@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.cpu.kernels.functors import is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
 from ep.cpu.vector_math.lookup import has_register_tables

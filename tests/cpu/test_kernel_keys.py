@@ -70,7 +70,7 @@ def before(sources):
         # a package on the way
         ("common/functor/__init__.py", '"""', '"""A word. ', OPS),
         # what runs kernels, and what is beside them
-        ("cpu/stream.py", '"""', '"""A word. ', set()),
+        ("cpu/device/stream.py", '"""', '"""A word. ', set()),
         ("cpu/primitive/elementwise_unary.py", '"""', '"""A word. ', set()),
         ("ops/shapes.py", '"""', '"""A word. ', set()),
         ("version.py", '"""', '"""A word. ', set()),

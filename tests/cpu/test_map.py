@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.common.primitive.strides import extent
 from ep.cpu.engine.map import plan
 from ep.cpu.engine.map.plan import MapPlan

@@ -9,6 +9,8 @@ from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, Un
 from ep.common.bounded_cache import KEPT
 from ep.common.primitive.broadcast import StridedWalk
 from ep.cpu.engine.move.row_writer import transposed, transposing_writers
+from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.shared.layout import layout
 from ep.include import primitive as primitives
 from ep.include.primitive import CopyNdFactory
 from ep.include.primitive.blas import BlasTransposeType
@@ -27,7 +29,8 @@ from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.move.plan import move_plan
 from ep.include import DataType
 types = (DataType.kFloat,) * 3
-plan = broadcast_plan(signatures.BROADCAST_ELEMENTWISE_BINARY, ((50, 3, 1), (3, 2)), types)
+signature, dims = signatures.BROADCAST_ELEMENTWISE_BINARY, ((50, 3, 1), (3, 2))
+plan = broadcast_plan(signature, dims, (50, 3, 2), types, (150, 6, 300))
 assert [move.writer.kind for move in plan.moves] == ["each", "repeat_tiny"], plan.moves
 shape = as_expand_shape((5, 1, 4), (5, 3, 4), None, None, 8)
 assert move_plan(signatures.EXPAND, shape.walk(), types[0], shape.counts()).writer == ("each", 16, 3)
@@ -66,6 +69,17 @@ def test_a_box_that_moves_within_one_array_at_several_distances(rng):
         assert (memory == expected).all()
 
 
+def test_words_that_are_written_at_once():
+    fields = layout("Some", first=1, second=2, third=1)
+    plan = Plan(fields)
+    plan.set_words(adjacent(fields, "second", "third"), (5, -6, 2**63 - 1))
+    assert plan.words.tolist() == [0, 5, -6, 2**63 - 1]
+    with pytest.raises(OverflowError, match=str(2**63)):
+        plan.set_words(0, (2**63,))
+    with pytest.raises(ValueError, match="follow one another"):
+        adjacent(fields, "first", "third")
+
+
 @pytest.mark.parametrize("streamed_from", [0, 2**62])
 def test_writers_of_transposed_blocks_are_among_those_that_are_prepared(streamed_from):
     """By what they are called in the cache, where True is not 1."""
@@ -85,16 +99,16 @@ NEW_DIMS = {
         lambda n: ((n, 3), A, (n, 3), B, C),
         38,
     ),
-    "binary, row": (("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4), lambda n: ((n, 3), A, (3,), B, C), 68),
-    "unary": (("BroadcastElementwiseUnary", UnaryOp.kExp, F32, F32, 4), lambda n: ((n, 3), A, (n, 3), C), 55),
+    "binary, row": (("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4), lambda n: ((n, 3), A, (3,), B, C), 58),
+    "unary": (("BroadcastElementwiseUnary", UnaryOp.kExp, F32, F32, 4), lambda n: ((n, 3), A, (n, 3), C), 52),
     "expand": (("Expand", F32, 4), lambda n: ((n, 1), A, (n, 5), C), 60),
     "permute": (("Permute", 4), lambda n: (F32, (n, 4), A, (1, 0), C), 80),
-    "copy_nd": (("CopyNd", 4), lambda n: (F32, C, (n + 9, 8), (3, 1), A, (n + 3, 4), (1, 0), (n, 3)), 92),
-    "copy_nd, place": (("CopyNd", 4), lambda n: (F32, C, (8, 4000), (1, n), A, (8, 1), (0, 0), (3, 1)), 92),
-    "pad": (("ConstantPad", F32), lambda n: ((n, 3), A, (1, 0), (0, 2), 0, C), 78),
-    "where": (("Where", np.dtype(bool), F32, 4), lambda n: ((n, 1), CONDITION, (n, 3), A, (3,), B, C), 95),
-    "reduce": (("Reduce", ReduceOp.kSum, F32, 4), lambda n: ((n, 4), A, (1,), C), 62),
-    "matmul": (("BroadcastMatmul", F32, N, N, 4), lambda n: (1, (n, 2, 3), A, (3, 2), B, 0, (n, 2, 2), C), 84),
+    "copy_nd": (("CopyNd", 4), lambda n: (F32, C, (n + 9, 8), (3, 1), A, (n + 3, 4), (1, 0), (n, 3)), 76),
+    "copy_nd, place": (("CopyNd", 4), lambda n: (F32, C, (8, 4000), (1, n), A, (8, 1), (0, 0), (3, 1)), 76),
+    "pad": (("ConstantPad", F32), lambda n: ((n, 3), A, (1, 0), (0, 2), 0, C), 62),
+    "where": (("Where", np.dtype(bool), F32, 4), lambda n: ((n, 1), CONDITION, (n, 3), A, (3,), B, C), 82),
+    "reduce": (("Reduce", ReduceOp.kSum, F32, 4), lambda n: ((n, 4), A, (1,), C), 55),
+    "matmul": (("BroadcastMatmul", F32, N, N, 4), lambda n: (1, (n, 2, 3), A, (3, 2), B, 0, (n, 2, 2), C), 58),
 }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ep.cuda.driver.simulated_driver import SimulatedDriver
+from tests.cuda.ptx_machine.driver import PtxDriver
 
 
 def capture(stream: Any, work: Callable[[], object]) -> Any:
     """Return what `work` queues on a stream, as a graph with `launch` and `destroy`; nothing of it is done."""
     driver = stream.device().driver
-    if not isinstance(driver, SimulatedDriver):
+    if not isinstance(driver, PtxDriver):
         from benchmarks.gpu.graph import Graph
 
         return Graph(stream, work)

@@ -1,4 +1,4 @@
-"""The CUDA device under test: a GPU or Numba's simulator. Tests that take `cuda` run with `--ep-device cuda` alone."""
+"""The CUDA device under test: a GPU, or the machine that runs PTX. Tests that take `cuda` need `--ep-device cuda`."""
 
 import pytest
 

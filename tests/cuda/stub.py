@@ -35,7 +35,7 @@ def python(folder):
     """Runs Python where the stand-in is the driver; returns what it prints, to either stream."""
 
     def run(*arguments, **environment):
-        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES, "NUMBA_ENABLE_CUDASIM": "0"}
+        own = {"LD_LIBRARY_PATH": str(folder), "PYTHONPATH": SOURCES}
         done = subprocess.run(
             [sys.executable, "-P", *arguments],
             env={**os.environ, **own, **environment},

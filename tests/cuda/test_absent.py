@@ -15,7 +15,6 @@ from tests.subprocesses import run
 
 # a process on a machine without a driver, whatever this machine has
 NO_DRIVER = "import ep.cuda.driver.cuda_driver as real\nreal._LIBRARY = 'libnothing.so.1'\n"
-GPU = {"NUMBA_ENABLE_CUDASIM": "0"}
 
 NO_COMPILER = """
 import sys
@@ -51,7 +50,6 @@ except ep.DeviceUnavailableError as error:
 else:
     raise AssertionError
 {NO_COMPILER}""",
-        **GPU,
     )
 
 
@@ -61,13 +59,13 @@ def test_it_is_imported_when_first_asked_for():
 
 @pytest.mark.parametrize("command", ["list", "devices"])
 def test_commands_work_without_it(command):
-    printed = run(f"{NO_DRIVER}from ep.cli.main import main\nassert main(['{command}']) == 0\n{NO_COMPILER}", **GPU)
+    printed = run(f"{NO_DRIVER}from ep.cli.main import main\nassert main(['{command}']) == 0\n{NO_COMPILER}")
     assert "cuda" in printed
 
 
 def test_a_run_of_tests_for_it_ends_at_once():
     options = ["--ep-device", "cuda", "--collect-only", "-q", "-p", "no:cacheprovider", "--noconftest", __file__]
-    said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True, **GPU)
+    said = run(f"{NO_DRIVER}import pytest\nraise SystemExit(pytest.main({options!r}))", fails=True)
     assert said.startswith(
         "ERROR: --ep-device cuda: there is no CUDA device: no NVIDIA driver was found (libnothing.so.1"
     )
@@ -109,6 +107,14 @@ def test_no_packages(driver, monkeypatch, missing):
     assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
 
 
+def test_numbas_simulator_is_no_device(driver, monkeypatch):
+    """It stands in for the compiler that kernels need."""
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    assert driver.device_count() == 0
+    why = "NUMBA_ENABLE_CUDASIM is set, with which Numba compiles nothing for a GPU; unset it"
+    assert driver.why_unavailable() == why
+
+
 @pytest.mark.parametrize("version", ["0.4.0", "0.30.3"])
 def test_a_compiler_that_is_too_old(driver, monkeypatch, version):
     """As another package may have pinned it."""
@@ -128,8 +134,7 @@ def test_the_oldest_compiler_is_that_of_pyproject():
 def test_numpy_is_left_as_it_was():
     """numba-cuda asks for a name that NumPy 2.5 does not have."""
     code = "import numpy\nbefore = set(vars(numpy))\nimport ep.cuda.compile.numba_cuda\n"
-    for simulated in ("0", "1"):
-        run(code + "assert 'row_stack' not in set(vars(numpy)) ^ before", NUMBA_ENABLE_CUDASIM=simulated)
+    run(code + "assert 'row_stack' not in set(vars(numpy)) ^ before")
 
 
 def test_no_driver(driver, monkeypatch):
@@ -225,5 +230,4 @@ for array in (Interface(), Tensor()):
         else:
             raise AssertionError
 """,
-        **GPU,
     )

@@ -241,18 +241,6 @@ class TestNumba:
         )
         assert as_address(array, "src", F32, 8, stream) == buffer.address
 
-    def test_arrays_of_the_simulator(self, cuda, stream):
-        if not cuda.simulated:
-            pytest.skip("the arrays are not the simulator's")
-        from numba import cuda as numba_cuda
-
-        values = np.arange(8, dtype=np.float32)
-        array = numba_cuda.to_device(values)
-        address = as_address(array, "src", F32, 8, stream)
-        part = cuda.Alloc(AllocationOptions(), 32).view(np.float32)
-        cuda.driver.copy(0, part.address, address, 32, stream.handle)
-        np.testing.assert_array_equal(part.copy_to_host(stream), values)
-
 
 class TestFreed:
     """Memory that was freed, by any buffer in it, is refused by all of them."""

@@ -10,12 +10,11 @@ from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
 from ep.cuda.driver import cublas_lt
 from ep.cuda.driver.interface import CudaError
-from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
-from ep.cuda.engine.product import calls as product_calls
 from ep.cuda.engine.product.calls import calls
 from ep.cuda.primitive import product_primitive
 from ep.include import DeviceUnavailableError
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
+from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.subprocesses import run
 
 N, T = BlasTransposeType
@@ -25,7 +24,7 @@ N, T = BlasTransposeType
 def lt():
     """What stands in for the library."""
     functions = cublas_lt._loaded()[0]
-    if not isinstance(functions, SimulatedCublasLt):
+    if not isinstance(functions, HostCublasLt):
         pytest.skip("a GPU is here, and the library itself")
     return functions
 
@@ -122,7 +121,7 @@ def test_rows_that_are_too_many_for_one_call(launch, transpose):
 def test_pieces_are_those_of_the_operands(cuda, stream, lt, monkeypatch):
     """Numbers that differ, where a call takes 2 rows and 3 matrices at most."""
     monkeypatch.setattr(product_primitive, "max_rows", lambda *_: 2)
-    monkeypatch.setattr(product_calls, "MAX_BATCH_COUNT", 3)
+    monkeypatch.setattr(product_primitive, "MAX_BATCH_COUNT", 3)
     rng = np.random.default_rng(1)
     for transposes in itertools.product((N, T), (N, T)):
         a, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((7, 5, 4), (7, 4, 3)))
@@ -159,7 +158,7 @@ def test_an_error_of_the_library(cuda, lt, monkeypatch):
     wanted = cublas_lt.Multiplication(
         *[cublas_lt.DataType.kFloat] * 2, 2, 3, 4, False, False, False, 1, (0, 0, 0), (4, 4, 4), 4
     )
-    monkeypatch.setattr(SimulatedCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
+    monkeypatch.setattr(HostCublasLt, "cublasLtMatmulAlgoGetHeuristic", lambda self, *arguments: 15)
     with pytest.raises(
         CudaError, match=r"cublasLtMatmulAlgoGetHeuristic: .* \(CUBLAS_STATUS_NOT_SUPPORTED, error 15\)"
     ):
@@ -171,13 +170,13 @@ def test_every_matrix_of_c_is_written_first_once():
         a, b, c = ((*own, 2, 2) for own in dims)
         product = broadcast_product(a, b, c, False, False)
         written = []
-        for call in calls(product, False):
+        for call in calls(product, False, cublas_lt.MAX_BATCH_COUNT):
             places = [call.offsets[2] + index * call.strides[2] for index in range(call.batch_count)]
             assert all((place in written) is not call.first for place in places)
             written += places
         assert sorted(set(written)) == list(range(0, int(np.prod(c)), product.m * product.n))
         assert len(written) == int(np.prod(np.broadcast_shapes(*dims))) // (product.m // 2) // (product.k // 2)
-    one = calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False), False)
+    one = calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False), False, cublas_lt.MAX_BATCH_COUNT)
     assert next(itertools.islice(one, 1, None), None) is None
 
 
@@ -202,5 +201,4 @@ except ep.{DeviceUnavailableError.__name__} as error:
 else:
     raise AssertionError
 """,
-        NUMBA_ENABLE_CUDASIM="0",
     )

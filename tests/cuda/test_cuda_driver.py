@@ -235,10 +235,10 @@ def test_a_graph(python):
     """As the benchmark captures one."""
     code = f"""{BEGIN}
 from benchmarks.gpu.overhead import measure_graph
-from benchmarks.gpu.scale import SIMULATOR
+from benchmarks.gpu.scale import SMALL
 from benchmarks.gpu.timing import EventClock
 stream = cuda.CreateStream()
-found = measure_graph(stream, EventClock(stream, SIMULATOR))
+found = measure_graph(stream, EventClock(stream, SMALL))
 assert found["launches"] == 100
 assert not found["replay_computes"]  # the stand-in computes nothing
 """

@@ -1,4 +1,4 @@
-"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests: on a GPU or simulated."""
+"""What the CUDA device has of its own, beside the contracts that `ep.testing` tests: on a GPU or from PTX."""
 
 import gc
 from types import SimpleNamespace

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 
 from ep import DeviceType, UnaryOp
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.cuda.compile import loader, memory
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements
@@ -16,7 +16,7 @@ from ep.cuda.compile.numba_cuda import (
     shared_array,
     thread_of_block,
 )
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.functor import Functor
 from ep.cuda.engine.map.plan import map_plan, map_shape

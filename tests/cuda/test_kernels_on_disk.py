@@ -22,7 +22,7 @@ def environment(tmp_path):
         metadata.version("numba-cuda")
     except metadata.PackageNotFoundError:
         pytest.skip("numba-cuda is not installed")
-    return {"EP_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0"}
+    return {"EP_CACHE_DIR": str(tmp_path)}
 
 
 def test_the_second_process_compiles_nothing(environment):
@@ -64,14 +64,14 @@ print(compiler.statistics.compiled, compiler.statistics.loaded)
 
 def test_a_driver_is_replaced_before_it_is_used_or_not_at_all():
     code = """
-from ep.cuda.driver.interface import driver, use_driver
-from ep.cuda.driver.simulated_driver import SimulatedDriver
-other = SimulatedDriver()
+from ep.cuda.driver.current import driver, use_driver
+from tests.cuda.ptx_machine.driver import PtxDriver
+other = PtxDriver()
 use_driver(other)
 assert driver() is other
 try:
-    use_driver(SimulatedDriver())
+    use_driver(PtxDriver())
 except RuntimeError as error:
     print(error)
 """
-    assert run(code, NUMBA_ENABLE_CUDASIM="0") == "the process has a driver already\n"
+    assert run(code) == "the process has a driver already\n"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ep import DeviceType
-from ep.cuda.compile.launch_config import WARP_THREADS
 from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce.row_plan import PartVariant, Stage, row_plan
 from ep.include import DataType
@@ -14,7 +13,6 @@ from ep.testing.device_under_test import DeviceUnderTest
 FOUR = (rows.SOFTMAX, rows.LOG_SOFTMAX, rows.SOFTMAX_BACKWARD, rows.LOG_SOFTMAX_BACKWARD)
 TYPES = (DataType.kFloat16, DataType.kBFloat16, DataType.kFloat, DataType.kDouble)
 KEYS = [(tested, data_type) for tested in FOUR for data_type in TYPES]
-on_device = pytest.mark.skipif(WARP_THREADS == 1, reason="sizes of a GPU")
 
 
 def each_key(test):
@@ -42,7 +40,6 @@ def is_divided(*arguments):
     return isinstance(plan_of(*arguments).variants[0], PartVariant)
 
 
-@on_device
 def test_few_long_rows_are_divided():
     assert not is_divided(DataType.kFloat, 1, 2**16 - 4)
     assert is_divided(DataType.kFloat, 1, 2**16 - 3)
@@ -53,7 +50,6 @@ def test_few_long_rows_are_divided():
     assert not is_divided(DataType.kFloat, 265, 2**20)
 
 
-@on_device
 @pytest.mark.parametrize("num_rows", [1, 2, 5, 100, 264])
 @pytest.mark.parametrize("cols", [2**16, 2**16 + 1, 70_001, 2**20 + 3, 2**24])
 def test_parts_cover_a_row_and_fill_a_device(num_rows, cols):
@@ -121,7 +117,6 @@ def test_the_bits_of_rows_in_parts_are_the_same_at_every_address(gpu, rng, short
     assert len(found) == 1
 
 
-@on_device
 @pytest.mark.parametrize(("num_rows", "cols"), [(1, 2**20 + 3), (3, 70_001)])
 def test_rows_of_a_million(gpu, rng, num_rows, cols):
     assert is_divided(DataType.kFloat, num_rows, cols)

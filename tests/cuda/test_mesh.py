@@ -33,6 +33,8 @@ def test_arrays_of_a_gpu(kinds, cuda, caplog):
 
 ON_RANKS = """
 import numpy as np
+from tests.devices import prepare
+prepare("cuda")
 import ep.ops
 from ep.cuda.arrays.array import CudaArray
 from ep.mesh import Placement, from_whole
@@ -49,4 +51,4 @@ for sbp in ("S(0)", "S(1)", "P"):
 
 
 def test_tensors_on_gpus(cuda):
-    mpiexec(2, "-c", ON_RANKS, NUMBA_ENABLE_CUDASIM="1")
+    mpiexec(2, "-c", ON_RANKS)

@@ -7,10 +7,11 @@ from ep import DeviceType, RequirePrimitive
 from ep.common.primitive.reduce_shape import Axis
 from ep.cuda.compile import loader, memory
 from ep.cuda.compile.compiler import Kernel
-from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS, Grid
+from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid
 from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.reduce import plan as reduce_plans
+from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce import segment_plan as segment_plans
 from ep.cuda.engine.reduce.plan import reduce_plan
 from ep.cuda.engine.reduce.row_plan import Keep, row_plan
@@ -23,8 +24,6 @@ from ep.include.primitive import (
     UnsortedSegmentSumFactory,
 )
 from ep.testing.device_under_test import DeviceUnderTest
-
-on_device = pytest.mark.skipif(WARP_THREADS == 1, reason="as many threads as a GPU has, and shuffles")
 
 
 @pytest.fixture
@@ -59,7 +58,6 @@ def in_order(data, ids, num_segments):
     return out
 
 
-@on_device
 @pytest.mark.parametrize("data_type", [*DataType], ids=lambda t: t.name)
 def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
     load, store = memory.loader(data_type, 1), memory.storer(data_type, 1)
@@ -80,7 +78,6 @@ def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
     assert gpu.array(dst).tobytes() == values[np.arange(32) ^ 5].tobytes()
 
 
-@on_device
 def test_where_a_row_is_kept():
     def keep(data_type, cols, shared_bytes=227 * 1024, addresses=(0, 0)):
         (variant,) = row_plan(data_type, 3, cols, addresses, shared_bytes).variants
@@ -103,7 +100,6 @@ def test_the_largest_of_a_row_has_a_logarithm_of_its_own(gpu):
     assert gpu.array(y)[0] == pytest.approx(-np.log1p(np.exp(-30) + np.exp(-29)), rel=1e-3)
 
 
-@on_device
 def test_a_rising_row_that_is_read_again(gpu):
     """The maximum of each thread grows with every pack, and the sum is scaled as often."""
     x = np.linspace(-40, 40, 6000, dtype=np.float32)
@@ -139,7 +135,7 @@ def test_parts_lie_in_memory_in_the_order_of_the_stream(gpu, rng, monkeypatch):
     alloc, free = stream.AllocAsync, stream.FreeAsync
     monkeypatch.setattr(stream, "AllocAsync", lambda size: given.append(alloc(size)) or given[-1], raising=False)
     monkeypatch.setattr(stream, "FreeAsync", lambda block: freed.append(block) or free(block), raising=False)
-    array = rng.uniform(1, 2, 70_000 if WARP_THREADS > 1 else 600)
+    array = rng.uniform(1, 2, 70_000)
     assert reduced(gpu, ReduceOp.kMean, DataType.kDouble, array, (0,)) == pytest.approx(array.mean(), rel=1e-15)
     assert given == freed
     assert len(given) == 1
@@ -180,6 +176,33 @@ def test_long_runs_are_the_work_of_blocks(gpu, rng, inner):
     ids = np.repeat(np.arange(5, dtype=np.int32), lengths)
     data = rng.standard_normal((ids.size, inner)).astype(np.float32)
     np.testing.assert_array_equal(segment_sum(gpu, data, ids, 5), in_order(data, ids, 5))
+
+
+def test_a_grid_of_fewer_blocks_than_there_is_work_for(gpu, rng, monkeypatch):
+    """Blocks go on where the grid ends, along each of its axes."""
+    for module in (reduce_plans, row_plans, segment_plans):
+        monkeypatch.setattr(module, "MAX_BLOCKS", 2)
+    monkeypatch.setattr(segment_plans, "_MAX_GRID_YZ", 2)
+    monkeypatch.setattr(segment_plans, "_BLOCK_KEYS", 0)
+    array = rng.integers(-9, 9, (1303, 37)).astype(np.int32)
+    for axis in (0, 1):
+        got = reduced(gpu, ReduceOp.kSum, DataType.kInt32, array, (axis,))
+        np.testing.assert_array_equal(got, array.sum(axis, dtype=np.int32))
+    for cols in (7, 1291):  # kept in registers, and in shared memory
+        x = rng.standard_normal((131, cols)).astype(np.float32)
+        y = gpu.empty(x.size, DataType.kFloat)
+        RequirePrimitive(SoftmaxFactory, DeviceType.kCUDA, "float32").Launch(gpu.stream, *x.shape, gpu.buffer(x), y)
+        wide = np.exp(x.astype(np.float64))
+        np.testing.assert_allclose(gpu.array(y, x.shape), wide / wide.sum(1, keepdims=True), 1e-6)
+    num_ids, outer = 4 * BLOCK_THREADS * segment_plans.TILE_KEYS + 3, 3
+    data = rng.standard_normal((outer, num_ids, 2)).astype(np.float32)
+    ids = rng.integers(-1, 5, num_ids).astype(np.int32)
+    out = gpu.filled(outer * 4 * 2, DataType.kFloat)
+    RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, "float32", "int32").Launch(
+        gpu.stream, outer, 4, 2, gpu.buffer(data.reshape(-1)), num_ids, gpu.buffer(ids), out
+    )
+    expected = [in_order(rows, ids, 4) for rows in data]
+    np.testing.assert_array_equal(gpu.array(out, (outer, 4, 2)), expected)
 
 
 def test_the_parts_of_complex_numbers_where_there_are_none(gpu):

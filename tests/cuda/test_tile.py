@@ -9,7 +9,7 @@ from ep import DeviceType
 from ep.common.primitive.permute_shape import PermuteShape
 from ep.cuda.compile import loader
 from ep.cuda.compile.launch_config import Grid
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.move import tile as tiles
 from ep.cuda.engine.move import transpose
 from ep.cuda.engine.move.permute_plan import permute_plan
@@ -18,13 +18,6 @@ from ep.include import DataType
 from ep.testing.device_under_test import DeviceUnderTest
 
 THREADS, WARP, BANKS, BANK_BYTES = 256, 32, 32, 4
-
-
-@pytest.fixture(autouse=True)
-def sizes_of_devices(monkeypatch):
-    """Lets tiles have the sizes that they have outside of the simulator."""
-    for name, size in (("BLOCK_THREADS", THREADS), ("_LEAST", 4), ("_NARROW", 32), ("_WIDE", 64)):
-        monkeypatch.setattr(tiles, name, size)
 
 
 def plan_of(dims, permutation, itemsize, *alignments):
@@ -74,7 +67,7 @@ def test_offsets_have_the_bits_that_they_need(elements, bits):
 
 @pytest.fixture
 def every_tile():
-    """All tiles that devices take; a function of the sizes that `sizes_of_devices` sets."""
+    """All tiles that devices take."""
     found = tiles.every_tile()
     assert len(found) > 100
     return found

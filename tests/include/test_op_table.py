@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, UnaryOp
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.include import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.op_table import OPS

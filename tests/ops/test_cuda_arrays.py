@@ -13,7 +13,7 @@ import ep.ops
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType
 from ep.common.arrays import dlpack
 from ep.cuda.arrays.array import DLPACK_CUDA as CUDA
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include import DataType
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -178,7 +178,7 @@ class TestOperands:
 
     def test_numba(self, cuda):
         if driver().loads_ptx:
-            pytest.skip("Numba allocates by a driver, or in its simulator")
+            pytest.skip("Numba allocates by a driver of its own")
         from numba import cuda as numba_cuda
 
         x = numba_cuda.to_device(X)

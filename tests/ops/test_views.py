@@ -8,7 +8,7 @@ import pytest
 
 import ep.ops
 from ep import DeviceType
-from ep.common.arrays import host_views
+from ep.common.arrays import host, host_views
 from ep.common.primitive.strides import extent
 from ep.ops.devices import arrays_on
 
@@ -41,10 +41,10 @@ def read_only(array):
 MOVED = {
     "transposed": lambda: numbers(301, 203).T,
     "permuted": lambda: numbers(11, 13, 17, 19).transpose(2, 0, 3, 1),
-    "columns": lambda: numbers(200, 500)[:, 3:300],
+    "short rows": lambda: numbers(2000, 50)[:, 3:30],
     "every other": lambda: numbers(301, 400)[::2, ::2],
-    "broadcast": lambda: np.broadcast_to(numbers(301, 1), (301, 200)),
-    "broadcast by NumPy": lambda: np.broadcast_arrays(numbers(301, 1), numbers(1, 200))[0],
+    "broadcast": lambda: np.broadcast_to(numbers(301, 1, 5), (301, 200, 5)),
+    "broadcast by NumPy": lambda: np.broadcast_arrays(numbers(301, 1, 5), numbers(1, 200, 1))[0],
     "overlapping windows": lambda: windows(numbers(5000), 17),
     "read-only": lambda: read_only(numbers(301, 203)).T,
     "of 8 axes": lambda: numbers(3, 4, 3, 4, 3, 4, 6, 80)[::2, ::2, ::2, ::2, ::2, :, :, ::3],
@@ -58,6 +58,10 @@ MOVED = {
 }
 
 COPIED_BY_NUMPY = {
+    "long rows": lambda: numbers(200, 500)[:, 3:300],
+    "broadcast along rows": lambda: np.broadcast_to(numbers(301, 1), (301, 200)),
+    "every other of 8 bytes": lambda: numbers(301, 400, dtype=np.float64)[::2, ::2],
+    "few of 4 bytes": lambda: numbers(50, 60)[:, ::2],
     "backwards": lambda: numbers(301, 203)[::-1],
     "of the other byte order": lambda: numbers(301, 203).astype(np.dtype(np.float32).newbyteorder()).T,
     "unaligned": lambda: unaligned(301, 203).T,
@@ -72,7 +76,8 @@ COPIED_BY_NUMPY = {
 @pytest.fixture
 def launched(monkeypatch):
     """The shapes of what primitives copied, who copy smaller views than elsewhere."""
-    monkeypatch.setattr(host_views, "_LEAST_BYTES", 1 << 16)
+    monkeypatch.setattr(host_views, "_LEAST_ELEMENTS", 1 << 10)
+    monkeypatch.setattr(host_views, "_LEAST_PIECES", 1 << 9)
     shapes, copy = [], host_views.copy_strided
 
     def spy(stream, shape, *operands):
@@ -98,13 +103,14 @@ def test_operands(what, launched):
 OUT = {
     "transposed": lambda: np.zeros((203, 301), np.float32).T,
     "permuted": lambda: np.zeros((11, 13, 17, 19), np.float32).transpose(2, 0, 3, 1),
-    "columns": lambda: np.zeros((200, 500), np.float32)[:, 3:300],
+    "short rows": lambda: np.zeros((2000, 50), np.float32)[:, 3:30],
     "every other": lambda: np.zeros((301, 400), np.float32)[::2, ::2],
     "a subclass": lambda: np.asfortranarray(np.zeros((301, 203), np.float32)).view(np.matrix),
     "fields that are whole elements apart": lambda: np.zeros((300, 100), [("a", "i4"), ("b", "f4")])["b"],
 }
 
 OUT_BY_NUMPY = {
+    "long rows": lambda: np.zeros((200, 500), np.float32)[:, 3:300],
     "backwards": lambda: np.zeros((301, 203), np.float32)[::-1],
     "unaligned": lambda: np.zeros(4 * 301 * 203 + 1, np.uint8)[1:].view(np.float32).reshape(203, 301).T,
     "fields that are parts of elements apart": lambda: np.zeros((300, 100), [("a", "i2"), ("b", "f4")])["b"],
@@ -136,6 +142,17 @@ def test_views_that_reach_far_keep_their_memory(launched):
     assert buffer.base is None
     assert sys.getrefcount(buffer) <= 3
     assert launched == [(203, 301)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+@pytest.mark.parametrize("count", [1, 2, 31, 33, 65, 200])
+def test_rows_of_every_few_elements(dtype, step, count, launched, monkeypatch):
+    monkeypatch.setattr(host, "gains", lambda view: True)
+    memory = numbers(5, (count - 1) * step + 1, dtype=dtype)
+    view = memory[:, ::step]  # ends where the memory does
+    assert as_buffer(view, "x").tobytes() == view.tobytes()
+    assert len(launched) == (count > 1)
 
 
 def test_what_a_view_reaches():

@@ -145,8 +145,8 @@ def test_the_table():
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in matrix.table(rows).splitlines()]
     assert lines[0] == ["environment", *matrix.COLUMNS]
     assert set("".join(lines[1])) == {"-"}
-    assert lines[2] == ["3.12", "3.12.1", *["not run"] * 3, "ok", *["not run"] * 3, "7"]
-    assert lines[3] == ["lowest", "3.11.7", *["not run"] * 8]
+    assert lines[2] == ["3.12", "3.12.1", *["not run"] * 3, "ok", *["not run"] * 2, "7"]
+    assert lines[3] == ["lowest", "3.11.7", *["not run"] * 7]
     assert len({len(line) for line in matrix.table(rows).splitlines()}) == 1
 
 
@@ -173,8 +173,8 @@ def test_the_steps(tmp_path, monkeypatch):
     assert [row.results[column] for column in ("NumPy", "CPU tests", "PTX tests")] == ["2.5.5", *["5 passed"] * 2]
     assert ran[0] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
     assert ran[1][-2:] == ["-e", ".[test]"]
-    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], *[["--ep-device", "cuda"]] * 2]
-    assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 5
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
+    assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 4
 
 
 def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
@@ -185,7 +185,7 @@ def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
     assert ran[2][-len(matrix.NEWEST) - 2 :] == ["--pre", "--upgrade", *matrix.NEWEST]
 
 
-@pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 6), (4, 6), (5, 6), (6, 6)])
+@pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 5), (4, 5), (5, 5)])
 def test_a_step_that_fails(tmp_path, monkeypatch, capsys, step, ran):
     """Without an environment there is nothing to go on with; the demo and the tests are run in any case."""
     row, commands = steps(tmp_path, monkeypatch, {step: 1})

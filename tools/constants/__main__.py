@@ -16,11 +16,12 @@ from tools.constants.common import COMMON
 from tools.constants.double import COMPUTED, TABLED
 from tools.constants.fit import Polynomial, Rational, fit, fit_rational
 from tools.constants.parts import Parts
-from tools.constants.single import SINGLE
+from tools.constants.single import OF_ROOT, SINGLE
 from tools.generated import ROOT
 
 MODULES: Final[dict[str, Mapping[str, Polynomial | Rational | Parts]]] = {
     "ep/cpu/vector_math/coefficients.py": COMPUTED,
+    "ep/cpu/vector_math/root_coefficients.py": OF_ROOT,
     "ep/cpu/vector_math/tabled/coefficients.py": TABLED,
     "ep/cpu/vector_math/single/coefficients.py": SINGLE,
     "ep/common/functor/coefficients.py": COMMON,

@@ -1,4 +1,4 @@
-"""What functions in float32 arithmetic are made of: `ep/cpu/vector_math/single/coefficients.py`."""
+"""What functions in float32 arithmetic are made of: the constants of `ep/cpu/vector_math/single`."""
 
 from __future__ import annotations
 
@@ -154,12 +154,6 @@ SINGLE: Final[dict[str, Polynomial | Parts]] = {
         lambda f: -2 * (log_rest(f) + mpf(0.5)) / f,
         *(mpf(-1) / 7, mpf(1) / 7, 6, lambda f: f**3 / (2 * mpmath.log1p(f))),
     ),
-    "RSQRT": _polynomial(
-        "(1 - e)^(-1/2) for 0.007 <= e <= 0.126",
-        "itself",
-        lambda e: 1 / mpmath.sqrt(1 - e),
-        *(mpf("0.007"), mpf("0.126"), 3, lambda e: mpmath.sqrt(1 - e)),
-    ),
     "SOFTPLUS": _polynomial(
         "(ln(1 + f) / f - 1) / f for 0 <= f <= 1",
         "ln(1 + f)",
@@ -210,3 +204,13 @@ SINGLE: Final[dict[str, Polynomial | Parts]] = {
         10,
     ),
 }
+
+OF_ROOT: Final[dict[str, Polynomial]] = {
+    "RSQRT": _polynomial(
+        "(1 - e)^(-1/2) for 0.007 <= e <= 0.126",
+        "itself",
+        lambda e: 1 / mpmath.sqrt(1 - e),
+        *(mpf("0.007"), mpf("0.126"), 3, lambda e: mpmath.sqrt(1 - e)),
+    ),
+}
+"""Of the first step of both reciprocal roots: that in float64 arithmetic begins in the same way."""

@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.arrays.checks import DTYPES, check_result, native_dtype
 from ep.common.arrays.dlpack import bfloat16_from_dlpack
 from ep.common.arrays.host_indices import RESOLVERS
-from ep.common.arrays.host_views import is_large, to_c_order, write_view
+from ep.common.arrays.host_views import gains, to_c_order, write_view
 from ep.common.buffer_checks import check_plain, is_masked_array
 from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
@@ -45,7 +45,7 @@ class HostArrays(Arrays):
             return array
         dtype = native_dtype(array.dtype, argument)
         # the stream is made for those that need it
-        return to_c_order(self.stream, array, dtype) if is_large(array) else np.asarray(array, dtype, order="C")
+        return to_c_order(self.stream, array, dtype) if gains(array) else np.asarray(array, dtype, order="C")
 
     def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[NDArray]:
         dtype = self.as_buffer(values[0], f"{argument}[0]").dtype if values else None
@@ -83,7 +83,7 @@ class HostArrays(Arrays):
     def delivered(self, result: NDArray, out: NDArray | None) -> NDArray:
         if out is None or out is result:
             return result
-        if is_large(out):
+        if gains(out):
             write_view(self.stream, result, out)
         else:
             out[...] = result

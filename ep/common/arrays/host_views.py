@@ -14,12 +14,31 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 
-_LEAST_BYTES: Final = 1 << 20  # below it NumPy has copied most views before threads have shared the work
+_LEAST_ELEMENTS: Final = 1 << 16  # that lie apart; fewer are copied before threads have shared the work
+_LEAST_PIECES: Final = 1 << 13  # of some adjacent elements each
+_LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at the speed of memory, as one thread can
 
 
-def is_large(array: NDArray) -> bool:
-    """Whether a device may copy the elements of an array in less time than NumPy, which uses one thread."""
-    return array.nbytes >= _LEAST_BYTES
+def gains(view: NDArray) -> bool:
+    """Whether a device may copy the elements of a view that is not C-contiguous in less time than NumPy.
+
+    NumPy uses one thread and copies piece by piece: it is slow where pieces are short and many. Wide elements take it
+    less time for their bytes, above all those that lie a step apart in the order of memory.
+    """
+    if view.size < min(_LEAST_ELEMENTS, 2 * _LEAST_PIECES):
+        return False
+    size, axes = view.itemsize, [axis for axis in zip(view.shape, view.strides, strict=True) if axis[0] != 1]
+    piece = size
+    for count, stride in reversed(axes):
+        if stride != piece:
+            break
+        piece *= count
+    if piece > size:
+        return piece <= _LONGEST_PIECE and view.nbytes >= _LEAST_PIECES * piece
+    step = axes[-1][1]
+    if any(0 < stride < step for _, stride in axes):  # transposed
+        return view.size >= (_LEAST_ELEMENTS if size <= 8 else 4 * _LEAST_ELEMENTS)
+    return step > 0 and size <= 4 and view.size >= (_LEAST_ELEMENTS if size <= 2 else 4 * _LEAST_ELEMENTS)
 
 
 def to_c_order(stream: Stream, view: NDArray, dtype: np.dtype[Any]) -> NDArray:

@@ -73,7 +73,10 @@ def as_box_copy(
 
 
 def _offset(pos: Sequence[int], dims: Sequence[int]) -> int:
-    return sum([place * stride for place, stride in zip(pos, contiguous_strides(dims), strict=True)])
+    offset = 0
+    for axis, place in enumerate(pos):
+        offset = offset * dims[axis] + place
+    return offset
 
 
 def _meet(distance: int, axes: Sequence[tuple[int, int]], itemsize: int) -> bool:

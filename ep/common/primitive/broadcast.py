@@ -74,12 +74,14 @@ class StridedWalk(NamedTuple):
     dst_strides: Dims
 
 
-def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, ...]:
+def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
     """Simplify a walk over `dims`, none of size 0, that visits each operand by its strides, 0 where it is broadcast.
 
     Axes of size 1 go; two neighbours merge where every operand steps from one to the other without a gap, which is
     decided between axes that are kept. Returns the dims, of at least one axis, and the strides of each operand.
     """
+    if dims and not _can_merge(dims, strides):
+        return dims, *strides
     kept: list[tuple[int, ...]] = []  # per axis, its size and the operands' strides
     operands = range(1, 1 + len(strides))
     for axis in zip(dims, *strides, strict=True):
@@ -98,7 +100,21 @@ def simplify_walk(dims: Sequence[int], *strides: Sequence[int]) -> tuple[Dims, .
     return tuple(zip(*kept, strict=True)) if kept else ((1,),) * (1 + len(strides))
 
 
-def simplify_strided(dims: Sequence[int], src_strides: Sequence[int], dst_strides: Sequence[int]) -> StridedWalk:
+def _can_merge(dims: Dims, strides: Sequence[Dims]) -> bool:
+    """Whether `simplify_walk` leaves out any axis; it mostly does not, and to find that out takes the least time."""
+    if 1 in dims:
+        return True
+    for inner in range(1, len(dims)):
+        size = dims[inner]
+        for steps in strides:
+            if steps[inner - 1] != steps[inner] * size:
+                break
+        else:
+            return True
+    return False
+
+
+def simplify_strided(dims: Dims, src_strides: Dims, dst_strides: Dims) -> StridedWalk:
     """Simplify a walk over `dims`, none of size 0, in the order of falling destination strides: see `simplify_walk`."""
     if [*dst_strides] != sorted(dst_strides, reverse=True):
         axes = sorted(zip(dims, src_strides, dst_strides, strict=True), key=itemgetter(2), reverse=True)

@@ -44,13 +44,13 @@ class PadShape(NamedTuple):
 
     def copied(self) -> BoxCopy:
         """The box of src that dst has; around it all is padding. It has no elements where padding is all of dst."""
-        dst_dims = self.dst_dims
-        dst_pos = [min(max(before, 0), size) for before, size in zip(self.padding_before, dst_dims, strict=True)]
-        src_pos = [min(max(-before, 0), size) for before, size in zip(self.padding_before, self.src_dims, strict=True)]
-        extent = [
-            min(src_size - src_begin, dst_size - dst_begin)
-            for src_size, src_begin, dst_size, dst_begin in zip(self.src_dims, src_pos, dst_dims, dst_pos, strict=True)
-        ]
+        dst_dims, dst_pos, src_pos, extent = self.dst_dims, [], [], []
+        for src_size, dst_size, before in zip(self.src_dims, dst_dims, self.padding_before, strict=True):
+            dst_begin = min(before, dst_size) if before > 0 else 0
+            src_begin = min(-before, src_size) if before < 0 else 0
+            dst_pos.append(dst_begin)
+            src_pos.append(src_begin)
+            extent.append(min(src_size - src_begin, dst_size - dst_begin))
         return BoxCopy(dst_dims, tuple(dst_pos), self.src_dims, tuple(src_pos), tuple(extent))
 
 

@@ -26,9 +26,9 @@ class PermuteShape(NamedTuple):
         Axes of size 1 go, and axes that follow one another in src and in dst merge: `(5, 6, 7, 8)` by `(2, 3, 0, 1)`
         is a walk over `(56, 30)`, with src strides `(1, 56)`. In contiguous arrays nothing else can be left out.
         """
-        dims = [self.src_dims[axis] for axis in self.permutation]
+        dims = tuple([self.src_dims[axis] for axis in self.permutation])
         src_strides = contiguous_strides(self.src_dims)
-        steps = [src_strides[axis] for axis in self.permutation]
+        steps = tuple([src_strides[axis] for axis in self.permutation])
         return StridedWalk(*simplify_walk(dims, steps, contiguous_strides(dims)))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
-from ep.common.primitive.strides import contiguous_strides
+from ep.common.primitive.strides import broadcast_strides
 
 _NAMES = "a_dims", "b_dims", "c_dims"
+_BATCH_NAMES = [f"{name}[:-2]" for name in _NAMES]
 
 
 class Walk(NamedTuple):
@@ -23,6 +24,14 @@ class Walk(NamedTuple):
     def size(self) -> int:
         """How many matrices it visits."""
         return math.prod(self.dims)
+
+    def outer(self) -> Walk:
+        """The walk over all axes but the last."""
+        return Walk(self.dims[:-1], self.a_strides[:-1], self.b_strides[:-1])
+
+
+_ONE: Final = Walk((), (), ())
+"""The walk that visits one matrix."""
 
 
 class Product(NamedTuple):
@@ -62,34 +71,37 @@ def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: boo
     """
     m, n, k = matrix_sizes(a_dims, b_dims, c_dims, transpose_a, transpose_b)
     each = a_dims[:-2], b_dims[:-2], c_dims[:-2]
-    dims = broadcast_dims(*each, names=[f"{name}[:-2]" for name in _NAMES])
-    padded = [(1,) * (len(dims) - len(own)) + own for own in each]
-    strides = [
-        [size_of * step if size != 1 else 0 for size, step in zip(own, contiguous_strides(own), strict=True)]
-        for own, size_of in zip(padded, (m * k, k * n, m * n), strict=True)
-    ]
-    axes = [*zip(dims, padded[2], *strides[:2], strict=True)]
+    dims = broadcast_dims(*each, names=_BATCH_NAMES)
+    steps = broadcast_strides(each[0], len(dims), m * k), broadcast_strides(each[1], len(dims), k * n)
+    of_c = (1,) * (len(dims) - len(each[2])) + each[2]
     # an axis that c has too has its size, of 1 as well; what is left is summed
-    batches = _walk([(size, a, b) for size, of_c, a, b in axes if of_c == size])
-    terms = _walk([(size, a, b) for size, of_c, a, b in axes if of_c != size])
+    if of_c == dims:
+        batches, terms = _walk(dims, *steps), _ONE
+    else:
+        axes = [*zip(dims, of_c, *steps, strict=True)]
+        batches = _walk_over([(size, a, b) for size, kept, a, b in axes if kept == size])
+        terms = _walk_over([(size, a, b) for size, kept, a, b in axes if kept != size])
     if 0 not in dims and k:
         m, batches = _fold_rows(m, k, batches, transpose_a)
         k, terms = _fold_depth(m, n, k, batches, terms, transpose_a, transpose_b)
     return Product(m, n, k, batches, terms)
 
 
-def _walk(axes: Sequence[tuple[int, int, int]]) -> Walk:
-    dims, a_strides, b_strides = zip(*axes, strict=True) if axes else ((), (), ())
+def _walk_over(axes: Sequence[tuple[int, int, int]]) -> Walk:
+    return _walk(*zip(*axes, strict=True)) if axes else _ONE
+
+
+def _walk(dims: Dims, a_strides: Dims, b_strides: Dims) -> Walk:
     if 0 in dims:
         return Walk(dims, a_strides, b_strides)
     simple = Walk(*simplify_walk(dims, a_strides, b_strides))
-    return Walk((), (), ()) if simple.dims == (1,) else simple
+    return _ONE if simple.dims == (1,) else simple
 
 
 def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, Walk]:
     """The last batches as more rows of a and of c, where b is the same for all of them."""
     if batches.dims and not transpose_a and batches.b_strides[-1] == 0 and batches.a_strides[-1] == m * k:
-        return m * batches.dims[-1], Walk(*(part[:-1] for part in batches))
+        return m * batches.dims[-1], batches.outer()
     return m, batches
 
 
@@ -99,5 +111,5 @@ def _fold_depth(
     """The last terms as more of k, where a is [k, m] and b is [k, n] in memory."""
     adjacent = terms.dims and (terms.a_strides[-1], terms.b_strides[-1]) == (m * k, k * n)
     if adjacent and transpose_a and not transpose_b:
-        return k * terms.dims[-1], Walk(*(part[:-1] for part in terms))
+        return k * terms.dims[-1], terms.outer()
     return k, terms

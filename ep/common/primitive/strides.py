@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 
 def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
@@ -21,13 +22,23 @@ def expanded_strides(src_dims: Sequence[int], src_strides: Sequence[int], num_di
     return (0,) * (num_dims - len(src_dims)) + tuple(kept)
 
 
+def broadcast_strides(dims: Sequence[int], num_dims: int, step: int = 1) -> tuple[int, ...]:
+    """The strides by which a walk over `num_dims` broadcast dims reads a contiguous array: see `expanded_strides`.
+
+    step: how far the elements of the array, which may be matrices, lie from each other.
+    """
+    strides = []
+    for size in reversed(dims):
+        strides.append(step if size != 1 else 0)
+        step *= size
+    return (0,) * (num_dims - len(dims)) + tuple(strides[::-1])
+
+
 def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
     """The elements from the first to the last that the strides reach, both included; 0 for an empty array."""
     if 0 in dims:
         return 0
-    reached = 1
-    for size, stride in zip(dims, strides, strict=True):
-        reached += (size - 1) * stride
+    reached: int = 1 + sum(map(mul, dims, strides)) - sum(strides)
     return reached
 
 

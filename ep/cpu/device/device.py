@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from ep.common.environment import CPU_NUM_THREADS, MAX_THREADS
 from ep.common.processors import available_threads
 from ep.cpu.device import report
 from ep.cpu.device.stream import CpuEvent, CpuStream
-from ep.cpu.machine.calibration import Calibration, everywhere, least_size
-from ep.cpu.shared.state import SETTINGS
+from ep.cpu.shared.settings import Settings
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device, kMaxAlignmentRequirement
@@ -27,72 +26,13 @@ if TYPE_CHECKING:
     from ep.include.device_manager import DeviceManager
 
 
-class CpuDevice(Device):
+class CpuDevice(Settings, Device):
     """The CPU, with the number of threads that its launches use."""
 
     def __init__(self, device_manager: DeviceManager) -> None:
         """Made by the device manager. `EP_CPU_NUM_THREADS` sets the threads, else all that the process may use."""
         self._device_manager = device_manager
-        # compiled entries read these words at every launch
-        self._settings = np.zeros(SETTINGS.num_words, np.int64)
-        self.settings_address: int = self._settings.ctypes.data
-        self._calibrations: dict[int, Calibration] = {}
-        self._forced: Calibration | None = None
-        self._stream = 0
-        self._start_threads: Callable[[int], None] | None = None
-        self.SetNumThreads(CPU_NUM_THREADS.value() or min(available_threads(), MAX_THREADS))
-
-    def SetNumThreads(self, num_threads: int) -> None:
-        """Let launches from now on use at most `num_threads` threads, the launching one among them."""
-        number = operator.index(num_threads)
-        if not 1 <= number <= MAX_THREADS:
-            raise ValueError(f"num_threads is {number}; it must be from 1 to {MAX_THREADS}")
-        if self._start_threads is not None:
-            self._start_threads(number)
-        self._settings[SETTINGS.num_threads] = number
-        self._settle()
-
-    def GetNumThreads(self) -> int:
-        """The most threads that a launch uses."""
-        return int(self._settings[SETTINGS.num_threads])
-
-    def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
-        """Let launches share their work in the pool at `address`; `start_threads(n)` starts what is missing of n."""
-        self._settings[SETTINGS.pool] = address
-        self._start_threads = start_threads
-        start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
-
-    def calibration(self) -> Calibration | None:
-        """The calibration for the number of threads; None where launches have yet to make it."""
-        return self._forced or self._calibrations.get(self.GetNumThreads())
-
-    def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
-        """Let launches on so many threads write past the caches as `calibration` says."""
-        self._calibrations[num_threads] = calibration
-        self._settle()
-
-    def force_calibration(self, calibration: Calibration | None) -> None:
-        """Let all launches write past the caches as `calibration` says, until this is called with None."""
-        self._forced = calibration
-        self._settle()
-
-    def set_stream(self, address: int) -> None:
-        """Let those launches write by the task at `address`."""
-        self._stream = address
-        self._settle()
-
-    def _settle(self) -> None:
-        """Write the calibration to the settings. Without one, a launch that is large enough finds no task, and asks."""
-        found = self.calibration()
-        lines, tiles, ahead = found or everywhere(least_size(self.GetNumThreads()))
-        self._settings[SETTINGS.lines_from : SETTINGS.lines_from + len(lines)] = lines
-        self._settings[SETTINGS.tiles_from : SETTINGS.tiles_from + len(tiles)] = tiles
-        self._settings[SETTINGS.ahead] = ahead
-        self._settings[SETTINGS.stream] = 0 if found is None else self._stream
-
-    def settings(self) -> np.ndarray[Any, Any]:
-        """A copy of the settings."""
-        return self._settings.copy()
+        super().__init__(CPU_NUM_THREADS.value() or min(available_threads(), MAX_THREADS))
 
     def SetAsActiveDevice(self) -> None:
         self._device_manager.SetActiveDeviceByIndex(0)

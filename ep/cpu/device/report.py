@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING
 
 from ep.common.compiling import compiling
 from ep.common.environment import CPU_NUM_THREADS
 from ep.common.processors import available_threads
 from ep.cpu.machine.processor import information, why_unfit
+from ep.cpu.shared.settings import Settings
 from ep.include.finding import Finding
-
-if TYPE_CHECKING:
-    from ep.cpu.device.device import CpuDevice
 
 
 def processor() -> Finding:
@@ -21,31 +18,31 @@ def processor() -> Finding:
     return Finding("processor", "fail", f"{name}: {why}") if why else Finding("processor", "pass", name)
 
 
-def threads(device: CpuDevice) -> Finding:
+def threads(device: Settings) -> Finding:
     """The threads that share the work of launches, once they are started."""
     compiling("what all launches share", "cpu", lambda: _start_threads(device))
     return Finding("threads", "pass", f"{device.GetNumThreads()}: {why_threads()}")
 
 
-def calibration(device: CpuDevice) -> str:
+def calibration(device: Settings) -> str:
     """From where on launches write past the caches, which is measured where it has not been."""
     compiling("where launches write past the caches", "cpu", lambda: _calibrate(device))
     found = device.calibration()
     return found.in_words() if found else "unknown"
 
 
-def large_launches(device: CpuDevice) -> Finding:
+def large_launches(device: Settings) -> Finding:
     """That, for so many threads as launches have."""
     return Finding("large launches", "pass", calibration(device))
 
 
-def _calibrate(device: CpuDevice) -> None:
+def _calibrate(device: Settings) -> None:
     from ep.cpu.device import runtime
 
     runtime.start_streaming(device, settle=True)
 
 
-def _start_threads(device: CpuDevice) -> None:
+def _start_threads(device: Settings) -> None:
     from ep.cpu.device import runtime
 
     runtime.start(device)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ep.cpu.lines import probe, streaming
 from ep.cpu.machine import calibration
 from ep.cpu.machine.kernel_cache import CACHE
+from ep.cpu.shared.settings import Settings
 from ep.cpu.threads import thread_pool
 from ep.cpu.threads.workers import Workers
-
-if TYPE_CHECKING:
-    from ep.cpu.device.device import CpuDevice
 
 _APART: Final = 1.0  # seconds between measurements: what passes soon decides none but one
 
@@ -24,7 +22,7 @@ def workers() -> Workers:
     return Workers()
 
 
-def start(device: CpuDevice) -> int:
+def start(device: Settings) -> int:
     """Start the threads of `device`, and return the address of the task that shares work among them."""
     device.set_pool(workers().address, workers().start)
     return thread_pool.share()
@@ -36,7 +34,7 @@ def compile_streaming() -> None:
     probe.tasks()
 
 
-def start_streaming(device: CpuDevice, settle: bool = False) -> None:
+def start_streaming(device: Settings, settle: bool = False) -> None:
     """Let launches of `device` write past the caches from where on that is better, as was measured, or is now.
 
     settle: measure as often as several processes would.

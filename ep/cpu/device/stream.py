@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
+from ep.include.device import Device
 from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.stream import Stream
-
-if TYPE_CHECKING:
-    from ep.cpu.device.device import CpuDevice
 
 
 class CpuEvent(Event):
@@ -41,14 +38,14 @@ class CpuEvent(Event):
 class CpuStream(Stream):
     """A stream of the CPU. A launch has finished when `Launch` returns, so there is never anything to wait for."""
 
-    def __init__(self, device: CpuDevice) -> None:
+    def __init__(self, device: Device) -> None:
         """A stream of `device`; `Device.CreateStream` makes them."""
         self._device = device
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
 
-    def device(self) -> CpuDevice:
+    def device(self) -> Device:
         return self._device
 
     def Sync(self) -> None:

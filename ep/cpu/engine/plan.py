@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from struct import Struct, error
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ep.cpu.shared.layout import layout
 from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import TYPE_WORDS, type_words
 from ep.include.data_type import DataType
+
+# what writes 0, 1, 2 ... words: all in one call, where an array would take one for each word
+_WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 
 @cache
@@ -27,6 +31,15 @@ def plan_layout(base: Any, signature: Signature) -> Any:
     return layout(type(base).__name__, base, sizes=len(signature.sizes), in_place=1, types=types)
 
 
+def adjacent(fields: Any, *names: str) -> int:
+    """The place of the first of some fields, which `Plan.set_words` is to write in this order, and at once."""
+    first = fields._fields.index(names[0])
+    if fields._fields[first : first + len(names)] != names:
+        raise ValueError(f"{names} do not follow one another in {fields}")
+    place: int = fields[first]
+    return place
+
+
 class Plan:
     """Words that compiled code reads; making one compiles nothing.
 
@@ -35,12 +48,13 @@ class Plan:
     sizes: those of the signature.
     """
 
+    sizes: tuple[int, ...] = ()
+    in_place: bool = False
+
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
         """base: the engine's layout; signature: of the launches, None for a plan that only other plans refer to."""
         self.fields = base if signature is None else plan_layout(base, signature)
         self.words = np.zeros(self.fields.num_words, np.int64)
-        self.sizes: tuple[int, ...] = ()
-        self.in_place = False
 
     @property
     def moves(self) -> Sequence[Any]:
@@ -52,23 +66,15 @@ class Plan:
         """Where the words are, for the plans that refer to this one."""
         return data_address(self.words)
 
-    def set(self, **values: int) -> None:
-        """Write fields of one word; OverflowError for what no word holds."""
-        words, fields = self.words, self.fields
-        for field, value in values.items():
-            words[getattr(fields, field)] = value
-
     def set_words(self, place: int, values: Sequence[int]) -> None:
-        """Write a field of several words, which begins at `place`."""
-        words = self.words
-        for position, value in enumerate(values, place):  # NumPy takes longer for so few
-            words[position] = value
+        """Write words from `place` on, those of one field or of adjacent ones; OverflowError for what no word holds."""
+        try:
+            _WRITE[len(values)](self.words, 8 * place, *values)
+        except error:
+            raise OverflowError(f"no words hold {values}") from None
 
     def set_checks(self, sizes: Sequence[int], in_place: bool, data_types: Sequence[DataType] = ()) -> None:
         """Write what the check of a launch reads; data_types: of all operands, where Launch says any."""
         self.sizes, self.in_place = tuple(sizes), in_place
-        fields = self.fields
-        self.words[fields.in_place] = in_place
-        self.set_words(fields.sizes, self.sizes)
-        for operand, data_type in enumerate(data_types):
-            self.set_words(fields.types + TYPE_WORDS * operand, type_words(data_type))
+        types = [word for data_type in data_types for word in type_words(data_type)]
+        self.set_words(self.fields.sizes, (*self.sizes, in_place, *types))

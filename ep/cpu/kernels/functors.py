@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.common.functor import first_op, functor_maker
+from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
 from ep.common.stored_types import stored_types
 from ep.cpu.compile.jit import interleaved, jit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.cpu.kernels.functors import LOOPS, is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
 from ep.cpu.shared.state import GRAIN_BYTES

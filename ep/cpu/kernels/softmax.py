@@ -1,6 +1,6 @@
 """Softmax, LogSoftmax and their gradients: the passes over a row.
 
-The largest element comes off before anything is rounded (`vector_math/packed_exponential.py`). Sums are exact but for
+The largest element comes off before anything is rounded (`packed_exponential.py`). Sums are exact but for
 what is far below the last bit of a result.
 """
 

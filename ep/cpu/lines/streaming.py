@@ -1,7 +1,7 @@
 """Writes past the caches: whole cache lines that go to memory without being fetched first.
 
 An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
-what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`engine/probe.py`
+what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`probe.py`
 measures from where on.)
 
 There are two ways. What is mostly moved is written *in lines*, by kernels whose stores go past the caches: each has an
@@ -23,8 +23,8 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
 from ep.cpu.compile.vectors import store_past_caches
-from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import SETTINGS, STATE

@@ -47,7 +47,7 @@ class Calibration(NamedTuple):
 class Kept(NamedTuple):
     """What the file of a calibration holds.
 
-    times: the least seconds so far, as `engine/probe.py` has them, or none.
+    times: the least seconds so far, as `lines/probe.py` has them, or none.
     again: how many processes are to measure more.
     """
 

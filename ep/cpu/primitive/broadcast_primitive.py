@@ -40,6 +40,7 @@ class BroadcastPrimitive(PlannedPrimitive):
         names, most = self._dims_names, self.request.max_num_dims or 0
         each = tuple([as_dims(given, name, most) for given, name in zip(dims, names, strict=True)])
         result = broadcast_dims(*each, names=names)
+        counts = tuple(map(math.prod, (*each, result)))
         buffers = list(buffers)
         for place, own in enumerate(each):
             array = self._array_of(place, buffers[place]) if own == () else None
@@ -48,7 +49,7 @@ class BroadcastPrimitive(PlannedPrimitive):
         self._launch_planned(
             stream,
             each,
-            tuple(map(math.prod, (*each, result))),
+            counts,
             buffers,
-            lambda: broadcast_plan(self.signature, each, self._types),
+            lambda: broadcast_plan(self.signature, each, result, self._types, counts),
         )

@@ -54,6 +54,7 @@ class ConstantPadImpl(PlannedPrimitive, ConstantPad):
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         shape = as_pad_shape(*dims)
+        counts = shape.counts()
         self._launch_planned(
-            stream, shape, shape.counts(), buffers, lambda: PadPlan(self.signature, shape, self.data_type)
+            stream, shape, counts, buffers, lambda: PadPlan(self.signature, shape, self.data_type, counts)
         )

@@ -16,7 +16,7 @@ from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
-from ep.cpu.engine.move.link import link, link_compiled
+from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.object_layout import data_address
@@ -277,7 +277,7 @@ class PlannedPrimitive(CpuPrimitive):
         except OverflowError:  # strides or sizes that no word holds, and so no memory
             return False
         for move in plan.moves:
-            if not link_compiled(move):
+            if not move.is_linked:
                 return False
         if self._enter(plan.words, *buffers):
             return False

@@ -15,7 +15,7 @@ SETTINGS: Final = layout(
     "Settings",
     num_threads=1,
     pool=1,  # the address of the threads' pool
-    # how many bytes a launch reads and writes through the caches at most, for each kind of work (`cpu/calibration.py`)
+    # how many bytes a launch reads and writes through the caches at most, for each kind of work (see `calibration`)
     lines_from=KINDS,  # of what writes past them in lines
     tiles_from=KINDS,  # and by tiles
     ahead=1,  # how many bytes of dst before their turn the operands of tiles are fetched

@@ -3,7 +3,7 @@
 from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial_chain
-from ep.cpu.vector_math.single.coefficients import RSQRT
+from ep.cpu.vector_math.root_coefficients import RSQRT
 
 _INF, _NAN = float("inf"), float("nan")
 _SMALLEST_NORMAL, _UP, _ROOT_UP = 2.0**-1022, 2.0**54, 2.0**27

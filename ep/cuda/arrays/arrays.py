@@ -71,7 +71,7 @@ class CudaArrays(Arrays):
         return self.as_buffer(value, "indices")
 
     def resolved(self, indices: CudaArray, size: int, mode: str) -> CudaArray:
-        return RESOLVERS[mode](self, indices, size)
+        return RESOLVERS[mode](self.stream, self.empty, indices, size)
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike | None) -> CudaArray:
         if out is None:

@@ -4,56 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from ep.common.compiling import compiling
 from ep.cuda.arrays.array import CudaArray
-from ep.cuda.driver.interface import driver
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.driver.current import driver
 from ep.include.data_type import DataType, as_data_type
-
-if TYPE_CHECKING:
-    from ep.cuda.arrays.arrays import CudaArrays
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)
 
+Empty = Callable[[tuple[int, ...], "np.dtype[Any]"], CudaArray]
+"""Allocates an array of a shape and a dtype."""
 
-def _raise(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+
+def _raise(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     kernel = "check_kernel", as_data_type(indices.dtype)
-    _launch(arrays, kernel, indices, indices.address, indices.size, size, arrays.stream.report_address)
+    _launch(stream, kernel, indices, indices.address, indices.size, size, stream.report_address)
     return indices
 
 
-def _wrap_negative(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+def _wrap_negative(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     if indices.dtype.kind == "u":
-        return _raise(arrays, indices, size)
+        return _raise(stream, empty, indices, size)
     # size may be more than the type holds
     narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
-    result = arrays.empty(indices.shape, _INT32 if narrow else _INT64)
+    result = empty(indices.shape, _INT32 if narrow else _INT64)
     kernel = "wrap_kernel", as_data_type(indices.dtype), as_data_type(result.dtype)
     addresses = indices.address, result.address
-    _launch(arrays, kernel, indices, *addresses, indices.size, size, arrays.stream.report_address)
+    _launch(stream, kernel, indices, *addresses, indices.size, size, stream.report_address)
     return result
 
 
-def _zero(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+def _zero(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     return indices
 
 
-def _clip(arrays: CudaArrays, indices: CudaArray, size: int) -> CudaArray:
+def _clip(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     if size == 0:
-        return _raise(arrays, indices, size)
-    result = arrays.empty(indices.shape, indices.dtype)
+        return _raise(stream, empty, indices, size)
+    result = empty(indices.shape, indices.dtype)
     last = min(size - 1, int(np.iinfo(indices.dtype).max))
     kernel = "clip_kernel", as_data_type(indices.dtype)
-    _launch(arrays, kernel, indices, indices.address, result.address, indices.size, last)
+    _launch(stream, kernel, indices, indices.address, result.address, indices.size, last)
     return result
 
 
-def _launch(arrays: CudaArrays, kernel: tuple[Any, ...], indices: CudaArray, *words: int) -> None:
-    _loaded(arrays.stream.device_index, *kernel).launch(arrays.stream, indices.size, *words)
+def _launch(stream: CudaStream, kernel: tuple[Any, ...], indices: CudaArray, *words: int) -> None:
+    _loaded(stream.device_index, *kernel).launch(stream, indices.size, *words)
 
 
 @cache
@@ -69,7 +70,7 @@ def _loaded(device: int, name: str, *data_types: DataType) -> Any:
     return compiling(name, "cuda", load)
 
 
-RESOLVERS: Final[dict[str, Callable[[CudaArrays, CudaArray, int], CudaArray]]] = {
+RESOLVERS: Final[dict[str, Callable[[CudaStream, Empty, CudaArray, int], CudaArray]]] = {
     "raise": _raise,
     "wrap_negative": _wrap_negative,
     "zero": _zero,

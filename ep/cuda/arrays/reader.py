@@ -16,7 +16,8 @@ from ep.cuda.arrays.array import DLPACK_CUDA, CudaArray
 from ep.cuda.arrays.streams import current_stream_of
 from ep.cuda.device.buffer import CudaBuffer, Memory
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.interface import LEGACY_STREAM, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.data_type import DataType
 
 _ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged
@@ -50,7 +51,7 @@ class View(NamedTuple):
 
 def is_on_cuda(value: Any) -> bool:
     """Whether a value is an array on a CUDA device."""
-    if isinstance(value, CudaArray | CudaBuffer) or _is_simulated(value):
+    if isinstance(value, CudaArray | CudaBuffer):
         return True
     if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
         with suppress(Exception):  # each library has its own for what it does not export
@@ -64,7 +65,7 @@ def device_of(value: Any) -> int:
         return value.device_index
     if hasattr(value, "__dlpack_device__"):
         return int(value.__dlpack_device__()[1])
-    address = None if _is_simulated(value) else value.__cuda_array_interface__["data"][0]
+    address = value.__cuda_array_interface__["data"][0]
     return (driver().device_of(address) if address else None) or 0
 
 
@@ -82,21 +83,12 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
         address, _, dtype, writable, _, device, _ = value.live_memory(argument)
         # any stream of ep may work on it; the legacy default stream waits for them all, and they for it
         return View(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
-    if _is_simulated(value):
-        host = value._ary
-        strides = _in_elements(host.shape, host.strides, host.dtype, argument)
-        return View(host.ctypes.data, host.shape, strides, host.dtype, host.flags.writeable, 0, None, None, value)
     if not is_on_cuda(value):
         return None
     check_plain(value, argument)
     # DLPack has more libraries' bfloat16, and leaves waiting to the exporter
     by_dlpack = hasattr(value, "__dlpack_device__")
     return _from_dlpack(value, argument, stream) if by_dlpack else _from_interface(value, argument)
-
-
-def _is_simulated(value: Any) -> bool:
-    """Whether this is an array of Numba's simulator, which says of itself what its ndarray says."""
-    return type(value).__qualname__ == "FakeCUDAArray"
 
 
 def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:

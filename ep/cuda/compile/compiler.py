@@ -1,4 +1,4 @@
-"""Compiles kernels to cubins, or loads them from the disk cache; in the simulator, wraps them.
+"""Compiles kernels to cubins, or loads them from the disk cache.
 
 A kernel is a Python function of words (int64): addresses, sizes, and the bits of attributes. Numba makes PTX of it, and
 nvJitLink, which is of the same release, a cubin: so a driver may be older than the PTX. Neither step needs a device.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ep.common import notice
 from ep.cuda.compile import numba_cuda
@@ -33,10 +33,8 @@ class Kernel:
     num_packed: int = 0
 
 
-def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> Any:
-    """What the driver loads for a device of compute capability `cc`: a cubin or PTX, in the simulator a function."""
-    if numba_cuda.SIMULATED:
-        return _simulated_image(kernel)
+def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> bytes:
+    """What the driver loads for a device of compute capability `cc`: a cubin or PTX."""
     if as_ptx:
         return _kept(kernel, cc, "ptx", lambda: ptx(kernel, cc).encode())
     return cubin(kernel, cc)
@@ -118,14 +116,3 @@ def _for_linker(text: str, release: tuple[int, int]) -> str:
         return f".version {major}.{minor}"
 
     return re.sub(r"(?m)^\.version (\d+)\.(\d+)", lowered, text, count=1)
-
-
-def _simulated_image(kernel: Kernel) -> Callable[..., None]:
-    run = numba_cuda.simulated(kernel.function)
-    first, last = kernel.num_words, kernel.num_words + kernel.num_packed
-
-    def launch(grid: Any, block: Any, shared_bytes: int, words: Any) -> None:
-        packed = (tuple(words[first:last]),) if kernel.num_packed else ()
-        run[tuple(grid), tuple(block), 0, shared_bytes](*words[:first], *packed)
-
-    return launch

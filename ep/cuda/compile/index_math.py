@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ep.common import fast_integer_math
-from ep.cuda.compile.numba_cuda import SIMULATED, cgutils, intrinsic, ir, types
+from ep.cuda.compile.numba_cuda import cgutils, intrinsic, ir, types
 
 
 class IndexMath(NamedTuple):
@@ -33,38 +32,6 @@ class IndexMath(NamedTuple):
 @cache
 def index_math(bits: int) -> IndexMath:
     """The arithmetic of `bits` (32 or 64) bits."""
-    return _simulated(bits) if SIMULATED else _compiled(bits)
-
-
-def _simulated(bits: int) -> IndexMath:
-    def narrow(word: int) -> int:
-        return word & ((1 << bits) - 1)  # a multiplier may have the sign's bit
-
-    def quotient(n: int, multiplier: int, shift: int) -> int:
-        return fast_integer_math.quotient(n, multiplier, shift, bits)
-
-    def multiply_add(a: int, b: int, c: int) -> int:
-        result = a * b + c
-        if result >> (bits - 1):
-            raise OverflowError(f"{a} * {b} + {c} does not fit in {bits} bits")
-        return result
-
-    def remainder(n: int, quotient: int, divisor: int) -> int:
-        return n - quotient * divisor
-
-    def minus(a: int, b: int) -> int:
-        return (a - b) & ((1 << bits) - 1)
-
-    def is_below(a: int, b: int) -> bool:
-        return a < b
-
-    def widen(n: int) -> int:
-        return n
-
-    return IndexMath(narrow, quotient, multiply_add, remainder, minus, is_below, widen)
-
-
-def _compiled(bits: int) -> IndexMath:
     narrow_type = ir.IntType(bits)
     name = "llvm.nvvm.mulhi.ui" if bits == 32 else "llvm.nvvm.mulhi.ull"
     number = types.Integer.from_bitwidth(bits, False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.cuda.compile.numba_cuda import SIMULATED, device_function
+from ep.cuda.compile.numba_cuda import device_function
 
 
 @cache
@@ -16,13 +16,6 @@ def place_in_range() -> Any:
 
     low: of a magnitude of 2^62 at most, and not negative where indices are unsigned.
     """
-    if SIMULATED:
-
-        def place_of(index, low, size):
-            place = int(index) - low
-            return place, 0 <= place < size
-
-        return place_of
 
     def place_of(index, low, size):
         place = np.uint64(index) - np.uint64(low)  # one unsigned comparison tests both ends

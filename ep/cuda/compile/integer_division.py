@@ -8,18 +8,11 @@ import numpy as np
 
 from ep.common.functor.binary import integer
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
-from ep.cuda.compile.numba_cuda import SIMULATED, from_dtype, intrinsic, ir
+from ep.cuda.compile.numba_cuda import from_dtype, intrinsic, ir
 
 
 def quotient_of(scalar_type: Any) -> Function:
     """Return `quotient(a, b)` of numbers of one integer type, rounded toward zero; b is neither 0 nor -1."""
-    if SIMULATED:
-
-        def quotient(a: Scalar, b: Scalar) -> Scalar:
-            magnitude = abs(int(a)) // abs(int(b))
-            return scalar_type(magnitude if (a < 0) == (b < 0) else -magnitude)
-
-        return quotient
     dtype = np.dtype(scalar_type)
     number = from_dtype(dtype)
     width = ir.IntType(64 if dtype.itemsize == 8 else 32)

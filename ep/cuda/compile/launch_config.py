@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ep.cuda.driver.simulator import is_simulated
 from ep.include.data_type import DataType
 
-_SIMULATED: Final = is_simulated()
+BLOCK_THREADS: Final = 256
+"""Threads of a block, of nearly every kernel."""
 
-BLOCK_THREADS: Final = 2 if _SIMULATED else 256
-"""Threads of a block, of nearly every kernel. In the simulator so few that small data crosses blocks and grids."""
+WARP_THREADS: Final = 32
+"""Threads that run together and can shuffle."""
 
-WARP_THREADS: Final = 1 if _SIMULATED else 32
-"""Threads that run together and can shuffle; the simulator has no shuffles, so each thread is a warp of its own."""
-
-MAX_BLOCKS: Final = 3 if _SIMULATED else 2**31 - 1
+MAX_BLOCKS: Final = 2**31 - 1
 """Blocks of a grid at most."""
 
 

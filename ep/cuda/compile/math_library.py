@@ -1,4 +1,4 @@
-"""The elementary functions of CUDA: libdevice's, in the type of arithmetic; in the simulator, those of the host.
+"""The elementary functions of CUDA: libdevice's, in the type of arithmetic.
 
 Documented errors of libdevice, in ulps of float32: 2 or less for most, 3 for sinh, asinh and atanh, 4 for tan, acosh,
 erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less but for erfc (5) and lgamma (4).
@@ -7,13 +7,13 @@ erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less bu
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ep.common.functor.math_library import ELEMENTARY, Function, MathLibrary
 from ep.cuda.compile.integer_division import OVERRIDES
-from ep.cuda.compile.numba_cuda import SIMULATED, device_function, libdevice
+from ep.cuda.compile.numba_cuda import device_function, libdevice
 
 _REAL_TYPES: Final = {
     np.float32: np.float32,
@@ -35,13 +35,5 @@ def cuda_math_library(scalar_type: type[np.generic]) -> MathLibrary:
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
     real_type = _REAL_TYPES.get(scalar_type)
-    elementary: dict[str, Any] = {}
-    if real_type is not None:
-        elementary = _simulated(real_type) if SIMULATED else _libdevice(real_type)
+    elementary = {} if real_type is None else _libdevice(real_type)
     return MathLibrary(scalar_type, elementary, device_function, OVERRIDES)
-
-
-def _simulated(real_type: type[np.generic]) -> dict[str, Function]:
-    from ep.cuda.compile.simulated_math import elementary_functions
-
-    return elementary_functions(real_type)

@@ -1,26 +1,18 @@
-"""All that is used of numba.cuda: the one module that imports it, so that a successor package is a change of one file.
-
-In Numba's simulator (`NUMBA_ENABLE_CUDASIM=1`) kernels run as Python functions, and so does everything they call.
-"""
+"""All that is used of numba.cuda, which no other module imports: a successor package is a change of one file."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
 from ep.common.garbage import garbage_waits
-from ep.cuda.driver.simulator import is_simulated
-from ep.include.process import Rank, new_lock
-
-SIMULATED: Final = is_simulated()
 
 
 @contextmanager
@@ -43,23 +35,19 @@ def _older_numpy() -> Iterator[None]:
 
 with _older_numpy():
     from numba import cuda
+    from numba.cuda import cgutils, dispatcher, libdevice, types
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.extending import intrinsic
+    from numba.cuda.np.numpy_support import from_dtype
 
-    if SIMULATED:
-        cgutils = from_dtype = intrinsic = libdevice = types = None  # the simulator has none of these
-    else:
-        from numba.cuda import cgutils, dispatcher, libdevice, types
-        from numba.cuda.core.compiler_lock import global_compiler_lock
-        from numba.cuda.extending import intrinsic
-        from numba.cuda.np.numpy_support import from_dtype
+    import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
 
-        import_module("numba.cuda.np.arrayobj")  # the first compilation would, when NumPy is as it is again
-
-__all__ = ["SIMULATED", "cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
+__all__ = ["cgutils", "from_dtype", "intrinsic", "ir", "libdevice", "types"]
 
 
 def device_function(function: Callable[..., Any]) -> Any:
     """Make `function` callable from kernels and other device functions."""
-    return function if SIMULATED else cuda.jit(device=True)(function)
+    return cuda.jit(device=True)(function)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
@@ -103,10 +91,7 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
 
     count: 0 for as many as the launch's `shared_bytes` hold.
     """
-    dtype = np.dtype(scalar_type)
-    if SIMULATED:
-        return _simulated_shared_array(count, dtype)
-    element = from_dtype(dtype)
+    element = from_dtype(np.dtype(scalar_type))
 
     def array():
         return cuda.shared.array(count, element)
@@ -115,27 +100,11 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     return cuda.jit(device=True, inline="always")(array)
 
 
-_simulated_arrays = itertools.count()
-_making_array: Final = new_lock(Rank.DRIVER)
-
-
-def _simulated_shared_array(count: int, dtype: Any) -> Any:
-    """The simulator tells arrays apart by the file and the line that ask for them, and threads ask at the same time."""
-    code = compile("cuda.shared.array(count, dtype)", f"<shared array {next(_simulated_arrays)}>", "eval")
-
-    def array() -> Any:
-        with _making_array:
-            return eval(code, globals(), {"count": count, "dtype": dtype})
-
-    return array
-
-
-def _no_shuffle(value: Any, mask: int) -> Any:
-    raise RuntimeError("a warp of one thread has nobody to exchange a value with")
-
-
-def _shuffle_intrinsic(typing_context: Any, value: Any, mask: Any) -> Any:
-    """In words of 32 bits, so that numbers of every type can be exchanged."""
+@intrinsic
+def shuffle_xor(typing_context: Any, value: Any, mask: Any) -> Any:
+    """shuffle_xor(value, mask): the value of the thread of the warp whose number differs from the caller's in the bits
+    of `mask`. All threads of the warp call it. It exchanges words of 32 bits, so that numbers of every type can be.
+    """
     word, butterfly = ir.IntType(32), 3
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -172,35 +141,15 @@ def _shuffle_intrinsic(typing_context: Any, value: Any, mask: Any) -> Any:
     return value(value, mask), generate
 
 
-shuffle_xor: Any = _no_shuffle if SIMULATED else intrinsic(_shuffle_intrinsic)
-"""shuffle_xor(value, mask): the value, a number of any type, of the thread of the warp whose number differs from the
-caller's in the bits of `mask`. All threads of the warp call it."""
-
-
-def _next_index(index: int, step: int) -> int:
+@intrinsic
+def next_index(typing_context: Any, index: Any, step: Any) -> Any:
     """index + step; the compiler cannot see through it, and so does not divide by the step to count a loop's turns."""
-    return index + step
 
-
-def _next_index_intrinsic(typing_context: Any, index: Any, step: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
         return builder.asm(ir.FunctionType(word, [word, word]), "add.s64 $0, $1, $2;", "=l,l,l", args, False)
 
     return types.int64(types.int64, types.int64), generate
-
-
-next_index: Any = _next_index if SIMULATED else intrinsic(_next_index_intrinsic)
-
-
-def simulated(kernel: Callable[..., None]) -> Any:
-    """Return `kernel` for the simulator: `simulated(kernel)[blocks, threads](*arguments)`."""
-
-    def run(*arguments: Any) -> None:
-        with np.errstate(all="ignore"):  # per thread, and each thread of the simulator is one of Python's
-            kernel(*arguments)
-
-    return cuda.jit(run)
 
 
 def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from ep.cuda.compile.numba_cuda import SIMULATED, device_function, intrinsic, ir, types
+from ep.cuda.compile.numba_cuda import device_function, intrinsic, ir, types
 
 
 @cache
@@ -39,15 +37,6 @@ def _selection(selector: int, bits: int) -> Any:
 
     Digits 0 to 3 name the bytes of a, 4 to 7 those of b, lowest first.
     """
-    if SIMULATED:
-        word = np.dtype(f"u{bits // 8}").type
-
-        def simulated(a: int, b: int) -> Any:
-            both = int(a) | int(b) << 32
-            return word(sum((both >> 8 * (selector >> 4 * i & 7) & 0xFF) << 8 * i for i in range(bits // 8)))
-
-        return simulated
-
     number, word, register = types.Integer.from_bitwidth(bits, False), ir.IntType(bits), ir.IntType(32)
 
     @intrinsic

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ep.cuda.driver.interface import LEGACY_STREAM
+from ep.cuda.driver.interface import LEGACY_STREAM, Driver
 from ep.include.process import ProcessBound
-
-if TYPE_CHECKING:
-    from ep.cuda.device.stream import CudaStream
-    from ep.cuda.driver.interface import Driver
 
 Memory = tuple[int, int, "np.dtype[Any]", bool, bool, int, "int | None"]
 """What a launch needs of a buffer: address, number of elements, dtype, whether it may be written, whether it is
 C-contiguous, the index of its device, and the stream to wait for (None: there is nothing to wait for)."""
+
+
+class Queue(Protocol):
+    """What a buffer needs of a stream that it is copied on, which is a `CudaStream`."""
+
+    handle: int
+
+    def Sync(self) -> None: ...
 
 
 class Allocation(ProcessBound):
@@ -26,7 +30,7 @@ class Allocation(ProcessBound):
     It knows its buffers, so that none of them is used when the memory is gone: launches then need not ask.
     """
 
-    def __init__(self, address: int, release: Callable[[], None], stream: CudaStream | None = None) -> None:
+    def __init__(self, address: int, release: Callable[[], None], stream: Queue | None = None) -> None:
         """release: gives the memory back; stream: the one that it was allocated on, None where that does not matter."""
         self.address, self.stream = address, stream
         self._release: Callable[[], None] | None = release
@@ -102,7 +106,7 @@ class CudaBuffer(ProcessBound):
     def _part(self, address: int, count: int, dtype: np.dtype[Any]) -> CudaBuffer:
         return CudaBuffer(self._driver, (address, count, dtype, *self.live_memory()[3:]), self.allocation)
 
-    def copy_from_host(self, array: Any, stream: CudaStream, *, wait: bool = True) -> None:
+    def copy_from_host(self, array: Any, stream: Queue, *, wait: bool = True) -> None:
         """Queue a copy of an array of the same dtype and number of elements into this buffer.
 
         wait: return when the array may be changed; without it, that is after `stream.Sync()`, and `array` must stay
@@ -120,7 +124,7 @@ class CudaBuffer(ProcessBound):
         if wait:
             stream.Sync()
 
-    def copy_to_host(self, stream: CudaStream, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+    def copy_to_host(self, stream: Queue, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
         """Return a flat array of the elements, once all work queued on `stream` is done; raises errors of that work.
 
         out: the array to fill, C-contiguous, of the same dtype and number of elements.

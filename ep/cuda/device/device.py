@@ -19,7 +19,8 @@ from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import CudaEvent, check_event
 from ep.cuda.device.graph_memory import GraphMemory
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.interface import CudaError, DeviceProperties, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import CudaError, DeviceProperties
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
@@ -43,7 +44,6 @@ class CudaDevice(Device):
     def __init__(self, device_manager: DeviceManager, device_index: int) -> None:
         """Made by the device manager; nothing is asked of the GPU yet."""
         self.driver = driver()
-        self.simulated = self.driver.simulated
         self.reports = ErrorReports(self.driver, device_index)
         self._device_manager, self._index = device_manager, device_index
         self._allocator = CachingAllocator(self.driver, device_index, self._fence, self._wait)
@@ -279,11 +279,10 @@ class CudaDevice(Device):
         return {"free": free, "total": total, "allocated": allocated, "cached": cached}
 
     def facts(self) -> Mapping[str, Any]:
-        return report.facts(self.properties, simulated=self.simulated)
+        return report.facts(self.properties)
 
     def findings(self) -> Iterable[Finding]:
-        memory = None if self.simulated else self.memory_figures()
-        return report.findings(self._index, self.properties, memory, self.driver.version())
+        return report.findings(self._index, self.properties, self.memory_figures(), self.driver.version())
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ep.common.environment import NUMBA_ENABLE_CUDASIM
 from ep.cuda.driver.interface import DeviceProperties
 from ep.cuda.driver.packages import CUBLAS_PACKAGES, version_of
 from ep.include.finding import Finding
@@ -32,28 +31,25 @@ def products() -> Finding:
     return Finding("cuBLASLt", "", f"nvidia-cublas {version}")
 
 
-def facts(properties: DeviceProperties, *, simulated: bool) -> Mapping[str, Any]:
+def facts(properties: DeviceProperties) -> Mapping[str, Any]:
     """What there is to say of a device."""
     return {
         "name": properties.name,
         "compute_capability": ".".join(map(str, properties.compute_capability)),
         "multiprocessors": properties.multiprocessors,
         "memory": properties.total_memory,
-        "simulated": simulated,
     }
 
 
 def findings(
-    index: int, properties: DeviceProperties, memory: Mapping[str, int] | None, version: tuple[int, int]
+    index: int, properties: DeviceProperties, memory: Mapping[str, int], version: tuple[int, int]
 ) -> Iterator[Finding]:
-    """The device, its memory (None: it is simulated), and the version of CUDA that the driver supports."""
+    """The device, its memory, and the version of CUDA that the driver supports."""
     yield Finding(f"cuda:{index}", "", _in_words(properties, memory, version))
 
 
-def _in_words(properties: DeviceProperties, memory: Mapping[str, int] | None, version: tuple[int, int]) -> str:
+def _in_words(properties: DeviceProperties, memory: Mapping[str, int], version: tuple[int, int]) -> str:
     said = [properties.name, f"compute capability {'.'.join(map(str, properties.compute_capability))}"]
-    if memory is None:
-        return ", ".join((*said, f"in place of a GPU since {NUMBA_ENABLE_CUDASIM.name} is set"))
     said.append(f"{properties.multiprocessors} multiprocessors")
     said.append(f"{memory['free'] / 2**30:.1f} of {memory['total'] / 2**30:.1f} GiB free")
     said.append(f"the driver supports CUDA {'.'.join(map(str, version))}")

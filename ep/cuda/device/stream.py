@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from ep.common.checks import as_integer, as_size
 from ep.cuda.device.buffer import Allocation, CudaBuffer
+from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import check_event
-from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError, DeviceProperties, Driver
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -18,12 +20,52 @@ from ep.include.device_type import DeviceType
 from ep.include.event import Event
 from ep.include.stream import Stream
 
-if TYPE_CHECKING:
-    from ep.cuda.device.device import CudaDevice
-
 _WORKSPACE: Final = 2**23
 _LARGE_WORKSPACE: Final = 2**25  # what NVIDIA recommends for Hopper, and what is newer
 _LARGE_FROM: Final = (9, 0)
+
+
+T = TypeVar("T")
+
+
+class DeviceOfStream(Protocol):
+    """What a stream needs of its device, which is a `CudaDevice`: memory, and the order among streams."""
+
+    driver: Driver
+    reports: ErrorReports
+
+    @property
+    def properties(self) -> DeviceProperties: ...
+
+    def device_type(self) -> DeviceType: ...
+
+    def device_index(self) -> int: ...
+
+    def SetAsActiveDevice(self) -> None: ...
+
+    def CreateEvents(self, count: int) -> list[Event]: ...
+
+    def DestroyEvents(self, events: list[Event]) -> None: ...
+
+    def Alloc(self, options: AllocationOptions, size: int) -> CudaBuffer: ...
+
+    def Free(self, options: AllocationOptions, buffer: Buffer) -> None: ...
+
+    def IsStreamOrderedMemoryAllocationSupported(self) -> bool: ...
+
+    def buffer(self, size: int, allocation: Allocation) -> CudaBuffer: ...
+
+    def with_room(self, size: int, allocate: Callable[[], T]) -> T: ...
+
+    def alloc_on(self, stream: CudaStream, size: int) -> CudaBuffer: ...
+
+    def memory_on(self, stream: CudaStream, size: int) -> tuple[int, Any]: ...
+
+    def free_at_once(self, address: int) -> None: ...
+
+    def let_wait(self, consumer: int, producer: int) -> None: ...
+
+    def leave_stream(self, handle: int) -> None: ...
 
 
 class CudaStream(Stream):
@@ -37,7 +79,7 @@ class CudaStream(Stream):
 
     _owned = False  # what __del__ finds where the constructor fails, or is interrupted
 
-    def __init__(self, device: CudaDevice, handle: int, *, owned: bool) -> None:
+    def __init__(self, device: DeviceOfStream, handle: int, *, owned: bool) -> None:
         """owned: whether the stream is destroyed with this object; `Device.CreateStream` and `from_handle` know."""
         self.handle, self.device_index = handle, device.device_index()
         self._device, self._driver, self._owned = device, device.driver, owned
@@ -78,7 +120,7 @@ class CudaStream(Stream):
     def device_type(self) -> DeviceType:
         return DeviceType.kCUDA
 
-    def device(self) -> CudaDevice:
+    def device(self) -> DeviceOfStream:
         return self._device
 
     def Sync(self) -> None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import ctypes
 import weakref
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from ep.cuda.driver.interface import CudaError, Driver, driver
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import CudaError, Driver
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
 from ep.include.process import Rank, exclusively, new_lock
-
-if TYPE_CHECKING:
-    from ep.cuda.driver.simulated_driver import SimulatedDriver
 
 _POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 
@@ -304,10 +302,6 @@ def _loaded() -> tuple[Any, str | None]:
 def _load() -> tuple[Any, str | None]:
     if _instead:
         return _instead[0], None
-    if driver().simulated:
-        from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
-
-        return SimulatedCublasLt(cast("SimulatedDriver", driver())), None
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 

@@ -51,8 +51,6 @@ class _Current:
 class CudaDriver(Driver):
     """The CUDA driver. Every device is used through its primary context, which other frameworks share."""
 
-    simulated = False
-
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
         self._currents: dict[int, _Current] = {}

@@ -1,8 +1,8 @@
-"""What the device layer asks of CUDA, in plain integers, and the choice between the real driver and the simulated one.
+"""What the device layer asks of CUDA, in plain integers.
 
-Addresses, streams, events and contexts are integers; a `function` is opaque: it comes from `load_function` (from the
-compile step in the simulator) and goes to `launch` and `max_active_blocks`. Every method takes the device's index
-first and leaves the calling thread's current context as it was, so nothing here disturbs another framework.
+Addresses, streams, events and contexts are integers; a `function` is opaque: it comes from `load_function` and
+goes to `launch` and `max_active_blocks`. Every method takes the device's index first and leaves the calling thread's
+current context as it was, so nothing here disturbs another framework.
 """
 
 from __future__ import annotations
@@ -11,11 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
-
-from ep.cuda.driver.simulator import is_simulated
-from ep.include.process import exclusively
 
 LEGACY_STREAM: Final = 1
 """The handle of the default stream that waits for all blocking streams; 0 names it too."""
@@ -79,8 +75,6 @@ class ParameterBlock:
 class Driver(ABC):
     """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError where there is no room."""
 
-    simulated: bool
-    """Whether the device is Numba's simulator: device memory is host memory, and everything is done at once."""
     loads_ptx: bool = False
     """Whether kernels are loaded as PTX, by a driver that runs no machine code."""
 
@@ -229,9 +223,7 @@ class Driver(ABC):
     def load_function(self, device: int, image: Any, name: str) -> Any:
         """Load a kernel so that a launch need not, and return the function.
 
-        image: a cubin, or PTX where the driver `loads_ptx`; in the simulator a callable
-            `image(grid, block, shared_bytes, words)`, which the compile step makes and which runs the kernel in Numba's
-            simulator with parameters taken from the words.
+        image: a cubin, or PTX where the driver `loads_ptx`.
         """
 
     @abstractmethod
@@ -254,33 +246,3 @@ class Driver(ABC):
         parameters: ParameterBlock,
     ) -> None:
         """Queue a kernel. grid, block: x, y and z. Nothing is allocated or waited for, so it can be captured."""
-
-
-_instead: list[Driver] = []
-
-
-def use_driver(instead: Driver) -> None:
-    """Make `instead` the driver of this process, which has asked for none yet; for tests where there is no GPU."""
-    if driver.cache_info().currsize:
-        raise RuntimeError("the process has a driver already")
-    _instead[:] = [instead]
-
-
-@cache
-def driver() -> Driver:
-    """The driver of this process."""
-    return exclusively(_made)
-
-
-@cache
-def _made() -> Driver:
-    """The same, made by one thread, and once."""
-    if _instead:
-        return _instead[0]
-    if is_simulated():
-        from ep.cuda.driver.simulated_driver import SimulatedDriver
-
-        return SimulatedDriver()
-    from ep.cuda.driver.cuda_driver import CudaDriver
-
-    return CudaDriver()

@@ -1,4 +1,4 @@
-"""Whether the CUDA device has the interpreter and the packages that it needs.
+"""Whether the CUDA device has the interpreter, the packages and the environment that it needs.
 
 Nothing is imported to find out: Numba has a `numba.cuda` of its own, which proves nothing.
 """
@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import Final
 
 from ep.common import interpreter
+from ep.common.environment import NUMBA_ENABLE_CUDASIM
 
 PACKAGES: Final = ("numba-cuda", "nvidia-nvvm", "cuda-bindings")
 """The distributions that the CUDA device cannot do without: both parts of the compiler, and the way to the driver."""
@@ -27,9 +28,11 @@ def version_of(package: str) -> str | None:
 
 
 def why_no_compiler() -> str | None:
-    """What is wrong with Python, or which package is missing or too old, and how to get it; None where all is right."""
+    """What is wrong with Python or the environment, or which package is missing or too old; None where all is right."""
     if why := interpreter.why_unsupported():
         return why
+    if NUMBA_ENABLE_CUDASIM.value():
+        return f"{NUMBA_ENABLE_CUDASIM.name} is set, with which Numba compiles nothing for a GPU; unset it"
     missing = [package for package in PACKAGES if version_of(package) is None]
     if missing:
         return f"{' and '.join(missing)} not installed; {_REMEDY}"

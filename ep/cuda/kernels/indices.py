@@ -5,7 +5,6 @@ What is out of range where it must not be is reported to the stream, as `error_r
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -15,7 +14,6 @@ import numpy as np
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
-    SIMULATED,
     device_function,
     intrinsic,
     ir,
@@ -33,7 +31,6 @@ from ep.cuda.device.error_report import (
 )
 from ep.include.data_type import DataType
 from ep.include.number_kind import INTEGERS
-from ep.include.process import Rank, new_lock
 
 _WORD: Final = 8
 
@@ -115,10 +112,7 @@ def _as_word() -> Any:
     def as_word(index):
         return np.int64(index)
 
-    def as_word_simulated(index):
-        return (int(index) + 2**63) % 2**64 - 2**63
-
-    return as_word_simulated if SIMULATED else device_function(as_word)
+    return device_function(as_word)
 
 
 @cache
@@ -134,7 +128,7 @@ def _is_outside() -> Any:
 @cache
 def _reporter() -> Any:
     """report_error(report, code, index, position, size): keeps an error, if there is room, for the host to read."""
-    load_word, claim, store_word, publish = _simulated_words() if SIMULATED else _compiled_words()
+    load_word, claim, store_word, publish = _words_of_the_host()
 
     def report_error(report, code, index, position, size):
         if load_word(report) == NOTHING and claim(report, NOTHING, CLAIMED) == NOTHING:
@@ -146,26 +140,7 @@ def _reporter() -> Any:
     return device_function(report_error)
 
 
-def _simulated_words() -> tuple[Any, Any, Any, Any]:
-    lock = new_lock(Rank.TABLE)
-
-    def load_word(address: int) -> int:
-        return ctypes.c_int64.from_address(address).value
-
-    def claim(address: int, expected: int, desired: int) -> int:
-        with lock:
-            found = load_word(address)
-            if found == expected:
-                store_word(address, desired)
-            return found
-
-    def store_word(address: int, word: int) -> None:
-        ctypes.c_int64.from_address(address).value = int(word)
-
-    return load_word, claim, store_word, store_word
-
-
-def _compiled_words() -> tuple[Any, Any, Any, Any]:
+def _words_of_the_host() -> tuple[Any, Any, Any, Any]:
     """The instructions on words of host memory, which the device and the host see at the same address.
 
     The claim is atomic among the threads of the device, which is all it has to be: the host changes the code only

@@ -12,7 +12,7 @@ from ep.common.stored_types import stored_types
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.many import FEW, MANY
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive

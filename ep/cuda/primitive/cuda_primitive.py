@@ -11,7 +11,7 @@ from ep.common.primitive.signature import Signature
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.launch_config import Grid
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 

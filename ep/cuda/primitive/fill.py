@@ -8,7 +8,7 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import FILL
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.access import Access
 from ep.cuda.engine.map.plan import filled_shape
 from ep.cuda.primitive.tensor_fill import CudaFill

@@ -11,7 +11,7 @@ from ep.common.primitive.gather_view import GatherSizes, as_gather_sizes
 from ep.common.primitive.keys import GATHER
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory

@@ -13,7 +13,7 @@ from ep.common.primitive.keys import MEMCPY
 from ep.common.primitive.signature import Reader
 from ep.cuda.arrays.launch_buffers import as_address
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements

@@ -9,7 +9,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMSET
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.device.stream import check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory

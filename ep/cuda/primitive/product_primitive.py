@@ -15,8 +15,9 @@ from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, number_key
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.cublas_lt import MAX_ALIGNMENT, Multiplication, Plan, library, max_rows, scale_type
-from ep.cuda.driver.interface import CaptureError, driver
+from ep.cuda.driver.cublas_lt import MAX_ALIGNMENT, MAX_BATCH_COUNT, Multiplication, Plan, library, max_rows, scale_type
+from ep.cuda.driver.current import driver
+from ep.cuda.driver.interface import CaptureError
 from ep.cuda.engine.product.calls import calls
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -149,7 +150,7 @@ class ProductPrimitive(Primitive):
         sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
         a_columns = product.m if self._transpose_a else product.k
         planned = []
-        for call in calls(product, self._transpose_a, max_rows(self.data_type, self._allow_tf32)):
+        for call in calls(product, self._transpose_a, MAX_BATCH_COUNT, max_rows(self.data_type, self._allow_tf32)):
             a, b, c = (at + offset * size for at, offset, size in zip(addresses, call.offsets, sizes, strict=True))
             wanted = Multiplication(
                 self.data_type,

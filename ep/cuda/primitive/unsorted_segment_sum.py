@@ -13,7 +13,7 @@ from ep.common.primitive.segment_sizes import SegmentSizes, as_segment_sizes
 from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.device.stream import CudaStream, check_stream
-from ep.cuda.driver.interface import driver
+from ep.cuda.driver.current import driver
 from ep.cuda.engine.reduce.segment_plan import (
     DIGIT_BITS,
     DIGITS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.cpu.compile.jit import OUTER
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind

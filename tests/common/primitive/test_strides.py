@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
+from ep.common.primitive.strides import (
+    broadcast_strides,
+    contiguous_strides,
+    expanded_strides,
+    extent,
+    writes_once,
+)
 
 DIMS = st.lists(st.integers(0, 4), max_size=5)
 
@@ -34,6 +40,13 @@ def test_contiguous_strides_are_numpys(dims):
 )
 def test_expanded_strides(src_dims, num_dims, strides):
     assert expanded_strides(src_dims, contiguous_strides(src_dims), num_dims) == strides
+
+
+@given(dims=DIMS, new=st.integers(0, 3), step=st.integers(0, 9))
+def test_broadcast_strides(dims, new, step):
+    """Those of a contiguous array, whose elements may be matrices."""
+    strides = [step * stride for stride in contiguous_strides(dims)]
+    assert broadcast_strides(dims, new + len(dims), step) == expanded_strides(dims, strides, new + len(dims))
 
 
 def test_expanded_strides_of_a_strided_source():

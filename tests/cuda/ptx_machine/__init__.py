@@ -12,7 +12,7 @@ that names the kernel, the line of its PTX and the thread.
 - `memory` checks each access; `scheduler` runs the threads of a block in turn and lets them meet at barriers, and
   `warp` at shuffles and votes. All are compiled by Numba.
 - `objects` keeps compiled code on disk; `machine` has `Program`, which loads, launches and counts.
-- `driver` is the device, and `install` puts it in the place of a GPU.
+- `driver` is the device, `cublas_lt` multiplies on it, and `install` puts both in the place of a GPU.
 
 What is not modelled: ptxas and what it may change (the order of accesses, and products and sums that PTX leaves open to
 be fused), how fast anything is, the last bits of `.approx` instructions (they are rounded correctly here), the payload

@@ -2,36 +2,198 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
 
-from ep.cuda.driver.interface import DeviceProperties
-from ep.cuda.driver.simulated_driver import SimulatedDriver
+import numpy as np
+
+from ep.common.native_lock import release
+from ep.cuda.driver.interface import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
+from ep.cuda.driver.packages import version_of, why_no_compiler
 from ep.include.device import kMaxAlignmentRequirement
+from ep.include.process import Rank, new_lock
+
+_MEMORY: Final = 2**33
+"""Bytes that the device says it has; what is not used costs nothing."""
+
+_SHARED: Final = 12 * 1024
+"""Bytes of shared memory of a block: few, so that small data is too much for it."""
 
 _MULTIPROCESSORS, _BLOCKS = 2, 1
 """Few, so that data of a test crosses the grid."""
 
+_FIRST_HANDLE: Final = 2**20  # far from the handles of the default streams
 
-class PtxDriver(SimulatedDriver):
-    """Runs kernels from their PTX. A launch raises PtxError at once where a GPU might do anything."""
 
-    simulated = False
+class PtxDriver(Driver):
+    """Runs kernels from their PTX. There is one device, and a launch has finished when `launch` returns.
+
+    A launch raises PtxError where a GPU might do anything.
+    """
+
     loads_ptx = True
 
     def __init__(self) -> None:
-        super().__init__()
         self.programs: list[Any] = []
         """All that were loaded so far."""
         self.deviation = 0
         """Where a GPU approximates: 0 for exact results, 1 or -1 for as far above or below as they may be."""
+        self._lock = new_lock(Rank.DRIVER)
+        self._one_launch = new_lock(Rank.LAUNCH)
+        self._blocks: dict[int, np.ndarray[Any, Any]] = {}
+        self._used = 0
+        self._streams: set[int] = set()
+        self._events: dict[int, float | None] = {}
+        self._event_graphs: dict[int, HostGraph | None] = {}  # what they were captured into
+        self._next_handle = _FIRST_HANDLE
+        self.captures: dict[int, HostGraph] = {}
+        """The graphs that streams are captured into."""
+
+    def why_unavailable(self) -> str | None:
+        return why_no_compiler()
+
+    def device_count(self) -> int:
+        return 0 if why_no_compiler() else 1
+
+    def version(self) -> tuple[int, int]:
+        major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")
+        return int(major), int(minor)
 
     def properties(self, device: int) -> DeviceProperties:
-        simulated = super().properties(device)
-        return replace(simulated, name="PTX on the CPU", multiprocessors=_MULTIPROCESSORS)
+        return DeviceProperties(
+            *("PTX on the CPU", (9, 0), _MULTIPROCESSORS, 2048, 1024, _MEMORY),
+            memory_pools=True,
+            shared_bytes_per_block=_SHARED,
+        )
 
-    def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
-        return _BLOCKS
+    def current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        return None
+
+    def active(self, device: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def synchronize(self, device: int) -> None:
+        return None
+
+    def memory_info(self, device: int) -> tuple[int, int]:
+        return _MEMORY - self._used, _MEMORY
+
+    def alloc(self, device: int, size: int) -> int:
+        with self._lock:
+            if size > _MEMORY - self._used:
+                raise MemoryError("the device is out of memory")
+            block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
+            address = block.ctypes.data + -block.ctypes.data % kMaxAlignmentRequirement
+            self._blocks[address] = block
+            self._used += size
+        return address
+
+    def free(self, device: int, address: int) -> None:
+        with self._lock:
+            self._used -= self._blocks.pop(address).size - kMaxAlignmentRequirement
+
+    def alloc_async(self, device: int, size: int, stream: int) -> int:
+        self._check_stream(stream)
+        return self.alloc(device, size)
+
+    def free_async(self, device: int, address: int, stream: int) -> None:
+        self._check_stream(stream)
+        graph = self.captures.get(stream)
+        if graph is None:
+            self.free(device, address)
+        else:
+            graph.memory.append(address)
+
+    def alloc_host(self, device: int, size: int) -> int:
+        return self.alloc(device, size)
+
+    def free_host(self, device: int, address: int) -> None:
+        self.free(device, address)
+
+    def copy(self, device: int, dst: int, src: int, size: int, stream: int) -> None:
+        self.queue(stream, lambda: ctypes.memmove(dst, src, size))
+
+    def fill(self, device: int, dst: int, byte: int, size: int, stream: int) -> None:
+        self.queue(stream, lambda: ctypes.memset(dst, byte, size))
+
+    def device_of(self, address: int) -> int | None:
+        return 0  # the host's memory is the device's
+
+    def device_of_stream(self, stream: int) -> int:
+        self._check_stream(stream)
+        return 0
+
+    def create_stream(self, device: int) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._streams.add(handle)
+        return handle
+
+    def destroy_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._streams.discard(stream)
+
+    def synchronize_stream(self, device: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._refuse_captured(stream)
+
+    def query_stream(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        self._refuse_captured(stream)
+        return True
+
+    def is_capturing(self, device: int, stream: int) -> bool:
+        self._check_stream(stream)
+        return stream in self.captures
+
+    def capture_of(self, device: int, stream: int) -> int:
+        return self.captures[stream].number if self.is_capturing(device, stream) else 0
+
+    def watch_graph(self, device: int, stream: int, lock: int) -> None:
+        self.captures[stream].locks.append(lock)
+
+    def wait_event(self, device: int, stream: int, event: int) -> None:
+        self._check_stream(stream)
+        _ = self._events[event]
+        graph = self._event_graphs.get(event)
+        if graph is not None:
+            self.captures[stream] = graph
+        elif stream in self.captures:
+            raise CudaError("the machine", 905, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION", "the event is in no graph")
+
+    def create_event(self, device: int, *, timing: bool = True) -> int:
+        with self._lock:
+            handle = self._new_handle()
+            self._events[handle] = None
+        return handle
+
+    def destroy_event(self, device: int, event: int) -> None:
+        del self._events[event]
+        self._event_graphs.pop(event, None)
+
+    def record_event(self, device: int, event: int, stream: int) -> None:
+        self._check_stream(stream)
+        self._events[event] = time.perf_counter()
+        self._event_graphs[event] = self.captures.get(stream)
+
+    def query_event(self, device: int, event: int) -> bool:
+        _ = self._events[event]
+        return True
+
+    def synchronize_event(self, device: int, event: int) -> None:
+        _ = self._events[event]
+
+    def elapsed_milliseconds(self, device: int, start: int, end: int) -> float:
+        began, ended = self._events[start], self._events[end]
+        if began is None or ended is None:
+            raise RuntimeError("both events must have been recorded")
+        return (ended - began) * 1e3
 
     def load_function(self, device: int, image: Any, name: str) -> Any:
         from tests.cuda.ptx_machine.machine import Program
@@ -40,6 +202,25 @@ class PtxDriver(SimulatedDriver):
         program = Program(text, text.partition("\n")[0].removeprefix("// "))
         self.programs.append(program)
         return program
+
+    def allow_shared(self, device: int, function: Any, size: int) -> None:
+        return None
+
+    def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
+        return _BLOCKS
+
+    def launch(
+        self,
+        device: int,
+        function: Any,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        stream: int,
+        parameters: ParameterBlock,
+    ) -> None:
+        words = parameters.words.tolist()
+        self.queue(stream, lambda: self._run(function, tuple(grid), tuple(block), shared_bytes, words))
 
     def _run(
         self, function: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, words: list[int]
@@ -51,3 +232,62 @@ class PtxDriver(SimulatedDriver):
         """The memory that kernels may access: what the driver has allocated."""
         with self._lock:
             return [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
+
+    # graphs, which only tests capture
+
+    def begin_capture(self, stream: int) -> HostGraph:
+        """Capture what is queued on the stream from now on into the graph returned, instead of doing it."""
+        self._check_stream(stream)
+        graph = self.captures[stream] = HostGraph(self, self._new_handle())
+        return graph
+
+    def end_capture(self, graph: HostGraph) -> None:
+        """Let the streams that take part in a capture do again what is queued on them."""
+        self.captures = {stream: other for stream, other in self.captures.items() if other is not graph}
+
+    def queue(self, stream: int, work: Callable[[], object]) -> None:
+        """Do what is queued on the stream: at once, or whenever the graph is launched that it is captured into."""
+        self._check_stream(stream)
+        graph = self.captures.get(stream)
+        if graph is None:
+            work()
+        else:
+            graph.work.append(work)
+
+    def _refuse_captured(self, stream: int) -> None:
+        if stream in self.captures:
+            name, meaning = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "the stream is being captured"
+            raise CudaError("the machine", 900, name, meaning)
+
+    def _new_handle(self) -> int:
+        self._next_handle += 8
+        return self._next_handle
+
+    def _check_stream(self, stream: int) -> None:
+        if not 0 <= stream <= PER_THREAD_STREAM and stream not in self._streams:
+            raise CudaError("the machine", 400, "CUDA_ERROR_INVALID_HANDLE", f"there is no stream {stream:#x}")
+
+
+class HostGraph:
+    """What was captured, to be done any number of times."""
+
+    def __init__(self, its_driver: PtxDriver, number: int) -> None:
+        """number: of the capture."""
+        self.number, self._driver = number, its_driver
+        self.work: list[Callable[[], object]] = []
+        self.memory: list[int] = []
+        """What was freed in it: its own as long as it lasts."""
+        self.locks: list[int] = []
+        """Of those who watch it."""
+
+    def launch(self) -> None:
+        """Do all of it."""
+        for work in self.work:
+            work()
+
+    def destroy(self) -> None:
+        """Give its memory back, and let those who watch it know."""
+        while self.memory:
+            self._driver.free(0, self.memory.pop())
+        while self.locks:
+            release(self.locks.pop())

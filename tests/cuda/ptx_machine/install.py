@@ -6,22 +6,21 @@ from functools import cache
 
 from ep.cuda.driver.cublas_lt import use_functions
 from ep.cuda.driver.cuda_driver import CudaDriver
-from ep.cuda.driver.interface import use_driver
+from ep.cuda.driver.current import use_driver
 from ep.cuda.driver.packages import why_no_compiler
-from ep.cuda.driver.simulated_cublas_lt import SimulatedCublasLt
-from ep.cuda.driver.simulator import is_simulated
+from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.cuda.ptx_machine.driver import PtxDriver
 
 
 @cache
 def install_without_gpu() -> bool:
-    """Let the machine be the CUDA device where kernels can be compiled, and there is neither a GPU nor the simulator.
+    """Let the machine be the CUDA device where kernels can be compiled, and there is no GPU.
 
     Whether it is. Called before the process first uses a CUDA device.
     """
-    if is_simulated() or why_no_compiler() or CudaDriver().why_unavailable() is None:
+    if why_no_compiler() or CudaDriver().why_unavailable() is None:
         return False
     driver = PtxDriver()
     use_driver(driver)
-    use_functions(SimulatedCublasLt(driver))
+    use_functions(HostCublasLt(driver))
     return True

@@ -13,8 +13,8 @@ from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
-from ep.cpu.engine.move.row_writer import LINE
 from ep.cpu.engine.odometer import first_row
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, NONE
 from ep.cpu.threads.parallel import call_task

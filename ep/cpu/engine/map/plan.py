@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from ep.common.primitive.broadcast import Dims, StridedWalk, broadcast_dims, simplify_walk
+from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
-from ep.common.primitive.strides import contiguous_strides, expanded_strides
-from ep.cpu.engine.move.plan import MovePlan
+from ep.common.primitive.strides import broadcast_strides, contiguous_strides
+from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
 from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import scattered_from
 from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
@@ -31,6 +31,9 @@ MAP_PLAN: Final = layout(
     dims=kMaxNumDims,
 )
 """What the plans of any number of operands begin with."""
+
+_SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
+_BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
 """Of the tiles of all operands: no more, for a thread may have little stack."""
@@ -56,10 +59,10 @@ class MapPlan(Plan):
     def __init__(
         self,
         signature: Signature,
-        dims: Sequence[int],
-        strides: Sequence[Sequence[int]],
+        dims: Dims,
+        strides: Sequence[Dims],
         data_types: Sequence[DataType],
-        dst_strides: Sequence[int] | None = None,
+        dst_strides: Dims | None = None,
     ) -> None:
         """strides: of the operands that are read; data_types: theirs, then that of dst; dst_strides: None without gaps.
 
@@ -69,27 +72,24 @@ class MapPlan(Plan):
         """
         fields = map_layout(len(strides))
         super().__init__(fields, signature)
-        self._moves: list[MovePlan] = []
-        dims, *steps = simplify_walk(dims, *strides, *([] if dst_strides is None else [dst_strides]))
-        self.set(num_axes=len(dims), count=math.prod(dims))
+        dims, *steps = simplify_walk(dims, *strides, *(() if dst_strides is None else (dst_strides,)))
         self.set_words(fields.dims, dims)
         in_order = contiguous_strides(dims)
-        gaps = dst_strides is not None and steps[-1] != in_order
-        sources = []  # that are not in the order of the walk
-        for source, row_steps in enumerate(steps[: len(strides)]):
-            self.set_words(fields.strides + kMaxNumDims * source, row_steps)
-            if row_steps != in_order:
-                sources.append((source, row_steps, data_types[source].itemsize))
-        if gaps or len(strides) != 2 or any(_wants_tile(dims, each, size) for _, each, size in sources):
-            for source, row_steps, itemsize in sources:
-                fill = MovePlan(_to_tile(dims, row_steps), itemsize)
-                self.set(tiled=1)
-                self.words[fields.fills + source] = fill.address
-                self._moves.append(fill)
+        to = in_order if dst_strides is None else steps.pop()
+        gaps, spill = to != in_order, 0
+        for source, each in enumerate(steps):
+            self.set_words(fields.strides + kMaxNumDims * source, each)
+        moves: list[MovePlan] = []
+        if gaps or len(steps) != 2 or _want_tiles(dims, in_order, steps, data_types):
+            for source, each in enumerate(steps):
+                if each != in_order:
+                    moves.append(to_tile(dims, each, data_types[source].itemsize))
+                    self.words[fields.fills + source] = moves[-1].address
         if gaps:
-            spill = MovePlan(_from_tile(dims, steps[-1]), data_types[-1].itemsize)
-            self.set(gaps=1, tiled=1, spill=spill.address)
-            self._moves.append(spill)
+            moves.append(from_tile(dims, to, data_types[-1].itemsize))
+            spill = moves[-1].address
+        self.set_words(_SIZES, (len(dims), math.prod(dims), gaps, spill, bool(moves)))
+        self._moves = moves
 
     @property
     def moves(self) -> Sequence[MovePlan]:
@@ -104,10 +104,11 @@ class BlockPlan(Plan):
         src_type, dst_type = data_types
         fields, size = map_layout(1), src_type.itemsize
         super().__init__(fields, signature)
-        fill = MovePlan(walk, size, writer=RowWriter("transpose_tile", size))
+        fill = MovePlan(walk, size, RowWriter("transpose_tile", size), streamed_unit(walk, size))
         count = math.prod(walk.dims)
-        self.set(num_axes=len(walk.dims), count=count, gaps=1, tiled=1, fills=fill.address)
-        self.set(blocked=1, scattered=count * dst_type.itemsize > scattered_from(), crossed=crossed)
+        scattered = count * dst_type.itemsize > scattered_from()
+        self.set_words(_BLOCKS, (len(walk.dims), count, True, 0, True, True, scattered, crossed))
+        self.set_words(fields.fills, (fill.address,))
         self.set_words(fields.dims, walk.dims)
         self.set_words(fields.strides, walk.src_strides)
         self.set_words(fields.strides + kMaxNumDims, walk.dst_strides)
@@ -118,14 +119,21 @@ class BlockPlan(Plan):
         return (self._fill,)
 
 
-def broadcast_plan(signature: Signature, operand_dims: Sequence[Dims], data_types: Sequence[DataType]) -> MapPlan:
-    """The plan of launches whose operands are row-major and broadcast to dst; data_types: as for `MapPlan`."""
-    dims = broadcast_dims(*operand_dims)
-    counts = [*map(math.prod, operand_dims), math.prod(dims)]
+def broadcast_plan(
+    signature: Signature,
+    operand_dims: Sequence[Dims],
+    dims: Dims,
+    data_types: Sequence[DataType],
+    counts: Sequence[int],
+) -> MapPlan:
+    """The plan of launches whose operands are row-major and broadcast to `dims`, those of dst.
+
+    data_types: as for `MapPlan`; counts: as in `Plan.set_checks`.
+    """
     if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
         plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
     else:
-        strides = [expanded_strides(each, contiguous_strides(each), len(dims)) for each in operand_dims]
+        strides = [broadcast_strides(each, len(dims)) for each in operand_dims]
         plan = MapPlan(signature, dims, strides, data_types)
     plan.set_checks(counts, in_place=True)
     return plan
@@ -145,17 +153,11 @@ def strided_plan(
     return plan
 
 
-def _wants_tile(dims: Dims, steps: Dims, itemsize: int) -> bool:
-    """Whether a row kernel of two operands cannot read an operand as it lies, not in order, or not well."""
-    is_short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * itemsize < _SHORT_BYTES
-    return is_short or steps[-1] not in (0, 1)
-
-
-def _to_tile(dims: Dims, steps: Dims) -> StridedWalk:
-    dims, steps = simplify_walk(dims, steps)
-    return StridedWalk(dims, steps, contiguous_strides(dims))
-
-
-def _from_tile(dims: Dims, steps: Dims) -> StridedWalk:
-    dims, steps = simplify_walk(dims, steps)
-    return StridedWalk(dims, contiguous_strides(dims), steps)
+def _want_tiles(dims: Dims, in_order: Dims, strides: Sequence[Dims], data_types: Sequence[DataType]) -> bool:
+    """Whether a row kernel of two operands cannot read any that is not in order as it lies, or not well."""
+    for source, steps in enumerate(strides):
+        if steps != in_order:
+            short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * data_types[source].itemsize < _SHORT_BYTES
+            if short or steps[-1] not in (0, 1):
+                return True
+    return False

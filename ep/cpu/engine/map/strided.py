@@ -81,7 +81,7 @@ class StridedPlan:
         strides = [np.broadcast_to(array, shape).strides if array.shape != shape else array.strides for array in arrays]
         order = sorted(range(len(shape)), key=lambda axis: -abs(strides[0][axis]))
         dims, *walks = simplify_walk(
-            [shape[axis] for axis in order], *([steps[axis] for axis in order] for steps in strides)
+            tuple(shape[axis] for axis in order), *(tuple(steps[axis] for axis in order) for steps in strides)
         )
         self.steps = tuple(walk[-1] // array.itemsize for walk, array in zip(walks, arrays, strict=True))
         self.words = np.zeros(_OPERANDS + _WORDS * len(arrays), np.int64)

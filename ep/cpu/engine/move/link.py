@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ep.common.compiling import compiling
-from ep.cpu.engine.move.plan import MOVE_PLAN, MovePlan
-from ep.cpu.engine.move.row_writer import RowWriter
-
-_compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
-"""What there is so far: the addresses of the writer and of the task that walks."""
+from ep.cpu.engine.move.plan import LINKED, MovePlan, compiled
 
 
 def link(plan: MovePlan) -> None:
     """Write the addresses of what the plan names, which is compiled, or loaded, where that has not been done."""
+    if plan.is_linked:
+        return
     wanted = plan.writer
 
     def compile_wanted() -> None:
         from ep.cpu.engine.move import row_writers, walk
 
-        _compiled[wanted] = row_writers.writer(wanted), walk.task()
+        compiled[wanted] = row_writers.writer(wanted), walk.task()
 
-    if not link_compiled(plan):
+    if wanted not in compiled:
         compiling(wanted, "cpu", compile_wanted)
-        link_compiled(plan)
-
-
-def link_compiled(plan: MovePlan) -> bool:
-    """The same where all that the plan names has been compiled; whether it has."""
-    found = _compiled.get(plan.writer)
-    if found is None:
-        return False
-    plan.words[MOVE_PLAN.writer], plan.words[MOVE_PLAN.walk] = found
-    return True
+    plan.set_words(LINKED, compiled[wanted])
+    plan.is_linked = True

@@ -9,9 +9,10 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
 from ep.cpu.engine.move.plan import PAD_PLAN
-from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE, VECTOR
+from ep.cpu.engine.move.row_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.lines.byte_rows import copy_row, row_filler
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.include.primitive.primitive import kMaxNumDims

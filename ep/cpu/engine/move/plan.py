@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.primitive.box_copy import BoxCopy
-from ep.common.primitive.broadcast import StridedWalk
+from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import far_from, scattered_from
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES
@@ -53,53 +53,95 @@ PAD_PLAN: Final = layout(
 )
 """The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
+LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
+"""What `link` writes."""
+
+compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+"""What `link` has compiled so far: the addresses of each writer and of the task that walks."""
+
+_WALK: Final = adjacent(
+    MOVE_PLAN,
+    *("num_axes", "count", "grain", "unit", "streamed", "in_lines", "far", "writer", "walk", "whole_rows", "dims"),
+)
+_BOX: Final = adjacent(BOX_PLAN, "begins", "ends", "apart")
+_PAD: Final = adjacent(PAD_PLAN, "begins", "num_rows")
+_NOT_COMPILED: Final = 0, 0
+
 _NOWHERE: Final = 2**62  # no buffer lies so far from another
 _WRITTEN: Final = 2  # what a byte that is written costs, in bytes read and written by other launches
 
 
-class MovePlan(Plan):
-    """Moves units of `unit` bytes over a walk, whose strides are in units.
+class WalkPlan(Plan):
+    """A walk over units of `unit` bytes, whose strides are in units."""
 
-    writer: what must be compiled, or loaded, before a launch.
+    def _set_walk(
+        self,
+        walk: StridedWalk,
+        unit: int,
+        count: int,
+        streamed: int,
+        in_lines: int = 0,
+        addresses: tuple[int, int] = _NOT_COMPILED,
+        whole_rows: bool = False,
+    ) -> None:
+        """Write the fields of `MOVE_PLAN`; addresses: `writer` and `walk`."""
+        dims, src_strides, dst_strides = walk
+        grain = GRAIN_BYTES // (_WRITTEN * unit) or 1
+        far = unit * extent(dims, src_strides) > far_from()
+        words = len(dims), count, grain, unit, streamed, in_lines, far, *addresses, whole_rows, *dims
+        self.set_words(_WALK, words)
+        self.set_words(MOVE_PLAN.strides, [unit * step for step in src_strides])
+        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in dst_strides])
+
+
+class MovePlan(WalkPlan):
+    """Moves a whole walk.
+
+    writer: what must be compiled, or loaded, before a launch; is_linked: whether the plan has its address.
     """
 
     def __init__(
         self,
         walk: StridedWalk,
         unit: int,
+        writer: RowWriter,
+        streamed: int,
+        whole_rows: bool = False,
         signature: Signature | None = None,
-        in_any_order: bool = False,
         fields: Any = MOVE_PLAN,
-        writer: RowWriter | None = None,
     ) -> None:
-        """in_any_order: whether launches are of the whole walk, so that it may go over its axes in another order.
+        """writer: of rows; streamed, whole_rows: see `MOVE_PLAN`.
 
         fields: the layout, that of the engine or one that begins with it.
-        writer: of rows, where it is another than the walk's own.
         """
         super().__init__(fields, signature)
-        count = math.prod(walk.dims)
-        blocks = transposed(walk, unit, scattered_from()) if in_any_order else None
-        walk, self.writer = blocks or (walk, writer or row_writer(walk, unit))
-        # what moves whole rows alone would write beyond the tiles that are streamed
-        in_order = blocks is None and walk.dst_strides == contiguous_strides(walk.dims)
-        self.set(
-            num_axes=len(walk.dims),
-            count=count,
-            grain=max(GRAIN_BYTES // (_WRITTEN * unit), 1),
-            unit=unit,
-            streamed=unit * in_order,
-            in_lines=streamed_in_lines(self.writer, walk, unit),
-            far=unit * extent(walk.dims, walk.src_strides) > far_from(),
-            whole_rows=blocks is not None,
-        )
-        self.set_words(MOVE_PLAN.dims, walk.dims)
-        self.set_words(MOVE_PLAN.strides, [unit * step for step in walk.src_strides])
-        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in walk.dst_strides])
+        addresses = compiled.get(writer)
+        self.writer, self.is_linked = writer, addresses is not None
+        in_lines = streamed_in_lines(writer, walk, unit)
+        self._set_walk(walk, unit, math.prod(walk.dims), streamed, in_lines, addresses or _NOT_COMPILED, whole_rows)
 
     @property
     def moves(self) -> Sequence[MovePlan]:
         return (self,)
+
+
+def streamed_unit(walk: StridedWalk, unit: int) -> int:
+    """The field of `MOVE_PLAN`, for a writer of any part of a row."""
+    return unit if walk.dst_strides == contiguous_strides(walk.dims) else 0
+
+
+def to_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
+    """The plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
+    dims, strides = simplify_walk(dims, strides)
+    walk = StridedWalk(dims, strides, contiguous_strides(dims))
+    return MovePlan(walk, unit, row_writer(walk, unit), unit)
+
+
+def from_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
+    """The plan that brings a tile, which is in the order of a walk over `dims`, to a dst with strides and gaps."""
+    dims, strides = simplify_walk(dims, strides)
+    walk = StridedWalk(dims, contiguous_strides(dims), strides)
+    return MovePlan(walk, unit, row_writer(walk, unit), 0)
 
 
 def move_plan(
@@ -113,9 +155,18 @@ def move_plan(
 
     counts, data_types: as in `Plan.set_checks`.
     """
-    plan = MovePlan(*widen(walk, data_type.itemsize), signature, in_any_order=True)
+    plan = MovePlan(*_in_any_order(walk, data_type.itemsize), signature)
     plan.set_checks(counts, walk.src_strides == walk.dst_strides, data_types)
     return plan
+
+
+def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RowWriter, int, bool]:
+    """What a `MovePlan` takes for launches of all of a walk over elements, which may go over its axes in any order."""
+    walk, unit = widen(walk, itemsize)
+    blocks = transposed(walk, unit, scattered_from())
+    if blocks is not None:  # what moves whole rows alone would write beyond the tiles that are streamed
+        return blocks[0], unit, blocks[1], 0, True
+    return walk, unit, row_writer(walk, unit), streamed_unit(walk, unit), False
 
 
 class BoxPlan(MovePlan):
@@ -124,35 +175,30 @@ class BoxPlan(MovePlan):
     def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
         """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
         walk, size = box.walk(), data_type.itemsize
-        super().__init__(*widen(walk, size), signature, in_any_order=True, fields=BOX_PLAN)
-        dst_begin, src_begin = (size * offset for offset in box.offsets())
-        dst_end, src_end = (
-            begin + size * extent(walk.dims, strides)
-            for begin, strides in ((dst_begin, walk.dst_strides), (src_begin, walk.src_strides))
-        )
+        super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)
+        dims, src_strides, dst_strides = walk
+        dst_begin, src_begin = box.offsets()
+        src_end, dst_end = src_begin + extent(dims, src_strides), dst_begin + extent(dims, dst_strides)
         self.apart = apart
-        self.set_words(BOX_PLAN.begins, (src_begin, dst_begin))
-        self.set_words(BOX_PLAN.ends, (src_end, dst_end))
-        self.set(apart=_NOWHERE if apart is None else apart)
+        ends = size * src_begin, size * dst_begin, size * src_end, size * dst_end
+        self.set_words(_BOX, (*ends, _NOWHERE if apart is None else apart))
         self.set_checks(box.counts(), False, (data_type, data_type))
 
 
-class PadPlan(MovePlan):
-    """Copies a box of src to dst, and writes what lies around it there. It names no writer."""
+class PadPlan(WalkPlan):
+    """Copies a box of src to dst, and writes what lies around it there."""
 
-    def __init__(self, signature: Signature, shape: PadShape, data_type: DataType) -> None:
+    def __init__(self, signature: Signature, shape: PadShape, data_type: DataType, counts: tuple[int, int]) -> None:
+        """counts: those of the shape."""
         simple, size = shape.simplified(), data_type.itemsize
         box = simple.copied()
         num_copied = math.prod(box.extent)
         walk = box.walk() if num_copied else StridedWalk((1,), (1,), (1,))
-        if (walk.src_strides[-1], walk.dst_strides[-1]) != (1, 1):  # rows of one element
-            walk = StridedWalk(*((*part, 1) for part in walk))
-        super().__init__(walk, size, signature, fields=PAD_PLAN)
-        counts, (dst_begin, src_begin) = shape.counts(), box.offsets()
-        self.set(count=counts[1], streamed=size, in_lines=0, num_rows=num_copied // walk.dims[-1])
-        self.set_words(PAD_PLAN.begins, (size * src_begin, size * dst_begin))
+        dims, src_strides, dst_strides = walk
+        if not src_strides[-1] == dst_strides[-1] == 1:  # rows of one element
+            walk = StridedWalk((*dims, 1), (*src_strides, 1), (*dst_strides, 1))
+        super().__init__(PAD_PLAN, signature)
+        dst_begin, src_begin = box.offsets()
+        self._set_walk(walk, size, counts[1], size)
+        self.set_words(_PAD, (size * src_begin, size * dst_begin, num_copied // walk.dims[-1]))
         self.set_checks(counts, in_place=False)
-
-    @property
-    def moves(self) -> Sequence[MovePlan]:
-        return ()

@@ -6,15 +6,10 @@ import math
 from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import StridedWalk
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 
 VECTOR: Final = 32
 """Bytes of the vectors that repeated rows are written in."""
-
-LINE: Final = 64
-"""Bytes of a line of the caches."""
-
-LEAST_STREAMED_ROW: Final = 1024
-"""Bytes of rows that are written past the caches in whole lines where each row may begin anywhere in one."""
 
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
@@ -40,6 +35,11 @@ class RowWriter(NamedTuple):
     count: int = 0
 
 
+_COPY: Final = RowWriter("copy")
+_REPEAT: Final = RowWriter("repeat")
+_REPEAT_TINY: Final = RowWriter("repeat_tiny")
+
+
 def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     """The way for the rows of a walk over units."""
     dims, src_steps, dst_steps = walk
@@ -47,8 +47,8 @@ def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
     if src_step == dst_step == 1:
         src_row, dst_row = (src_steps[-2], dst_steps[-2]) if len(dims) > 1 else (0, 0)
         if src_row == 0 and dst_row == count and count * unit <= 2 * VECTOR:
-            return RowWriter("repeat" if count * unit >= VECTOR else "repeat_tiny")
-        return RowWriter("few", unit, count) if count == _FEW else RowWriter("copy")
+            return _REPEAT if count * unit >= VECTOR else _REPEAT_TINY
+        return RowWriter("few", unit, count) if count == _FEW else _COPY
     if src_step == 0 and dst_step == 1:
         return RowWriter("each", unit, count) if 1 < count <= _FEW else RowWriter("fill", unit)
     return RowWriter("any", unit)
@@ -138,7 +138,7 @@ def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
 
 def row_writers(unit: int, max_unit: int) -> list[RowWriter]:
     """Every way that a walk over units of `unit` to `max_unit` bytes may need."""
-    writers = [RowWriter("copy"), RowWriter("repeat"), RowWriter("repeat_tiny")]
+    writers = [_COPY, _REPEAT, _REPEAT_TINY]
     while unit <= max_unit:
         writers += [RowWriter("few", unit, 3), RowWriter("each", unit, 2), RowWriter("each", unit, 3)]
         writers += [RowWriter("fill", unit), RowWriter("any", unit)]

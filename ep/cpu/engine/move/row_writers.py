@@ -15,11 +15,12 @@ from typing import Final
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
-from ep.cpu.engine.move.row_writer import LEAST_STREAMED_ROW, LINE, VECTOR, RowWriter
+from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
 from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
-from ep.cpu.engine.move.weaving import unweave, weave
+from ep.cpu.engine.move.weaving import every, unweave, weave
 from ep.cpu.lines.byte_rows import copy_row, copy_short_row, prefetch_second, row_filler
+from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import stream_row, streaming_filler
 
 Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
@@ -129,13 +130,21 @@ def _fill(unit: int, of_count: int) -> Writer:
 
 
 def _any(unit: int, of_count: int) -> Writer:
-    """Rows with any steps."""
-    copy_unit = unit_functions(unit)[0]
+    """Rows with any steps; those of a few units of src are taken out of vectors, where dst has no gaps."""
+    copy_unit, (second, third, fourth) = unit_functions(unit)[0], (every(unit, step) for step in (2, 3, 4))
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):
-            for k in range(count):
-                copy_unit(dst + i * dst_row + k * dst_step, 0, src + i * src_row + k * src_step, 0)
+            to, of, done = dst + i * dst_row, src + i * src_row, 0
+            if dst_step == unit:
+                if src_step == 2 * unit:
+                    done = second(to, of, count)
+                elif src_step == 3 * unit:
+                    done = third(to, of, count)
+                elif src_step == 4 * unit:
+                    done = fourth(to, of, count)
+            for k in range(done, count):
+                copy_unit(to + k * dst_step, 0, of + k * src_step, 0)
 
     return write
 

@@ -11,9 +11,10 @@ from typing import Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, stack_words, unit_functions
-from ep.cpu.engine.move.row_writer import LANE, LINE
+from ep.cpu.engine.move.row_writer import LANE
 from ep.cpu.engine.move.transposed_block import block_transposer
 from ep.cpu.lines.byte_rows import copy_row, prefetch_second
+from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_lines
 
 _LINE: Final = LINE

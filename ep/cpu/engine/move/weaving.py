@@ -16,7 +16,8 @@ from numba.extending import intrinsic
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.vectors import store_past_caches
-from ep.cpu.engine.move.row_writer import LINE, VECTOR
+from ep.cpu.engine.move.row_writer import VECTOR
+from ep.cpu.lines.sizes import LINE
 
 
 def weave(unit: int, planes: int) -> Callable[..., None]:
@@ -81,6 +82,26 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
     return write
 
 
+@cache
+def every(unit: int, step: int) -> Any:
+    """A function take(dst, src, count): the first of every `step` units of src, which become adjacent in dst.
+
+    It returns how many of the `count` it has taken: all but those that are too few for a vector, and never the last
+    one, after which src may end.
+    """
+    move_vectors, per_vector = _shuffler(unit, step, False, targets=1), VECTOR // unit
+
+    @jit
+    def take(dst, src, count):
+        done = 0
+        while done + per_vector < count:
+            move_vectors(dst + done * unit, 0, src + done * step * unit, VECTOR)
+            done += per_vector
+        return done
+
+    return take
+
+
 @jit
 def _rows_to_line(dst, row_bytes, most):
     """How many rows of dst there are before one that begins where a line does; `most` where none does."""
@@ -91,11 +112,12 @@ def _rows_to_line(dst, row_bytes, most):
 
 
 @cache
-def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False) -> Any:
+def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, targets: int = 0) -> Any:
     """A function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
     woven: whether dst gets the rows, and src is the planes; else the other way round.
     past_caches: the vectors are lines, and those of dst go past the caches.
+    targets: how many vectors of dst are written, the first ones; 0 for all.
     """
     size = LINE if past_caches else VECTOR
     byte, word = ir.IntType(8), ir.IntType(64)
@@ -119,7 +141,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False) ->
                 return builder.inttoptr(place, vector.as_pointer())
 
             vectors = [builder.load(pointer(src, src_pitch, i), align=1) for i in range(planes)]
-            for target in range(planes):
+            for target in range(targets or planes):
                 sources = [source(target, place) for place in range(per_vector)]
                 value = vectors[0]
                 for number in range(1, planes):  # what comes from the vectors so far stays, the rest is taken from one

@@ -13,7 +13,7 @@ from typing import Final
 
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.layout import layout
@@ -45,6 +45,11 @@ REDUCE_PLAN: Final = layout(
     go=2 * PLAN_AXES,  # the same of those that go
 )
 
+_UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")
+_BLOCKS: Final = adjacent(REDUCE_PLAN, "length", "width", "tile", "tiles", "group", "block", "blocks", "all_blocks")
+_STAY: Final = adjacent(REDUCE_PLAN, "num_stay", "stay")
+_GO: Final = adjacent(REDUCE_PLAN, "num_go", "go")
+
 TILE_BYTES: Final = 8192
 """Of the values of a tile, and what is kept beside them: a few of them are on the stack."""
 ROW_BLOCK: Final = (8192, 512)
@@ -65,8 +70,11 @@ def reduce_plan(
     plan.set_checks(counts, in_place=False)
     size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
     most = TILE_BYTES // value_type(op, data_type).itemsize // (2 if exact else 1)
-    strides = [size * math.prod(axis.size for axis in axes[place + 1 :]) for place in range(len(axes))]
-    walk = [(axis.reduced, axis.size, stride) for axis, stride in zip(axes, strides, strict=True)]
+    walk, stride = [], size
+    for axis_size, reduced in reversed(axes):
+        walk.append((reduced, axis_size, stride))
+        stride *= axis_size
+    walk.reverse()
     by_columns = not walk[-1][0]
     width, tile, group = 1, 1, 1
     if by_columns:
@@ -80,36 +88,25 @@ def reduce_plan(
     rows = length // group
     block = _ROWS if by_columns else ROW_BLOCK[False]
     blocks = -(-rows // block)
-    stay, go = ([(each, stride) for reduced, each, stride in walk if reduced is kind] for kind in (False, True))
-    all_blocks = blocks * math.prod(each for each, _ in go)
-    units = tiles * math.prod(each for each, _ in stay)
+    stay, go = ([axis for axis in walk if axis[0] is kind] for kind in (False, True))
+    all_blocks = blocks * math.prod([each for _, each, _ in go])
+    units = tiles * math.prod([each for _, each, _ in stay])
     segments = 1
     if units < _ENOUGH_UNITS:
         segments = max(min(all_blocks, _MOST_SEGMENTS // units, counts[0] * size // units // _LEAST_SEGMENT), 1)
-    plan.set(
-        by_columns=int(by_columns),
-        plain_rows=int(not by_columns and not go and len(stay) <= 1 and segments == 1),
-        far=int(counts[0] * size > (second_cache() if tile == width else far_from())),
-        units=units,
-        segments=segments,
-        num_elements=counts[0] // counts[1],
-        length=length,
-        width=width,
-        tile=tile,
-        tiles=tiles,
-        group=group,
-        block=block,
-        blocks=blocks,
-        all_blocks=all_blocks,
-        num_stay=len(stay),
-        num_go=len(go),
-    )
-    _set_axes(plan, REDUCE_PLAN.stay, stay)
-    _set_axes(plan, REDUCE_PLAN.go, go)
+    plain_rows = not by_columns and not go and len(stay) <= 1 and segments == 1
+    far = counts[0] * size > (second_cache() if tile == width else far_from())
+    num_elements = counts[0] // counts[1]
+    plan.set_words(_UNITS, (by_columns, plain_rows, far, units, segments, num_elements))
+    plan.set_words(_BLOCKS, (length, width, tile, tiles, group, block, blocks, all_blocks))
+    plan.set_words(_STAY, (len(stay), *_axis_words(stay)))
+    plan.set_words(_GO, (len(go), *_axis_words(go)))
     return plan
 
 
-def _set_axes(plan: Plan, first: int, axes: Sequence[tuple[int, int]]) -> None:
-    for place in range(PLAN_AXES):
-        size, stride = axes[place] if place < len(axes) else (1, 0)
-        plan.words[first + place], plan.words[first + PLAN_AXES + place] = size, stride
+def _axis_words(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
+    """The sizes of outer axes that stay or go, then their strides in bytes."""
+    words = [1] * PLAN_AXES + [0] * PLAN_AXES
+    for place, (_, size, stride) in enumerate(axes):
+        words[place], words[PLAN_AXES + place] = size, stride
+    return words

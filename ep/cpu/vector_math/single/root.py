@@ -6,7 +6,7 @@ from ep.cpu.vector_math.bits import fma, from_bits, select, shift_right, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import approximate_rsqrt
 from ep.cpu.vector_math.polynomial import polynomial_chain
-from ep.cpu.vector_math.single.coefficients import RSQRT
+from ep.cpu.vector_math.root_coefficients import RSQRT
 
 _THREE_EIGHTHS = np.float32(0.375)
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.functor import functor_maker
+from ep.common.functor.lookup import functor_maker
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.common.functor import first_op, functor_maker
+from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker
 from ep.common.stored_types import stored_types
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.movement import fits_32_bit_offsets
-from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.common.primitive.strides import broadcast_strides, contiguous_strides
 from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.access import Access, Variant
 
@@ -68,7 +68,7 @@ def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
     counts, numbers = tuple(map(math.prod, sides)), tuple(not part for part in operands)
     if not counts[-1]:
         return MapShape((), (), counts, numbers)
-    steps = [expanded_strides(part, contiguous_strides(part), len(dims)) for part in sides]
+    steps = [broadcast_strides(part, len(dims)) for part in sides]
     dims, *strides = simplify_walk(dims, *steps)
     return MapShape(dims, strides, counts, numbers)
 

@@ -11,7 +11,7 @@ from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.walk_words import walk_words
 
-_LEAST, _NARROW, _WIDE = (min(size, BLOCK_THREADS) for size in (4, 32, 64))
+_LEAST, _NARROW, _WIDE = 4, 32, 64
 """The cells of a tile's axes: at least, of the narrower one at most, of the wider one at most."""
 _WORD_BYTES: Final = 4  # the narrowest access that is as fast as any
 _BANK_BYTES: Final = 4  # of shared memory
@@ -116,12 +116,12 @@ def tile_plan(walk: StridedWalk, unit: int, alignment: int) -> TilePlan:
     src_step, dst_step = walk.src_strides[-1] // side, walk.dst_strides[along] // side
     batch = [axis for axis in range(len(walk.dims) - 1) if axis != along]
     down, across = -(-height // rows), -(-width // columns)
-    dims = [*(walk.dims[axis] for axis in batch), down, across]
+    dims = *(walk.dims[axis] for axis in batch), down, across
     steps = (
-        [*(walk.src_strides[axis] // side for axis in batch), rows, columns * side * src_step],
-        [*(walk.dst_strides[axis] // side for axis in batch), rows * side * dst_step, columns],
-        [0] * len(batch) + [rows, 0],
-        [0] * len(batch) + [0, columns],
+        (*(walk.src_strides[axis] // side for axis in batch), rows, columns * side * src_step),
+        (*(walk.dst_strides[axis] // side for axis in batch), rows * side * dst_step, columns),
+        (0,) * len(batch) + (rows, 0),
+        (0,) * len(batch) + (0, columns),
     )
     num_tiles = math.prod(dims)
     simple, *strides = simplify_walk(dims, *steps)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ep.common.primitive.product import Product
 from ep.common.primitive.strides import contiguous_strides
-from ep.cuda.driver.cublas_lt import MAX_BATCH_COUNT
 
 Triple = tuple[int, int, int]
 
@@ -26,10 +25,10 @@ class Call(NamedTuple):
     first: bool
 
 
-def calls(product: Product, transpose_a: bool, max_rows: int | None = None) -> Iterator[Call]:
+def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int | None = None) -> Iterator[Call]:
     """One call for the longest axis of the batches and each place on the others, one term after the other.
 
-    More where the library takes fewer matrices at a time, or rows: it takes `max_rows` where that is not None.
+    More where there are more matrices than `max_matrices`, or more rows than `max_rows`, where that is not None.
     """
     dims, of_a, of_b = product.batches
     of_c = [stride * product.m * product.n for stride in contiguous_strides(dims)]
@@ -40,7 +39,7 @@ def calls(product: Product, transpose_a: bool, max_rows: int | None = None) -> I
     pieces = [
         (rows, matrices, tuple(row * of_row + matrix * step for of_row, step in zip(row_steps, strides, strict=True)))
         for row, rows in _pieces(product.m, max_rows or product.m)
-        for matrix, matrices in _pieces(batch_count, MAX_BATCH_COUNT)
+        for matrix, matrices in _pieces(batch_count, max_matrices)
     ]
     for number, term in enumerate(_offsets(term_axes)):
         for place in _offsets(axes):

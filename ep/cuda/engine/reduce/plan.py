@@ -14,7 +14,6 @@ from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.strides import contiguous_strides
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid
 from ep.cuda.compile.walk_words import walk_words
-from ep.cuda.driver.simulator import is_simulated
 
 
 class Axes(NamedTuple):
@@ -72,12 +71,10 @@ class ReducePlan(NamedTuple):
     finish_grid: Grid
 
 
-_SIMULATED: Final = is_simulated()
-
-_BLOCKS: Final = 3 if _SIMULATED else 1024
+_BLOCKS: Final = 1024
 """From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""
 
-_PART_BYTES: Final = 64 if _SIMULATED else 2**15
+_PART_BYTES: Final = 2**15
 """A part is at least so many bytes for a block."""
 
 STATE_BYTES: Final = 32

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, pack_elements
-from ep.cuda.driver.simulator import is_simulated
 from ep.include.data_type import DataType
 
 
@@ -65,15 +64,13 @@ class RowPlan(NamedTuple):
     part_bytes: int = 0
 
 
-_SIMULATED: Final = is_simulated()
-
-_BLOCKS: Final = 4 if _SIMULATED else 528
+_BLOCKS: Final = 528
 """Of parts: four for each of the 132 multiprocessors of an H100. Twice as few rows, and fewer, are divided."""
 
-_PART_BYTES: Final = 256 if _SIMULATED else 2**15
+_PART_BYTES: Final = 2**15
 """A part is at least so many bytes for a block to read."""
 
-_LONG_BYTES: Final = 2**13 if _SIMULATED else 2**18
+_LONG_BYTES: Final = 2**18
 """A row that a block reads in less is not divided: more kernels would take longer. Such a row of one operand does not
 fit the shared memory of a block."""
 

@@ -9,10 +9,7 @@ from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
-from ep.cuda.driver.simulator import is_simulated
 from ep.include.data_type import DataType
-
-_SIMULATED: Final = is_simulated()
 
 DIGIT_BITS: Final = 4
 DIGITS: Final = 1 << DIGIT_BITS
@@ -23,13 +20,13 @@ NUM_COUNTERS: Final = DIGITS * BLOCK_THREADS
 TILE_KEYS: Final = 8
 """The keys of a thread, where many blocks sort."""
 
-_BLOCK_KEYS: Final = 64 if _SIMULATED else 2**13
+_BLOCK_KEYS: Final = 2**13
 """Up to so many keys one block sorts them all."""
 
-LONG_RUN: Final = 4 if _SIMULATED else 64
+LONG_RUN: Final = 64
 """Segments of more rows are the work of whole blocks."""
 
-_MAX_GRID_YZ: Final = 3 if _SIMULATED else 65535
+_MAX_GRID_YZ: Final = 65535
 
 
 class Step(Enum):

@@ -15,7 +15,6 @@ from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
-    SIMULATED,
     barrier,
     block_of_grid,
     blocks_of_grid,
@@ -138,8 +137,7 @@ def block_kernel(number: DataType) -> Kernel:
 def number_loader(number: DataType) -> Any:
     """(address, index) -> number `index`, as a word."""
     load = loader(number, 1)
-    word = int if SIMULATED else np.int64
-    return device_function(lambda address, index: word(load(address, index)[0]))
+    return device_function(lambda address, index: np.int64(load(address, index)[0]))
 
 
 @cache

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep.cuda.driver import cublas_lt as lt
-from ep.cuda.driver.simulated_driver import SimulatedDriver
 from ep.include.data_type import DataType
+from tests.cuda.ptx_machine.driver import PtxDriver
 
 _SUCCESS, _INVALID_VALUE, _INTERNAL_ERROR, _NOT_SUPPORTED = 0, 7, 14, 15
 _TYPES: Final = {number: data_type for data_type, number in lt.TYPES.items()}
@@ -35,10 +35,10 @@ _ATTRIBUTE_BYTES: Final = {
 _WORKSPACE_BYTES: Final = 1024  # that algorithms need where they may
 
 
-class SimulatedCublasLt:
+class HostCublasLt:
     """The functions of `cublas_lt.SIGNATURES`."""
 
-    def __init__(self, its_driver: SimulatedDriver) -> None:
+    def __init__(self, its_driver: PtxDriver) -> None:
         """its_driver: knows the streams."""
         self._driver = its_driver
         self._numbers = itertools.count(1)
