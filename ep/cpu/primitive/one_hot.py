@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ep.common.checks import as_size
 from ep.common.primitive import signatures
@@ -12,13 +12,15 @@ from ep.common.primitive.signature import Signature, reads
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import CLASSES, MAP_STATE
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
+
+_CLASSES: Final = adjacent(CLASSES, "depth", "lower_bound")
 
 
 @implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
@@ -69,7 +71,7 @@ class OneHotImpl(PlannedPrimitive, OneHot):
 
         def make() -> Plan:
             plan = Plan(CLASSES, self.signature)
-            plan.set(depth=depth, lower_bound=first)
+            plan.set_words(_CLASSES, (depth, first))
             plan.set_checks(sizes, in_place=False)
             return plan
 
