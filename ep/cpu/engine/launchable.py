@@ -8,7 +8,7 @@ from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
-from ep.common.bounded_cache import BoundedCache
+from ep.common import bounded_cache
 from ep.cpu.shared.object_layout import FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 from ep.cpu.shared.state import STATE, LaunchState
 
@@ -48,7 +48,7 @@ def launched(written: F) -> F:
 class Launchable:
     """An object that compiled methods are called on.
 
-    _kept: finds one of the tuples below by the part that Launch is given.
+    _kept: finds one of the tuples below by the part that Launch is given; empty again when it is full.
     _recent: tuples that compiled code compares with what Launch is given: the dims, data types and numbers of a launch
         in the order of Launch, the words of the plan (None where there is none), what keeps these, and the arrays that
         stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, puts that
@@ -57,7 +57,7 @@ class Launchable:
     """
 
     __slots__ = ("_kept", "_recent", "_words")  # in the order of their names: that is the order in memory
-    _kept: BoundedCache
+    _kept: dict[tuple[Any, ...], tuple[Any, ...]]
     _recent: tuple[tuple[Any, ...], ...]
     _words: np.ndarray[Any, Any]
 
@@ -86,13 +86,15 @@ class Launchable:
         self._recent = (found, *self._recent[: NUM_RECENT - 1])
         if plan is not None:
             try:
-                self._kept.put(given, found)
+                if len(self._kept) >= bounded_cache.KEPT:
+                    self._kept.clear()
+                self._kept[given] = found
             except TypeError:  # a number that has no hash
                 return
 
     def _forget(self) -> None:
         """Forget what was remembered."""
-        self._kept, self._recent = BoundedCache(), ()
+        self._kept, self._recent = {}, ()
 
 
 def are_of_ints(dims: tuple[Any, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class BroadcastPrimitive(PlannedPrimitive):
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         names, most = self._dims_names, self.request.max_num_dims or 0
-        each = tuple([as_dims(given, name, most) for given, name in zip(dims, names, strict=True)])
+        each = tuple(map(as_dims, dims, names, repeat(most)))
         result = broadcast_dims(*each, names=names)
         counts = tuple(map(math.prod, (*each, result)))
         buffers = list(buffers)
