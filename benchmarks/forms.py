@@ -52,7 +52,7 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
     from ep.cpu.kernels.math_library import Precision
     from ep.cpu.kernels.ordinary import ORDINARY
     from ep.cpu.vector_math.lookup import has_register_tables
-    from ep.cpu.vector_math.names import FLOAT32, FLOAT64
+    from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
 
     tables = has_register_tables()
     ordinary = {(name, of): each for (_, of), each in ORDINARY.items() for name in each.functions}

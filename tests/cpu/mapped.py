@@ -33,19 +33,22 @@ class Mapped(PlannedPrimitive):
         super().__init__(Request(Mapped, None, (*src_types, dst_type), 8))
 
     def _compile(self):
-        from ep.cpu.engine.map.entry import walk_entry
+        from ep.cpu.engine.map.entry import walk_launcher
         from ep.cpu.engine.map.rows import row_kernel
 
         kernel = row_kernel(f"test.{self._name}", self._functions())
-        return walk_entry(f"test.{len(self.signature.operands)}", self.signature, self._state, kernel)
+        return walk_launcher(self.signature, self._state, kernel)
 
     def Launch(self, stream, operand_dims, sources, dst):
-        dims = broadcast_dims(*operand_dims)
-        counts = [*map(math.prod, operand_dims), math.prod(dims)]
+        self._launch_dims(stream, operand_dims, (*sources, dst))
+
+    def _launch_dims(self, stream, dims, buffers, data_type=None):
+        result = broadcast_dims(*dims)
+        counts = [*map(math.prod, dims), math.prod(result)]
         self._launch_planned(
             stream,
-            operand_dims,
+            dims,
             counts,
-            (*sources, dst),
-            lambda: broadcast_plan(self.signature, operand_dims, dims, self._types, counts),
+            buffers,
+            lambda: broadcast_plan(self.signature, dims, result, self._types, counts),
         )

@@ -1,14 +1,29 @@
-"""Compiled checks, written out from signatures, agree with the checks in Python on any launch."""
+"""Compiled checks, told of a primitive by its form, agree with the checks in Python on any launch."""
+
+import copy
+import gc
+import inspect
+import pickle
+import sys
+import threading
+import weakref
 
 import numpy as np
 import pytest
 
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.primitive.signature import Signature, reads, writes
 from ep.cpu.device.buffers import read_buffer
+from ep.cpu.engine.form import check_form
+from ep.cpu.engine.launchable import NUM_RECENT, Launchable, launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include import DataType
+from ep.include import primitive as primitives
+from tests.profiles import calls_of
+from tests.subprocesses import run
 
 T = DataType
 
@@ -16,28 +31,32 @@ SIGNATURES = {
     "in place": Signature((reads("src", 0, "n"), writes("dst", 1, "n", in_place=True)), sizes=("n",)),
     "apart": Signature((reads("src", 0, "n", "m"), writes("dst", 1, "m")), sizes=("n", "m"), others=("offset",)),
     "one element": Signature((reads("src", 0), writes("dst", 0, "n")), sizes=("n",)),
-    "two written": Signature(
-        (writes("a", 0, "n", in_place=True), reads("b", 1, "n", "m"), writes("c", 1, "m", in_place=True)),
+    "written first": Signature(
+        (writes("a", 0, "n", in_place=True), reads("b", 1, "n", "m"), reads("c", 1, "m")),
         sizes=("n", "m"),
     ),
+    "parts": Signature((reads("src", 0, "n"), writes("dst", 1, "n")), sizes=("n",), whole=False),
 }
 NO_FIELDS = layout("NoFields")
 
 
 @pytest.fixture(scope="module")
-def entries():
-    """For each signature, entries without and with a plan that do nothing."""
+def enter():
+    """A function (signature, data types, plan, arguments): whether launches that do nothing are refused."""
     from ep.cpu.compile.jit import jit
-    from ep.cpu.engine.entry import entry
+    from ep.cpu.engine.entry import install, launcher
 
-    launch = jit(lambda context, num_bytes, in_place, sizes: 0)
-    return {
-        name: (
-            entry(f"test.{name}", signature, STATE, launch),
-            entry(f"test.planned.{name}", signature, STATE, launch, NO_FIELDS),
-        )
-        for name, signature in SIGNATURES.items()
-    }
+    nothing = launcher("test.nothing", jit(lambda context, num_bytes, in_place, sizes: 0))
+    install(Launchable)
+
+    def is_refused(signature, types, plan, *args):
+        state, probe = LaunchState(STATE, types), Launchable()
+        form = check_form(signature, STATE, None if plan is None else NO_FIELDS, False)
+        state.set(launcher=nothing.address, form=data_address(form))
+        probe._words = state.words
+        return probe._enter(None if plan is None else plan.words, *args)
+
+    return is_refused
 
 
 def arrays(rng, memory, count):
@@ -60,71 +79,447 @@ def arrays(rng, memory, count):
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_both_checks_agree(name, entries, rng):
-    signature, (entry, planned) = SIGNATURES[name], entries[name]
+def test_both_checks_agree(name, enter, rng):
+    signature = SIGNATURES[name]
     memory, agreed = np.zeros(8 * 40, np.uint8), {True: 0, False: 0}
     for _ in range(4000):
         types = [T.kFloat, T.kDouble][int(rng.integers(2))], [T.kFloat, T.kDouble][int(rng.integers(2))]
         types = signature.data_types(types)
         sizes = tuple(int(size) for size in rng.integers(1, 5, len(signature.sizes)))
         buffers, in_place = arrays(rng, memory, len(signature.operands)), bool(rng.integers(4))
-        state, plan = LaunchState(STATE, types), Plan(NO_FIELDS, signature)
+        plan = Plan(NO_FIELDS, signature)
         plan.set_checks(sizes, in_place)
         others = (0,) * len(signature.others)
-        for walks_agree, code in (
-            (in_place, planned(state.words, plan.words, (), *buffers)),
-            (True, entry(state.words, *sizes, *others, *buffers)),
+        for walks_agree, refused in (
+            (in_place, enter(signature, types, plan, *buffers)),
+            (True, enter(signature, types, None, *sizes, *others, *buffers)),
         ):
             try:
                 signature.read(buffers, types, signature.counts(sizes), read_buffer, walks_agree)
-                expected = 0
+                expected = False
             except (TypeError, ValueError):
-                expected = 1
-            assert code == expected, (types, sizes, [(b.dtype, b.size, b.ctypes.data) for b in buffers], walks_agree)
-            agreed[bool(code)] += 1
+                expected = True
+            assert refused is expected, (types, sizes, [(b.dtype, b.size, b.ctypes.data) for b in buffers], walks_agree)
+            agreed[refused] += 1
     assert min(agreed.values()) > 100
 
 
-def test_sizes_whose_product_wraps_around_are_refused(entries):
-    words = LaunchState(STATE, (T.kFloat, T.kFloat)).words
+def test_sizes_whose_product_wraps_around_are_refused(enter):
+    types, signature = (T.kFloat, T.kFloat), SIGNATURES["apart"]
     src, dst = np.zeros(4, np.float32), np.zeros(4, np.float32)
-    entry, _ = entries["apart"]
-    assert entry(words, 1, 4, 0, src, dst) == 0
-    assert entry(words, 2**32, 2**32, 0, src, dst) == 1  # 2^64 is 0 in 64 bits
-    assert entry(words, 0, 4, 0, src, dst) == 1
-    assert entry(words, -1, -4, 0, src, dst) == 1
-    assert entry(words, "1", 4, 0, src, dst) == 1
+    assert not enter(signature, types, None, 1, 4, 0, src, dst)
+    for n, m in (2**32, 2**32), (0, 4), (-1, -4), ("1", 4), (2**70, 1), (None, 4):  # 2^64 is 0 in 64 bits
+        assert enter(signature, types, None, n, m, 0, src, dst)
+    assert enter(signature, types, None, 1, 4, 0, src)
+    assert enter(signature, types, None, 1, 4, 0, src, dst, dst)
 
 
-def test_dims_are_checked(entries):
-    """A plan is found by what is equal to its dims."""
-
-    class Dims(tuple):
-        pass
-
-    _, check = entries["in place"]
-    state, plan = LaunchState(STATE, (T.kFloat, T.kFloat)), Plan(NO_FIELDS, SIGNATURES["in place"])
-    plan.set_checks((4,), True)
-    buffers = np.zeros(4, np.float32), np.zeros(4, np.float32)
-    good = [(), ((),), (None,), ((4,), None, (2, 2)), (Dims((1, 4)),), ((1, 4, 1), (2**62, -1), None, ())]
-    for dims in good:
-        assert check(state.words, plan.words, dims, *buffers) == 0, dims
-    wrong = [4.0, np.int64(4), True, None, (4,), 4 + 0j]
-    for dims in ([4],), (4,), (np.array([4]),), *(((4, number),) for number in wrong):
-        assert check(state.words, plan.words, dims, *buffers) == 1, dims
-        assert check(state.words, plan.words, ((4,), *dims), *buffers) == 1, dims
-
-
-def test_a_data_type_of_launch_comes_from_the_plan(entries):
-    from ep.cpu.compile.jit import jit
-    from ep.cpu.engine.entry import entry
-
+def test_a_data_type_of_launch_comes_from_the_plan(enter):
     signature = Signature((reads("src", None, "n"), writes("dst", None, "n")), sizes=("n",))
-    check = entry("test.launch_type", signature, STATE, jit(lambda context, num_bytes, in_place, sizes: 0), NO_FIELDS)
-    state = LaunchState(STATE, signature.data_types(()))
     for data_type in T.kFloat, T.kInt8:
         plan = Plan(NO_FIELDS, signature)
         plan.set_checks((3,), True, (data_type, data_type))
         for other in T.kFloat, T.kInt8:
-            code = check(state.words, plan.words, (), np.zeros(3, other.dtype), np.zeros(3, other.dtype))
-            assert code == (data_type is not other)
+            refused = enter(signature, (None, None), plan, np.zeros(3, other.dtype), np.zeros(3, other.dtype))
+            assert refused is (data_type is not other)
+
+
+def test_two_written_operands_are_refused_at_once():
+    signature = Signature((writes("a", 0, "n"), writes("b", 0, "n")), sizes=("n",))
+    with pytest.raises(ValueError, match="2 operands are written"):
+        check_form(signature, STATE, None, False)
+
+
+F32 = np.dtype(np.float32)
+
+
+@pytest.fixture
+def stream():
+    return DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+
+
+def made(name, *arguments):
+    return RequirePrimitive(getattr(primitives, f"{name}Factory"), DeviceType.kCPU, *arguments)
+
+
+@pytest.fixture
+def add(stream):
+    primitive = made("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4)
+    one = np.ones(1, F32)
+    primitive.Launch(stream, (1,), one, (1,), one, np.zeros(1, F32))
+    return primitive
+
+
+@pytest.fixture
+def relu(stream):
+    primitive = made("ElementwiseUnary", UnaryOp.kRelu, F32, F32)
+    primitive.Launch(stream, np.ones(1, F32), np.zeros(1, F32), 1)
+    return primitive
+
+
+class Index:
+    """An integer; what else happens when it is asked for."""
+
+    def __init__(self, meanwhile):
+        self.meanwhile = meanwhile
+
+    def __index__(self):
+        self.meanwhile()
+        return 4
+
+
+def test_launch_is_compiled_code_that_says_what_it_takes(add, relu):
+    for primitive, names in (
+        (relu, ["stream", "src", "dst", "count"]),
+        (add, ["stream", "src0_dims", "src0", "src1_dims", "src1", "dst"]),
+    ):
+        assert inspect.ismethoddescriptor(type(primitive).Launch)
+        assert list(inspect.signature(primitive.Launch).parameters) == names
+        assert inspect.getdoc(type(primitive).Launch)
+        assert primitive.Launch.__self__ is primitive
+    assert inspect.signature(made("Gather", F32, T.kInt64).Launch).parameters["offset"].default == 0
+
+
+def test_dims_are_compared_by_what_they_are(add, stream):
+    """A plan is found by what is equal to its dims; what compiled code finds is of integers."""
+
+    class Dims(tuple):
+        pass
+
+    x, out = np.ones(600, F32), np.zeros(600, F32)
+    for _ in range(2):
+        for dims in (300, 2), tuple(np.array([300, 2]).tolist()), Dims((300, 2)), [300, 2], (np.int64(300), 2):
+            out[:] = 0
+            add.Launch(stream, dims, x, (2,), x, out)
+            assert (out == 2).all()
+        for wrong in (300.0, 2), (300, 2 + 0j), Dims((300, 2.0)), (300, "2"), 600, None, ((300,), 2):
+            with pytest.raises(TypeError):
+                add.Launch(stream, wrong, x, (2,), x, out)
+    for dims in (1, 4), (True, 4), (1, 4):  # True is an integer, and is no int
+        out[:] = 0
+        add.Launch(stream, dims, x, (4,), x, out)
+        assert out.sum() == 8
+
+
+def test_more_dims_than_are_remembered_take_turns(add, stream):
+    x, out = np.ones(3 * NUM_RECENT, F32), np.zeros(3 * NUM_RECENT, F32)
+    for _ in range(3):
+        for n in range(1, 3 * NUM_RECENT):
+            out[:] = 0
+            add.Launch(stream, (n,), x, (1,), x, out)
+            assert out.sum() == 2 * n
+
+
+def test_numbers_are_known_again_by_what_they_are(stream):
+    """Numbers that compare equal differ, and arrays take turns with them."""
+    primitive = made("BroadcastElementwiseBinary", BinaryOp.kDiv, F32, F32, 1)
+    x, out = np.ones(4, F32), np.zeros(4, F32)
+    numbers = 0.0, -0.0, float("nan"), 2.5, np.float32(2.5), 2, True, np.full((), 4, F32), np.full(1, 4, F32), 10**9
+    for _ in range(3):
+        for number in numbers:
+            for given in number, copy.deepcopy(number), number:
+                primitive.Launch(stream, (4,), x, (), given, out)
+                with np.errstate(divide="ignore"):
+                    np.testing.assert_array_equal(out, x / np.float32(np.reshape(number, ())))
+        for wrong in None, "2", np.zeros(0, F32), np.zeros((), np.float64), np.ndarray:
+            with pytest.raises((TypeError, ValueError)):
+                primitive.Launch(stream, (4,), x, (), wrong, out)
+        with pytest.raises(TypeError):
+            primitive.Launch(stream, (4,), 2.5, (), x, out)
+
+
+def test_numbers_that_take_turns_with_arrays_in_all_places(stream, rng):
+    where = made("Where", T.kBool, T.kFloat, 1)
+    data = np.array([1, 2], F32), np.array(3, F32), 4.0, 5
+    kinds = (np.array([True, False]), np.array(False), True, False), data, data
+    for _ in range(400):
+        given = [one[int(rng.integers(len(one)))] for one in kinds]
+        dims = [np.shape(one) for one in given]
+        out = np.zeros(np.broadcast_shapes(*dims), F32)
+        where.Launch(stream, *[each for pair in zip(dims, given, strict=True) for each in pair], out)
+        np.testing.assert_array_equal(out, np.where(*given))
+
+
+def test_launches_that_were_done_before_call_no_python(add, stream):
+    x, out = np.ones(200, F32), np.zeros(200, F32)
+    one_hot, index = made("OneHot", T.kInt32, F32), np.zeros(200, np.int32)
+
+    def launches():
+        for n in range(1, 40):
+            half = n / 2  # another object each time
+            add.Launch(stream, (n,), x, (n,), x, out)
+            add.Launch(stream, (n,), x, (), half, dst=out)
+            one_hot.Launch(stream, index, out, 1.0, half, n, -1, 4)
+
+    launches()
+    assert calls_of(launches) == 1  # which is that of this test
+
+
+def test_what_hashing_and_comparing_dims_does_meanwhile(add, stream):
+    """It launches, makes the primitive forget all, or fails."""
+    x, inner, out = np.ones(40, F32), np.zeros(40, F32), np.zeros(40, F32)
+
+    class Stop(Exception):
+        pass
+
+    class Dims(tuple):
+        meanwhile: object
+
+        def __hash__(self):
+            self.meanwhile()
+            return super().__hash__()
+
+        def __eq__(self, other):
+            self.meanwhile()
+            return super().__eq__(other)
+
+    def launch_another():
+        add.Launch(stream, (3,), x, (3,), x, inner)
+
+    def stop():
+        raise Stop
+
+    for n in range(4, 40):
+        add.Launch(stream, (n,), x, (n,), x, out)
+        for meanwhile in launch_another, add._forget, lambda: add.__init__(add.request), gc.collect:
+            dims = Dims((n - 2,))
+            dims.meanwhile = meanwhile
+            out[:] = 0
+            add.Launch(stream, dims, x, dims, x, out)
+            assert out.sum() == 2 * (n - 2)
+        dims.meanwhile = stop
+        add._forget()  # what is found without hashing
+        with pytest.raises(Stop):
+            add.Launch(stream, dims, x, dims, x, out)
+
+
+def wrong_values():
+    read_only = np.zeros(4, F32)
+    read_only.flags.writeable = False
+    masked = np.ma.masked_array(np.zeros(4, F32), [0, 1, 0, 0])
+    return [
+        None, 0, 4.5, "text", (), [], object(), F32, np.zeros(4), np.zeros(3, F32), np.zeros(8, F32)[::2],
+        masked, np.float32, np.array(1.5), np.empty(4, object), 2**80, type, Launchable(),
+    ]  # fmt: skip
+
+
+def test_anything_in_any_place_is_done_or_refused_as_by_the_function_in_python(add, relu, stream):
+    gather = made("Gather", F32, T.kInt64)
+    fill, total = made("Fill", F32), made("Add", F32)
+    x, index = np.arange(4, dtype=F32), np.arange(4)
+    launches = [
+        (relu, (stream, x, np.zeros(4, F32), 4)),
+        (add, (stream, (4,), x, (4,), x, np.zeros(4, F32))),
+        (gather, (stream, 1, 4, 1, x, 4, index, np.zeros(4, F32), 0)),
+        (fill, (stream, np.zeros(4, F32), 1.5, 4)),
+        (total, (stream, (x, x), np.zeros(4, F32), 4)),
+        (made("OneHot", T.kInt64, F32), (stream, index, np.zeros(16, F32), 1.5, 0.5, 4, 0, 4)),
+        (made("Where", T.kInt64, F32, 1), (stream, (4,), index, (), 2.5, (4,), x, np.zeros(4, F32))),
+    ]
+
+    def outcome(launch, arguments):
+        try:
+            return launch(*arguments)
+        except Exception as error:
+            return type(error), str(error)
+
+    for primitive, right in launches:
+        primitive.Launch(*right)
+        written = primitive._written
+        for place in range(len(right)):
+            for value in (*wrong_values(), x, -1, 3, True):
+                arguments = (*right[:place], value, *right[place + 1 :])
+                expected = outcome(written, (primitive, *arguments))
+                for _ in range(2):
+                    assert outcome(primitive.Launch, arguments) == expected, (primitive, place, value)
+        for arguments in (), right[:-3], (*right, 1, 2), (*right, *range(50)):
+            with pytest.raises(TypeError):
+                primitive.Launch(*arguments)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'other'"):
+            primitive.Launch(*right, other=1)
+        primitive.Launch(*right)
+
+
+def test_keywords_and_defaults(relu, stream):
+    x, out = np.arange(4, dtype=F32), np.zeros(4, F32)
+    relu.Launch(dst=out, count=4, stream=stream, src=x)
+    assert (out == x).all()
+    with pytest.raises(TypeError, match="multiple values"):
+        relu.Launch(stream, x, out, 4, src=x)
+    expand = made("Expand", F32, 4)
+    for _ in range(3):
+        out = np.zeros(8, F32)
+        expand.Launch(stream, (2, 2), x, (2, 2), out, dst_strides=(4, 2))
+        assert out.tolist() == [0, 0, 1, 0, 2, 0, 3, 0]
+        expand.Launch(stream, (2, 2), x, (2, 2), out)
+        assert out[:4].tolist() == [0, 1, 2, 3]
+
+
+def test_arrays_of_other_classes_and_places(relu, stream, tmp_path):
+    class Array(np.ndarray):
+        pass
+
+    mapped = np.memmap(tmp_path / "mapped", F32, "w+", shape=(4,))
+    for array in np.zeros(4, F32).view(Array), mapped, np.zeros((2, 2), F32), np.zeros(4, "=f4"):
+        relu.Launch(stream, np.arange(4, dtype=F32), array, 4)
+        assert array.ravel().tolist() == [0, 1, 2, 3]
+    number = np.zeros((), F32)
+    relu.Launch(stream, np.full((), 2, F32), number, 1)
+    assert number == 2
+
+
+def test_what_an_integer_does_meanwhile(relu, stream):
+    """It launches the same primitive, drops arrays that nobody else has, or fails."""
+    x = np.arange(4, dtype=F32)
+    inner, out = np.zeros(4, F32), np.zeros(4, F32)
+    relu.Launch(stream, x, out, Index(lambda: relu.Launch(stream, x, inner, 4)))
+    assert (out == x).all()
+    assert (inner == x).all()
+    held = [np.zeros(4, F32)]
+    relu.Launch(stream, x, held[0], Index(held.clear))
+
+    class Stop(Exception):
+        pass
+
+    def stop():
+        raise Stop
+
+    out[:] = 0
+    for _ in range(3):
+        with pytest.raises(Stop):
+            relu.Launch(stream, x, out, Index(stop))
+    assert not out.any()
+
+
+def test_launches_keep_no_references(add, stream):
+    """Neither of arguments nor of None, and nothing keeps a primitive."""
+    x, out, dims = np.ones(4, F32), np.zeros(4, F32), tuple(map(int, "22"))
+    total = made("Add", F32)
+
+    def launches():
+        add.Launch(stream, dims, x, dims, x, out)
+        add.Launch(stream, dims, x, dims, src1=x, dst=out)
+        total.Launch(stream, [x, x], out, 4)
+        with pytest.raises(ValueError, match="at least 400"):
+            add.Launch(stream, (400,), x, (400,), x, out)
+        with pytest.raises(TypeError):
+            add.Launch(stream, dims, x, dims, 3, out)
+
+    for _ in range(30):
+        launches()
+    watched = stream, x, out, add, dims, None, add._recent[0]
+    before = [sys.getrefcount(one) for one in watched]
+    for _ in range(100):
+        launches()
+    after = [sys.getrefcount(one) for one in watched]
+    assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 30, (before, after)
+
+    gc.disable()
+    try:
+        primitive = made("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4)
+        primitive.Launch(stream, dims, x, dims, x, out)
+        launch, watched = primitive.Launch, weakref.ref(primitive)
+        del primitive
+        launch(stream, dims, x, dims, x, out)
+        del launch
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+def test_threads_that_launch_in_turns(add, stream):
+    """Each replaces what the others find."""
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        x, out = np.ones(64, F32), np.zeros(64, F32)
+        for n in rng.integers(1, 64, 2000).tolist():
+            out[:] = 0
+            add.Launch(stream, (n,), x, (n,), x, out)
+            if out.sum() != 2 * n:
+                wrong.append(n)
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(switch)
+    assert not wrong
+
+
+def test_a_class_that_has_a_launch_of_its_own(relu, stream):
+    class Twice(type(relu)):
+        def Launch(self, stream, src, dst, count):
+            super().Launch(stream, src, dst, count)
+            dst *= 2
+
+    x, out = np.arange(4, dtype=F32), np.zeros(4, F32)
+    twice = Twice(relu.request)
+    for _ in range(2):
+        twice.Launch(stream, x, out, 4)
+        assert (out == 2 * x).all()
+    relu.Launch(stream, x, out, 4)
+    assert (out == x).all()
+    with pytest.raises(TypeError, match="so is that of a base class"):
+        type("Again", (type(relu),), {"Launch": launched(Twice.Launch)})
+
+
+def test_a_primitive_without_a_state_is_refused(relu, stream):
+    x, out = np.ones(4, F32), np.zeros(4, F32)
+    kind = type(relu)
+    with pytest.raises(TypeError, match=r"ElementwiseUnaryImpl\.__init__ has not been called"):
+        kind.__new__(kind).Launch(stream, x, out, 4)
+    with pytest.raises(TypeError):
+        kind.Launch(stream, x, out, 4)
+
+    class Late(kind):
+        def __init__(self, request):
+            self.Launch(stream, x, out, 4)
+
+    with pytest.raises(TypeError, match=r"Late\.__init__ has not been called"):
+        Late(relu.request)
+    without = kind(relu.request)
+    del without._words, without._recent, without._kept
+    with pytest.raises(TypeError):
+        without.Launch(stream, x, out, 4)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("carried", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies_have_a_state_of_their_own(carried, add, stream):
+    x, out = np.ones(4, F32), np.zeros(4, F32)
+    other = carried(add)
+    assert other._words is not add._words
+    for primitive in add, other:
+        primitive.Launch(stream, (4,), x, (), 2.0, out)
+        assert (out == 3).all()
+
+
+def test_a_primitive_that_is_made_again_meanwhile(relu, stream):
+    x, out = np.arange(4, dtype=F32), np.zeros(4, F32)
+    for _ in range(3):
+        relu.Launch(stream, x, out, Index(lambda: relu.__init__(relu.request)))
+        assert (out == x).all()
+
+
+def test_a_method_that_was_taken_before_anything_was_compiled():
+    run(
+        """
+import numpy as np
+from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.include.primitive import ElementwiseUnaryFactory
+stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
+relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, "float32", "float32")
+before, x = relu.Launch, np.arange(-2, 2, dtype=np.float32)
+for launch in before, before, relu.Launch:
+    out = np.zeros(4, np.float32)
+    launch(stream, x, out, count=4)
+    assert out.tolist() == [0, 0, 0, 1]
+"""
+    )

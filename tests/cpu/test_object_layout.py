@@ -53,6 +53,10 @@ NAMES = [
     "WRITEABLE",
     "TUPLE_LENGTH",
     "TUPLE_ITEMS",
+    "FIRST_SLOT",
+    "SECOND_SLOT",
+    "THIRD_SLOT",
+    "FLOAT_VALUE",
 ]
 
 

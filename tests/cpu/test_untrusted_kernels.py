@@ -34,7 +34,7 @@ for index_type in ("int32", "int64"):
 from ep.cpu.compile.compiler import statistics
 print(statistics.compiled, statistics.loaded)
 """
-NUM_KERNELS = 9
+NUM_KERNELS = 11
 
 DOCTOR = """
 from ep import DeviceManagerRegistry, DeviceType

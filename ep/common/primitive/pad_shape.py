@@ -21,7 +21,7 @@ class PadShape(NamedTuple):
     @property
     def dst_dims(self) -> Dims:
         """The dims of dst."""
-        return tuple([size + before + after for size, before, after in zip(*self, strict=True)])
+        return tuple(map(sum, zip(*self, strict=True)))
 
     def counts(self) -> tuple[int, int]:
         """How many elements src and dst have."""

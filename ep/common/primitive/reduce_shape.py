@@ -26,7 +26,7 @@ class ReduceShape(NamedTuple):
     def dst_dims(self) -> Dims:
         """The dims of dst: those of the axes that stay."""
         gone = self._gone()
-        return tuple(size for axis, size in enumerate(self.src_dims) if axis not in gone)
+        return tuple([size for axis, size in enumerate(self.src_dims) if axis not in gone])
 
     def counts(self) -> tuple[int, int]:
         """How many elements src and dst have."""

@@ -51,11 +51,11 @@ MEMSET: Final = Signature(
 )
 BATCH_GATHER: Final = Signature(
     (
-        reads("params", 0, "batch", "outer", "gather", "inner"),
-        reads("indices", 1, "batch", "num_indices"),
-        writes("out", 0, "batch", "outer", "num_indices", "inner"),
+        reads("params", 0, "batch_dim_size", "outer_dim_size", "gather_dim_size", "inner_dim_size"),
+        reads("indices", 1, "batch_dim_size", "num_indices"),
+        writes("out", 0, "batch_dim_size", "outer_dim_size", "num_indices", "inner_dim_size"),
     ),
-    sizes=("batch", "outer", "gather", "inner", "num_indices"),
+    sizes=("batch_dim_size", "outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"),
     others=("offset",),
 )
 """Gather is a BatchGather of one batch."""
@@ -98,11 +98,11 @@ REDUCE: Final = Signature(
 """The data types are that of New and what the op makes of it: `OpRow.result_type`."""
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
-        reads("data", 0, "batch", "outer", "num_ids", "inner"),
-        reads("segment_ids", 1, "batch", "num_ids"),
-        writes("out", 0, "batch", "outer", "num_segments", "inner"),
+        reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),
+        reads("segment_ids", 1, "batch_dim_size", "num_ids"),
+        writes("out", 0, "batch_dim_size", "outer_dim_size", "num_segments", "inner_dim_size"),
     ),
-    sizes=("batch", "outer", "num_segments", "inner", "num_ids"),
+    sizes=("batch_dim_size", "outer_dim_size", "num_segments", "inner_dim_size", "num_ids"),
     others=("offset",),
 )
 """UnsortedSegmentSum is a BatchUnsortedSegmentSum of one batch."""

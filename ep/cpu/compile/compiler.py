@@ -88,6 +88,18 @@ def compile_task(
     return _address(name, function, (signature, light), compiled)
 
 
+def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:
+    """Return the address of `function` as a C function of `num_words` int64 arguments that returns an int64."""
+    signature = types.int64(*(types.int64,) * num_words)
+
+    def compiled() -> tuple[Any, str]:
+        made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **OPTIONS}, pipeline_class=Kernel)
+        result = made._compile_uncached()
+        return result.library, result.fndesc.llvm_cfunc_wrapper_name
+
+    return _address(name, function, signature, compiled)
+
+
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
     signature = types.int64(*argument_types)

@@ -16,24 +16,22 @@ from numba.extending import NativeValue, intrinsic, register_model, unbox
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word
+from ep.cpu.compile.python_calls import are_equal_ints, is_subtype
 from ep.cpu.shared.object_layout import (
-    C_CONTIGUOUS,
     DATA,
     DIMS,
     DTYPE,
     FLAGS,
+    FLOAT_VALUE,
     NUM_DIMS,
     TUPLE_ITEMS,
     TUPLE_LENGTH,
     TYPE,
-    WRITEABLE,
 )
 from ep.cpu.shared.state import STATE, TYPE_WORDS
 
 _WORD: Final = ir.IntType(64)
 _INVALID: Final = -(2**63)
-READABLE: Final = C_CONTIGUOUS
-WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 class ObjectAddress(types.Type):
@@ -145,41 +143,37 @@ def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
     return array_data(array, ndarray_type, dtype, (num_bytes + size - 1) // size, flags)
 
 
-@intrinsic
-def _is_subtype(typing_context: Any, kind: Any, of: Any) -> Any:
-    """Whether a type, given by address, derives from another; not 0 where it does."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = context.get_python_api(builder).pyobj
-        function_type = ir.FunctionType(ir.IntType(32), [pointer, pointer])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "PyType_IsSubtype")
-        return builder.call(function, [builder.inttoptr(address, pointer) for address in args])
-
-    return types.int32(types.int64, types.int64), generate
+@jit
+def _is_tuple(kind, state):
+    tuple_type = load_word(state, STATE.tuple_type)
+    return kind == tuple_type or is_subtype(kind, tuple_type) != 0
 
 
 @jit
-def _is_dims(dims, state):
-    """Whether an object that is equal to dims is such dims: None, or a tuple of ints.
-
-    (2.0, 3) is equal to (2, 3), finds its plan, and is none.
-    """
-    if dims == load_word(state, STATE.none):
+def _are_equal_integers(one, other, state):
+    """Whether two objects are the same integer: 2.0 is equal to 2, and True to 1; they are other objects."""
+    if one == other:
         return True
-    kind = load_word(dims + TYPE, 0)
-    if kind != load_word(state, STATE.tuple_type) and _is_subtype(kind, load_word(state, STATE.tuple_type)) == 0:
-        return False
     int_type = load_word(state, STATE.int_type)
-    for axis in range(load_word(dims + TUPLE_LENGTH, 0)):
-        if load_word(load_word(dims + TUPLE_ITEMS, axis) + TYPE, 0) != int_type:
-            return False
-    return True
+    if load_word(one + TYPE, 0) != int_type or load_word(other + TYPE, 0) != int_type:
+        return False
+    return are_equal_ints(one, other)
 
 
 @jit
-def are_dims(several, state):
-    """Whether each of a tuple of objects, which are equal to the dims (or strides) of a plan, is such dims."""
-    for position in range(load_word(several + TUPLE_LENGTH, 0)):
-        if not _is_dims(load_word(several + TUPLE_ITEMS, position), state):
+def are_equal(given, kept, state):
+    """Whether two objects are the same, by what they are and hold: floats, integers or tuples of integers."""
+    if given == kept:
+        return True
+    given_type, kept_type = load_word(given + TYPE, 0), load_word(kept + TYPE, 0)
+    if kept_type == load_word(state, STATE.float_type):  # by their bits, since 0.0 is equal to -0.0
+        return given_type == kept_type and load_word(given + FLOAT_VALUE, 0) == load_word(kept + FLOAT_VALUE, 0)
+    if not _is_tuple(kept_type, state) or not _is_tuple(given_type, state):
+        return _are_equal_integers(given, kept, state)
+    number = load_word(kept + TUPLE_LENGTH, 0)
+    if load_word(given + TUPLE_LENGTH, 0) != number:
+        return False
+    for axis in range(number):
+        if not _are_equal_integers(load_word(given + TUPLE_ITEMS, axis), load_word(kept + TUPLE_ITEMS, axis), state):
             return False
     return True

@@ -1,4 +1,4 @@
-"""Machine code as a function of Python's."""
+"""Machine code as a function of Python's, or as a method."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ class _MethodDef(ctypes.Structure):
     )
 
 
-_VARARGS_AND_KEYWORDS: Final = 0x0001 | 0x0002
-_new: Final = ctypes.pythonapi.PyCFunction_NewEx
-_new.restype = ctypes.py_object
-_new.argtypes = (ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p)
+_VARARGS, _KEYWORDS, _FASTCALL = 0x0001, 0x0002, 0x0080
+
+_new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
+_new_function.restype = ctypes.py_object
+_new_function.argtypes = (ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p)
+
+_new_method: Final = ctypes.pythonapi.PyDescr_NewMethod
+_new_method.restype = ctypes.py_object
+_new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
 
 _definitions: Final[list[_MethodDef]] = []
 """What functions point to, for as long as there may be one."""
@@ -29,7 +34,20 @@ _definitions: Final[list[_MethodDef]] = []
 
 def python_function(name: str, address: int) -> Callable[..., Any]:
     """Return the C function (self, tuple of arguments, dict of keywords) at `address` as one that Python calls."""
-    definition = _MethodDef(name.encode(), address, _VARARGS_AND_KEYWORDS, None)
-    _definitions.append(definition)
-    function: Callable[..., Any] = _new(ctypes.byref(definition), None, None)
+    function: Callable[..., Any] = _new_function(_defined(name, address, _VARARGS | _KEYWORDS, ""), None, None)
     return function
+
+
+def python_method(of: type[Any], name: str, address: int, doc: str = "") -> Callable[..., Any]:
+    """Return the C function (self, address of arguments, their number, names of the last ones) as a method of a class.
+
+    It takes nothing but an instance of `of` for self. doc: what it does; may begin with its signature, as CPython's.
+    """
+    method: Callable[..., Any] = _new_method(of, _defined(name, address, _FASTCALL | _KEYWORDS, doc))
+    return method
+
+
+def _defined(name: str, address: int, flags: int, doc: str) -> Any:
+    definition = _MethodDef(name.encode(), address, flags, doc.encode() or None)
+    _definitions.append(definition)
+    return ctypes.byref(definition)

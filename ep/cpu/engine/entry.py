@@ -1,131 +1,228 @@
-"""Entries: what Launch calls. The compiled check of a launch is written out here from the primitive's signature."""
+"""Entries: what Launch of every primitive is, compiled once for all. A form says what is expected of a primitive's.
+
+There are two methods around one check. `Launch` takes the arguments of Launch, finds the plan of its dims, and leaves
+to Python what is not as expected. `_enter` takes a plan, or sizes, and operands, and says whether they are refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, reduce
+import inspect
+from functools import cache
+from types import FunctionType
 from typing import Any
 
-from ep.common.primitive.signature import Signature
-from ep.cpu.compile.compiler import compile_entry
-from ep.cpu.compile.integers import multiply_sizes
+from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_words
-from ep.cpu.compile.ndarray import (
-    READABLE,
-    WRITABLE,
-    are_dims,
-    array_data,
-    array_of_bytes,
-    index_integer,
-    object_address,
-    word,
-    words,
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word
+from ep.cpu.compile.python_calls import (
+    add_reference,
+    as_bool,
+    as_tuple,
+    as_word,
+    bad_argument,
+    call,
+    clear_error,
+    drop_reference,
+    no_memory,
 )
-from ep.cpu.engine.plan import plan_layout
-from ep.cpu.engine.source import function_of
-from ep.cpu.shared.context import CONTEXT_WORDS, MAX_SOURCES, NONE
-from ep.cpu.shared.state import STATE, TYPE_WORDS
+from ep.cpu.compile.python_function import python_method
+from ep.cpu.engine.check import launch_checked
+from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, MAX_NUMBERS, NUMBER, Launcher
+from ep.cpu.engine.kept import find_kept
+from ep.cpu.engine.launchable import WORDS, Launchable
+from ep.cpu.shared.context import MAX_SOURCES
+from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.cpu.shared.state import STATE
+
+_OPERANDS = MAX_SOURCES + 1
+_FEW = 32  # arguments that are handed on without memory of the heap
 
 
 @cache
-def entry(name: str, signature: Signature, state: Any, launch: Any, plan: Any = None) -> Callable[..., int]:
-    """The entry (state, sizes and others, operands) of a primitive, or with plans (state, plan, dims, operands).
+def launcher(name: str, launch: Any, plan: Any = None, many: bool = False) -> Launcher:
+    """Compile `launch`, whose context is filled in: dst is the written operand, and the sources are all others.
 
-    It returns 0 where the launch was done. Otherwise nothing has been written, and the checks in Python say why.
-
-    name: of the primitive, for the cache.
-    state, plan: the layouts; where there is no plan, sizes are arguments, and a launch with one of 0 is left to Python.
-        dims is the tuple of all dims and strides that the plan was found by: equal to those of the plan, but maybe not
-        dims themselves.
-    launch: compiled (context, bytes read and written, whether dst is the storage of another operand, sizes and others):
-        does the work and returns 0, or has done nothing and returns 1.
+    name: for the cache.
     """
-    if len(signature.operands) > MAX_SOURCES + 1:
-        raise ValueError(f"{name} has {len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
-    fields = None if plan is None else plan_layout(plan, signature)
-    numbers = () if plan is not None else (*signature.sizes, *signature.others)
-    source = _source(signature, state, fields, numbers)
-    function = function_of(source, "entry", __name__, {**_NAMES, "launch": launch})
-    plans = () if plan is None else (words, object_address)
-    types = (words, *plans, *(index_integer for _ in numbers), *(object_address for _ in signature.operands))
-    return compile_entry(name, function, types)
+    return Launcher(_launcher(name, launch), plan, many)
+
+
+@cache
+def _launcher(name: str, launch: Any) -> int:
+    def launcher(context, num_bytes, in_place, sizes):
+        return launch(context, num_bytes, in_place != 0, sizes)
+
+    return compile_function(f"launch.{name}", launcher, 4)
+
+
+def _enter(primitive, args, num_args, names):
+    words = load_word(primitive + WORDS, 0)
+    if words == 0 or names != 0 or num_args == 0:
+        return as_bool(1)
+    state = load_word(words + DATA, 0)
+    form = load_word(state, STATE.form)
+    if form == 0:
+        return as_bool(1)
+    num_numbers, plan = load_word(form, FORM.num_numbers), load_word(args, 0)
+    if num_args != 1 + num_numbers + load_word(form, FORM.num_operands):
+        return as_bool(1)
+    add_reference(words)  # as in `_method`
+    numbers = stack_words(MAX_NUMBERS)
+    for number in range(num_numbers):
+        store_word(numbers, number, as_word(load_word(args, 1 + number)))
+    plan = 0 if plan == load_word(state, STATE.none) else load_word(plan + DATA, 0)
+    refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers))
+    drop_reference(words)
+    return as_bool(refused)
 
 
 @jit
-def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
-    """Whether a written operand lies on another one in a way that is not allowed."""
-    same = dst == other and dst_count == other_count and dst_size == other_size
-    return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
+def _launch_several(state, form, numbers, operands):
+    """`launch_checked`, where the first operand is a tuple or a list of operands."""
+    given = load_word(operands, 0)
+    if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
+        return launch_checked(state, form, 0, numbers, operands)
+    several = as_tuple(given)  # which no other thread can change meanwhile
+    if several == 0:
+        clear_error()  # for want of memory
+        return 1
+    store_word(operands, 0, several)
+    refused = launch_checked(state, form, 0, numbers, operands)
+    drop_reference(several)
+    return refused
 
 
-_NAMES = {
-    "CONTEXT_WORDS": CONTEXT_WORDS,
-    "READABLE": READABLE,
-    "WRITABLE": WRITABLE,
-    "are_dims": are_dims,
-    "array_data": array_data,
-    "array_of_bytes": array_of_bytes,
-    "clash": clash,
-    "load_word": load_word,
-    "multiply_sizes": multiply_sizes,
-    "stack_words": stack_words,
-    "store_words": store_words,
-    "word": word,
-}
+@jit
+def _put_in_order(form, args, num_args, names, ordered):
+    """Write the arguments of a call in the order of Launch, with defaults; whether they are as expected."""
+    num_arguments, num_names = load_word(form, FORM.num_arguments), 0
+    if names != 0:
+        num_names = load_word(names + TUPLE_LENGTH, 0)
+    if num_args + num_names > num_arguments:
+        return False
+    for argument in range(num_arguments):
+        store_word(ordered, argument, load_word(args, argument) if argument < num_args else 0)
+    for number in range(num_names):
+        name, argument = load_word(names + TUPLE_ITEMS, number), num_args
+        while argument < num_arguments and load_word(form, FORM.names + argument) != name:
+            argument += 1
+        if argument == num_arguments or load_word(ordered, argument) != 0:
+            return False
+        store_word(ordered, argument, load_word(args, num_args + number))
+    for argument in range(num_args, num_arguments):
+        if load_word(ordered, argument) == 0:
+            store_word(ordered, argument, load_word(form, FORM.defaults + argument))
+            if load_word(ordered, argument) == 0:
+                return False
+    return True
 
 
-def _source(signature: Signature, state: Any, plan: Any, numbers: Sequence[str]) -> str:
-    """The compiled check; plan: the layout of the plan with the signature's fields, or None."""
-    operands = signature.operands
-    buffers = [operand.name for operand in operands]
-    arguments = ["state", *(["plan", "dims"] if plan else []), *numbers, *buffers]
-    lines = [f"{argument} = word({argument}_)" for argument in arguments if argument not in buffers]
-    if plan:
-        lines += ["if not are_dims(dims, state):", "    return 1"]
-        lines += [f"{size} = load_word(plan, {plan.sizes + i})" for i, size in enumerate(signature.sizes)]
-        lines += [f"in_place = load_word(plan, {plan.in_place}) != 0"]
-    else:
-        lines += [f"if {_any(f'{size} <= 0' for size in signature.sizes)}:", "    return 1"]
-        lines += ["plan, in_place = 0, True"]
-    lines += [f"ndarray_type = load_word(state, {STATE.ndarray_type})"]
-    for position, operand in enumerate(operands):
-        name, flags = operand.name, "WRITABLE" if operand.written else "READABLE"
-        count = reduce(lambda product, size: f"multiply_sizes({product}, {size})", operand.count or ("1",))
-        if operand.any_type:
-            known = f"load_word(state, {STATE.known_types})"
-            lines += [
-                f"{name}_count, {name}_size = {count}, 1",
-                f"{name} = array_of_bytes(word({name}_), ndarray_type, {known}, {name}_count, {flags})",
-            ]
-            continue
-        memory, first = ("plan", plan.types) if operand.type_at_launch else ("state", state.num_words)
-        dtype = first + TYPE_WORDS * position
-        lines += [
-            f"{name}_count, {name}_size = {count}, load_word({memory}, {dtype + 1})",
-            f"{name} = array_data(word({name}_), ndarray_type, load_word({memory}, {dtype}), {name}_count, {flags})",
-        ]
-    # an array that is as expected has no more elements than memory holds: nothing overflows from here on
-    lines += [f"if {_any(f'{name} == 0' for name in buffers)}:", "    return 1"]
-    for one, other in signature.pairs:
-        in_place = "in_place" if operands[one].in_place else "False"
-        parts = ", ".join(f"{operands[i].name}{part}" for i in (one, other) for part in ("", "_count", "_size"))
-        lines += [f"if clash({parts}, {in_place}):", "    return 1"]
-    dst = next(operand.name for operand in operands if operand.written)
-    others = [name for name in buffers if name != dst]
-    shared = [operands[other].name for one, other in signature.pairs if operands[one].in_place]
-    given = [dst, "state", "plan", str(NONE), f"{dst}_count", f"{dst}_size", str(len(others))]
-    given += [f"{name}{part}" for name in others for part in ("", "_count", "_size")]
-    in_place = _any(f"{dst} == {name}" for name in shared)
-    passed = "".join(f"{number}, " for number in numbers)
-    moved = " + ".join(f"{name}_count * {name}_size" for name in buffers)
-    lines += [
-        "context = stack_words(CONTEXT_WORDS)",
-        f"store_words(context, {', '.join(given)})",
-        f"return launch(context, {moved}, {in_place}, ({passed}))",
-    ]
-    return "\n    ".join([f"def entry({', '.join(f'{argument}_' for argument in arguments)}):", *lines])
+@jit
+def _is_done(primitive, state, args, num_args, names):
+    """Whether a launch was as expected, and so has been done."""
+    form = load_word(state, STATE.form)
+    num_arguments, ordered = load_word(form, FORM.num_arguments), stack_words(MAX_ARGUMENTS)
+    if num_args != num_arguments or names != 0:
+        if not _put_in_order(form, args, num_args, names, ordered):
+            return False
+        args = ordered
+    if load_word(load_word(args, 0) + TYPE, 0) != load_word(state, STATE.stream_type):
+        return False
+    numbers, operands, num_numbers = stack_words(MAX_NUMBERS), stack_words(_OPERANDS), load_word(form, FORM.num_numbers)
+    for number in range(num_numbers):
+        store_word(numbers, number, load_word(form, FORM.numbers + number))
+    for argument in range(1, num_arguments):
+        role, place = load_word(form, FORM.roles + 2 * argument), load_word(form, FORM.roles + 2 * argument + 1)
+        if role == ARRAY:
+            store_word(operands, place, load_word(args, argument))
+        elif role == NUMBER:
+            store_word(numbers, place, as_word(load_word(args, argument)))
+    # only now, since what turns objects into integers may run any code
+    num_keys, plan = load_word(form, FORM.num_keys), 0
+    if load_word(form, FORM.many) != 0:
+        return _launch_several(state, form, numbers, operands) == 0
+    if num_keys == 0:
+        return launch_checked(state, form, 0, numbers, operands) == 0
+    kept = find_kept(primitive, state, form, args)
+    if kept == 0:
+        return False
+    if load_word(form, FORM.planned) != 0:
+        plan = load_word(load_word(kept + TUPLE_ITEMS, num_keys) + DATA, 0)
+    for value in range(load_word(form, FORM.num_values)):
+        array = load_word(kept + TUPLE_ITEMS, num_keys + 2 + value)
+        if array != load_word(state, STATE.none):
+            store_word(operands, load_word(form, FORM.values + value), array)
+    refused = launch_checked(state, form, plan, numbers, operands)
+    drop_reference(kept)
+    return refused == 0
 
 
-def _any(conditions: Iterable[str]) -> str:
-    return " or ".join(conditions) or "False"
+@jit
+def _call_written(written, primitive, args, num_args, names):
+    """Call Launch as it is written in Python."""
+    number = 1 + num_args
+    if names != 0:
+        number += load_word(names + TUPLE_LENGTH, 0)
+    few, memory = stack_words(_FEW), 0
+    if number > _FEW:
+        memory = allocate(8 * number)
+        if memory == 0:
+            return no_memory()
+    arguments = few if memory == 0 else memory
+    store_word(arguments, 0, primitive)
+    for argument in range(1, number):
+        store_word(arguments, argument, load_word(args, argument - 1))
+    result = call(written, arguments, 1 + num_args, names)
+    if memory != 0:
+        release(memory)
+    return result
+
+
+def _method(primitive, args, num_args, names):
+    words = load_word(primitive + WORDS, 0)
+    if words == 0:
+        bad_argument()  # somebody has deleted them
+        return 0
+    add_reference(words)  # what turns objects into integers may replace them, and other threads
+    state = load_word(words + DATA, 0)
+    written, none = load_word(state, STATE.written), load_word(state, STATE.none)
+    done = load_word(state, STATE.form) != 0 and _is_done(primitive, state, args, num_args, names)
+    drop_reference(words)
+    if done:
+        add_reference(none)
+        return none
+    return _call_written(written, primitive, args, num_args, names)
+
+
+def install(of: type[Any]) -> None:
+    """Put compiled methods in the place of `_enter`, and of each Launch of a class that `launched` has marked."""
+    if isinstance(Launchable.__dict__["_enter"], FunctionType):
+        _put(Launchable, "_enter", _entering(), "")
+    for one in of.__mro__:
+        forward = getattr(one.__dict__.get("Launch"), "forward", None)
+        if forward is not None:
+            forward.to = _put(one, "Launch", _launching(), _doc(forward.written))
+
+
+def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
+    method = python_method(of, name, address, doc)
+    setattr(of, name, method)
+    return method
+
+
+def _doc(written: Any) -> str:
+    """The signature of a function as CPython has it of methods in C, and what the function says of itself."""
+    signature = inspect.signature(written)
+    parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)
+    return f"{written.__name__}{plain}\n--\n\n{written.__doc__ or ''}"
+
+
+@cache
+def _entering() -> int:
+    return compile_function("enter", _enter, 4)
+
+
+@cache
+def _launching() -> int:
+    return compile_function("launch", _method, 4)

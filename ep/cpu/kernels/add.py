@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -16,7 +15,8 @@ from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, store_word
 from ep.cpu.compile.vectors import pointer_to, store_past_caches
-from ep.cpu.engine.entry_of_many import entry_of_many
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.lines.byte_rows import copy_row
 from ep.cpu.lines.streaming import LINE_BYTES, run_writing, stream_row
@@ -31,16 +31,16 @@ _BLOCK_BYTES: Final = 256  # of a sum, in its type of arithmetic: four of the wi
 _FEW: Final = 8  # elements of the blocks for what is left over
 
 
-def add_entry(state: LaunchState, data_type: DataType) -> Callable[..., int]:
-    """The entry (state, count, tuple of srcs, dst) of Add."""
+def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
+    """What launches Add, whose first operand is a tuple."""
     kernel = add_kernel(data_type)
     state.set(task=kernel, row_kernel=kernel, streaming_kernel=LATER)
-    return entry_of_many("add", MAP_STATE, _launch)
+    return launcher("add", _launch, many=True)
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    state, (count,) = load_word(context, CONTEXT.state), sizes
+    state, count = load_word(context, CONTEXT.state), load_word(sizes, 0)
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)
     grain = max(GRAIN_BYTES // (num_bytes // count), 1)
     store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))

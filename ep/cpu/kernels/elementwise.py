@@ -1,13 +1,13 @@
-"""From a request for an op to what its Launch calls."""
+"""From a request for an op to what launches it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ep.common.attributes import attribute_values
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.map.entry import compile_streaming, map_entry, walk_entry
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.map.entry import compile_streaming, map_launcher, walk_launcher
 from ep.cpu.kernels.cast import cast_kernel
 from ep.cpu.kernels.functors import is_light, op_kernel
 from ep.cpu.kernels.grain import grain_elements
@@ -17,19 +17,14 @@ from ep.include.primitive.primitive import Request
 from ep.include.primitive.unary_op import UnaryOp
 
 
-def unary_entry(request: Request, signature: Signature, state: LaunchState) -> Callable[..., int]:
-    """The entry (state, count, src, dst) of ElementwiseUnary and Cast."""
-    return map_entry("elementwise_unary", signature, state, _prepared(request, signature, state))
+def unary_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
+    """What launches ElementwiseUnary and Cast."""
+    return map_launcher(state, _prepared(request, signature, state))
 
 
-def broadcast_unary_entry(request: Request, signature: Signature, state: LaunchState) -> Callable[..., int]:
-    """The entry (state, plan, dims, src, dst) of BroadcastElementwiseUnary."""
-    return walk_entry("broadcast_elementwise_unary", signature, state, _prepared(request, signature, state))
-
-
-def binary_entry(request: Request, signature: Signature, state: LaunchState) -> Callable[..., int]:
-    """The entry (state, plan, dims, src0, src1, dst) of BroadcastElementwiseBinary."""
-    return walk_entry("broadcast_elementwise_binary", signature, state, _prepared(request, signature, state))
+def broadcast_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
+    """What launches BroadcastElementwiseUnary and BroadcastElementwiseBinary."""
+    return walk_launcher(signature, state, _prepared(request, signature, state))
 
 
 def _prepared(request: Request, signature: Signature, state: LaunchState) -> int:

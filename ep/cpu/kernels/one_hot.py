@@ -6,24 +6,18 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.common.primitive.class_range import MAX_CLASS
-from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, unit_functions
-from ep.cpu.engine.entry import entry
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.map.state import CLASSES, MAP_STATE
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.lines.byte_rows import row_filler
 from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
 from ep.cpu.shared.context import CONTEXT, LATER, SOURCE_WORDS
-from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
-
-_CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
-"""The classes that a row of out is for: the plan of a launch."""
-_CLASSES_WORDS: Final[int] = _CLASSES.num_words
 
 _BLOCK_BYTES: Final = 4096  # of out, which stay in the first cache until they are marked
 _ROW_COST: Final = 40  # what a mark costs, in bytes that could be written meanwhile
@@ -32,23 +26,16 @@ _LINE_WORDS: Final = LINE_BYTES // 8
 _INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in range(3))
 
 
-def one_hot_entry(
-    signature: Signature, state: LaunchState, indices_type: DataType, out_type: DataType
-) -> Callable[..., int]:
-    """The entry (state, num_indices, depth, lower_bound, indices, out, on_value, off_value)."""
+def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
+    """What launches OneHot."""
     state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
-    return entry("one_hot", signature, MAP_STATE, _launch)
+    return launcher("one_hot", _launch, CLASSES)
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    _, depth, lower_bound = sizes
-    if not -MAX_CLASS <= lower_bound <= MAX_CLASS:
-        return 1
+    depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
     state, size = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_size)
-    classes = stack_words(_CLASSES_WORDS)
-    store_words(classes, depth, lower_bound)
-    store_word(context, CONTEXT.plan, classes)
     if has_streaming_rows(load_word(context, CONTEXT.dst), depth * size):
         store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
     grain = max(GRAIN_BYTES * depth // (depth * size + _ROW_COST), 1)
@@ -73,7 +60,7 @@ def _finder(indices_type: DataType) -> Any:
     @jit
     def find(context, row):
         classes = load_word(context, CONTEXT.plan)
-        depth, lower_bound = load_word(classes, _CLASSES.depth), load_word(classes, _CLASSES.lower_bound)
+        depth, lower_bound = load_word(classes, CLASSES.depth), load_word(classes, CLASSES.lower_bound)
         low = max(lower_bound, 0) if unsigned else lower_bound  # no index without a sign is below 0
         first = low - lower_bound
         column, valid = find_row(load_word(context, _INDICES), row, low, max(depth - first, 0), first)
@@ -87,7 +74,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
     fill_row, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
-        depth = load_word(load_word(context, CONTEXT.plan), _CLASSES.depth)
+        depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
         out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
         while begin < end:
             stop = min(begin + block, end)
@@ -107,7 +94,7 @@ def _lines(find: Any, size: int) -> Callable[..., None]:
     per_line = LINE_BYTES // size
 
     def one_hot(context, begin, end):
-        depth = load_word(load_word(context, CONTEXT.plan), _CLASSES.depth)
+        depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
         out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
         line = stack_words(_LINE_WORDS)
         done = begin

@@ -16,9 +16,10 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import arithmetic_type, loader, storer
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import lane_folder
 from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, product_summer, row_mapper
-from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_entry, row_kernel
+from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_kernel, row_launcher
 from ep.cpu.shared.state import LaunchState
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
@@ -311,8 +312,8 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
     return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
 
 
-def softmax_entry(
+def softmax_launcher(
     interface: type[Primitive], signature: Signature, state: LaunchState, data_type: DataType
-) -> Callable[..., int]:
-    """The entry (state, rows, cols, sources, dst) of one of the four."""
-    return row_entry(signature, state, *_kernel(interface, data_type))
+) -> Launcher:
+    """What launches one of the four."""
+    return row_launcher(signature, state, *_kernel(interface, data_type))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.checks import as_buffers, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ADD
+from ep.common.primitive.signature import Signature, reads
 from ep.cpu.device.buffers import check_stream, read_buffer
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
@@ -20,13 +22,14 @@ from ep.include.stream import Stream
 
 @implements(AddFactory, on=DeviceType.kCPU, keys=ADD)
 class AddImpl(CpuPrimitive, Add):
-    signature, state_layout = signatures.add(1), MAP_STATE
-    """All srcs are alike; the entry takes them in a tuple."""
+    # all srcs are alike, and compiled code takes them in a tuple
+    signature = Signature((reads("srcs", 0, "count"), *signatures.add(0).operands), signatures.add(0).sizes)
+    state_layout = MAP_STATE
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.add import add_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.add import add_launcher
 
-        return add_entry(self._state, self._types[0])
+        return add_launcher(self._state, self._types[0])
 
     def _provide(self) -> None:
         super()._provide()
@@ -35,17 +38,13 @@ class AddImpl(CpuPrimitive, Add):
 
         compile_streaming(self._state, lambda: add_kernel(self._types[0], streaming=True))
 
+    @launched
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         given = tuple(srcs) if type(srcs) is list else srcs  # which another thread could change meanwhile
-        if type(given) is not tuple or type(stream) is not CpuStream or self._entry(self._words, count, given, dst):
-            self._launch_srcs(stream, given, dst, count)
-
-    def _launch_srcs(self, stream: Any, given: Any, dst: Any, count: Any) -> None:
-        """Check a launch in Python, then do it."""
         check_stream(stream)
         srcs, size = as_buffers(given, "srcs"), as_size(count, "count")
         signature = signatures.add(len(srcs))
         types = self._types[:1] * len(signature.operands)
         *read, written = signature.read((*srcs, dst), types, signature.counts((size,)), read_buffer)
         if size:
-            self._run(size, tuple(read), written)
+            self._run(None, size, tuple(read), written)

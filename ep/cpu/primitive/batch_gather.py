@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.gather import CpuGather
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
@@ -15,6 +15,7 @@ from ep.include.stream import Stream
 
 @implements(BatchGatherFactory, on=DeviceType.kCPU, keys=BATCH_GATHER)
 class BatchGatherImpl(CpuGather, BatchGather):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -28,17 +29,5 @@ class BatchGatherImpl(CpuGather, BatchGather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        if type(stream) is not CpuStream or self._entry(
-            self._words,
-            batch_dim_size,
-            outer_dim_size,
-            gather_dim_size,
-            inner_dim_size,
-            num_indices,
-            offset,
-            params,
-            indices,
-            out,
-        ):
-            sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-            self._launch_sizes(stream, sizes, params, indices, out)
+        numbers = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch_unplanned(stream, numbers, (params, indices, out))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ep.common.checks import as_size
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.signature import Signature, reads
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.product.state import PRODUCT_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
 from ep.include.primitive.implements import implements
-from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
 
@@ -29,31 +27,35 @@ class CpuMatmul(CpuPrimitive):
     signature = Signature(
         (*signatures.BATCH_MATMUL.operands, reads("alpha", 0), reads("beta", 0)), signatures.BATCH_MATMUL.sizes
     )
-    state_layout = PRODUCT_STATE
+    state_layout, number_operands = PRODUCT_STATE, ("alpha", "beta")
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        (self.data_type,) = request.dtypes or ()
-        self._alphas, self._betas = Numbers(self.data_type), Numbers(self.data_type)
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.product.entry import matmul_launcher
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.product.entry import matmul_entry
+        return matmul_launcher(self._state, self.request)
 
-        return matmul_entry(self.signature, self._state, self.request)
+    def _launch_product(
+        self, stream: Any, sizes: tuple[Any, ...], alpha: Any, a: Any, b: Any, beta: Any, c: Any
+    ) -> None:
+        """Do a launch that compiled code has not done; sizes: those of the signature, as they were given."""
+        arrays = self._arrays(alpha, beta)
+        self._remember((alpha, beta), None, arrays)
+        self._launch_unplanned(stream, sizes, (a, b, c, *arrays))
 
-    def _launch_sizes(self, stream: Any, sizes: dict[str, Any], alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
-        """Check a launch in Python, then do it; sizes: by the names of Launch, and there may be no batch_size."""
-        checked = {name: as_size(size, name) for name, size in sizes.items()}
-        batch_size, m, n, k = checked.get("batch_size", 1), checked["m"], checked["n"], checked["k"]
+    def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
+        batch_size, m, n, k = numbers
         if k == 0 and batch_size and m and n:  # beta * c, as it is for an alpha of 0
-            self._checked(stream, (a, b, c, alpha, beta), self.signature.counts((batch_size, m, n, 0)))
-            a, b = (np.zeros(batch_size * size, self.data_type.dtype) for size in (m, n))
-            k, alpha = 1, np.zeros((), self.data_type.dtype)
-        self._launch_checked(stream, (batch_size, m, n, k), (), (a, b, c, alpha, beta))
+            self._checked(stream, buffers, self.signature.counts(numbers))
+            _, _, c, _, beta = buffers
+            dtype = beta.dtype
+            a, b = (np.zeros(batch_size * size, dtype) for size in (m, n))
+            numbers, buffers = (batch_size, m, n, 1), (a, b, c, np.zeros((), dtype), beta)
+        super()._launch_numbers(stream, numbers, buffers)
 
 
 @implements(BatchMatmulFactory, on=DeviceType.kCPU, keys=MATMUL)
 class BatchMatmulImpl(CpuMatmul, BatchMatmul):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -67,7 +69,4 @@ class BatchMatmulImpl(CpuMatmul, BatchMatmul):
         beta: Any,
         c: Any,
     ) -> None:
-        alpha, beta = self._alphas.array(alpha, "alpha"), self._betas.array(beta, "beta")
-        if type(stream) is not CpuStream or self._entry(self._words, batch_size, m, n, k, a, b, c, alpha, beta):
-            sizes = {"batch_size": batch_size, "m": m, "n": n, "k": k}
-            self._launch_sizes(stream, sizes, alpha, a, b, beta, c)
+        self._launch_product(stream, (batch_size, m, n, k), alpha, a, b, beta, c)

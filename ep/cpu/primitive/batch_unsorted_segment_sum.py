@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
@@ -15,6 +15,7 @@ from ep.include.stream import Stream
 
 @implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=BATCH_UNSORTED_SEGMENT_SUM)
 class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -28,6 +29,5 @@ class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
         out: Any,
         offset: int = 0,
     ) -> None:
-        sizes = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
-        if type(stream) is not CpuStream or self._entry(self._words, *sizes, data, segment_ids, out):
-            self._launch_sizes(stream, sizes, data, segment_ids, out)
+        numbers = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
+        self._launch_unplanned(stream, numbers, (data, segment_ids, out))

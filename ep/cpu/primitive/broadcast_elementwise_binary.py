@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.include.device_type import DeviceType
@@ -24,17 +24,17 @@ from ep.include.stream import Stream
 
 @implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_BINARY)
 class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBinary):
-    signature = signatures.BROADCAST_ELEMENTWISE_BINARY
+    signature, number_operands = signatures.BROADCAST_ELEMENTWISE_BINARY, ("src0", "src1")
+    convert_number = staticmethod(convert_scalar)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.src_type, self.dst_type = request.dtypes or ()
-        self._numbers = (Numbers(self.src_type, convert_scalar),) * 2
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.elementwise import binary_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.elementwise import broadcast_launcher
 
-        return binary_entry(self.request, self.signature, self._state)
+        return broadcast_launcher(self.request, self.signature, self._state)
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
@@ -46,15 +46,8 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
 
         set_streaming(self.request, self._state)
 
+    @launched
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
-        dims = src0_dims, src1_dims
-        last_dims, plan = self._last
-        try:
-            if dims != last_dims:
-                plan = self._find_plan(dims)
-        except (TypeError, ValueError):  # dims in a list, or in an array
-            plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src0, src1, dst):
-            self._launch_broadcast(stream, plan, dims, (src0, src1), dst)
+        self._launch_broadcast(stream, (src0_dims, src1_dims), (src0, src1), dst)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.plan import strided_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.row_writer import RowWriter, row_writers
@@ -30,12 +30,12 @@ _MOVES: Final = frozenset(
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)
 class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
-    signature, state_layout, takes_numbers = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, True
+    signature, state_layout, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, ("src",)
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.elementwise import broadcast_unary_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.elementwise import broadcast_launcher
 
-        return broadcast_unary_entry(self.request, self.signature, self._state)
+        return broadcast_launcher(self.request, self.signature, self._state)
 
     def _provide(self) -> None:
         super()._provide()
@@ -55,4 +55,4 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=_MOVES)
 class BroadcastIdentityImpl(StridedCopy, BroadcastElementwiseUnary):
-    takes_numbers = True
+    number_operands = ("src",)

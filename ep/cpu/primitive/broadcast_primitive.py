@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import Any
 
+import numpy as np
+
 from ep.common.checks import as_dims
-from ep.common.numbers import Numbers
 from ep.common.primitive.broadcast import broadcast_dims
-from ep.common.scalar import is_scalar
-from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.map.plan import broadcast_plan
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.plan import Plan
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
 from ep.include.primitive.primitive import Request
 
 
@@ -21,38 +20,37 @@ class BroadcastPrimitive(PlannedPrimitive):
     """A primitive of the map engine over a broadcast walk; an operand with dims () may be a plain number."""
 
     state_layout = MAP_STATE
-    _numbers: tuple[Numbers, ...]  # of each operand that is read
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._dims_names = tuple(f"{operand.name}_dims" for operand in self.signature.operands[:-1])
+        self._dims_names = tuple(f"{operand}_dims" for operand in self.number_operands)
 
-    def _launch_broadcast(
-        self, stream: Any, plan: Plan | None, given: tuple[Any, ...], operands: tuple[Any, ...], dst: Any
-    ) -> None:
-        """Do a launch that the entry refused; plan: of the dims as they were given, None where there is none yet."""
-        # as often as not, a number is all that is unusual
-        if plan is not None and type(stream) is CpuStream and () in given:
-            sources = self._with_arrays(given, operands)
-            if self._entry(self._words, plan.words, given, *sources, dst) == 0:
-                return
+    def _launch_broadcast(self, stream: Any, dims: tuple[Any, ...], srcs: tuple[Any, ...], dst: Any) -> None:
+        """Do a launch that compiled code has not done."""
+        given: list[Any] = []
+        arrays, buffers = [], [*srcs, dst]
+        for place, each in enumerate(dims):
+            array = self._array_of(place, srcs[place]) if each is NO_DIMS else None
+            given += (each, np.ndarray if array is None else srcs[place])
+            arrays.append(array)
+            if array is not None:
+                buffers[place] = array
+        self._launch_by_dims(stream, dims, tuple(buffers), given=tuple(given), arrays=tuple(arrays))
+
+    def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         names, most = self._dims_names, self.request.max_num_dims or 0
-        each = tuple([as_dims(dims, name, most) for dims, name in zip(given, names, strict=True)])
-        dims = broadcast_dims(*each, names=names)
-        counts = tuple(map(math.prod, (*each, dims)))
+        each = tuple(map(as_dims, dims, names, repeat(most)))
+        result = broadcast_dims(*each, names=names)
+        counts = tuple(map(math.prod, (*each, result)))
+        buffers = list(buffers)
+        for place, own in enumerate(each):
+            array = self._array_of(place, buffers[place]) if own == () else None
+            if array is not None:  # a number whose dims came as a list
+                buffers[place] = array
         self._launch_planned(
             stream,
             each,
             counts,
-            (*(self._with_arrays(each, operands) if () in each else operands), dst),
-            lambda: broadcast_plan(self.signature, each, dims, self._types, counts),
+            buffers,
+            lambda: broadcast_plan(self.signature, each, result, self._types, counts),
         )
-
-    def _with_arrays(self, each: tuple[Any, ...], operands: tuple[Any, ...]) -> list[Any]:
-        """The operands, with arrays in the place of plain numbers."""
-        return [
-            numbers.array(operand, described.name) if dims == () and is_scalar(operand) else operand
-            for dims, operand, described, numbers in zip(
-                each, operands, self.signature.operands[:-1], self._numbers, strict=True
-            )
-        ]

@@ -11,6 +11,8 @@ from ep.common.primitive.box_copy import as_box_copy
 from ep.common.primitive.keys import COPY_ND
 from ep.common.primitive.movement import MAX_UNIT
 from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.plan import BoxPlan
@@ -28,10 +30,10 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
     signature = signatures.COPY_ND
     _columns: Callable[..., int] | None = None  # the entry of LaunchColumns, once it is compiled
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.move.entry import box_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.move.entry import box_launcher
 
-        return box_entry(self.signature, self._state)
+        return box_launcher(self._state)
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
@@ -45,6 +47,7 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         self._start_threads()
         self._columns = partial(columns.columns_entry(), self._words, columns.columns_task())
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -58,9 +61,7 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         extent: Sequence[int],
     ) -> None:
         dims = dst_dims, dst_pos, src_dims, src_pos, extent
-        plan = self._plan_of(dims, data_type)
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, dst, src):
-            self._launch_box(stream, data_type, dims, dst, src)
+        self._launch_by_dims(stream, dims, (dst, src), (data_type,))
 
     def LaunchColumns(
         self,
@@ -88,10 +89,9 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         elif found:
             super().LaunchColumns(stream, of_type, whole, rows, cols, begin, given, to_parts)
 
-    def _launch_box(
-        self, stream: Stream, data_type: Any, dims: tuple[Any, Any, Any, Any, Any], dst: Any, src: Any
+    def _launch_dims(
+        self, stream: Any, dims: tuple[Any, Any, Any, Any, Any], buffers: Any, data_type: Any = None
     ) -> None:
-        """Check a launch in Python, then do it."""
         box = as_box_copy(*dims, self.request.max_num_dims)
         of_type = as_data_type(data_type, "data_type")
         types = of_type, of_type
@@ -102,9 +102,9 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
             def make() -> BoxPlan:
                 return BoxPlan(self.signature, box, of_type)
 
-            if self._launch_new(stream, key, box, (dst, src), make):
+            if self._launch_new(stream, key, buffers, make):
                 return
-        to, of = self._checked(stream, (dst, src), box.counts(), types=types)
+        to, of = self._checked(stream, buffers, box.counts(), types=types)
         if 0 in box.extent:
             return
         apart: int = to.ctypes.data - of.ctypes.data
@@ -112,5 +112,6 @@ class CopyNdImpl(PlannedPrimitive, CopyNd):
         if plan is None or (lie_between and plan.apart != apart):
             plan = BoxPlan(self.signature, box, of_type, apart if lie_between else None)
             link(plan)
-            self._replace(key, plan)
-        self._run(plan.words, box, to, of)
+            self._plans.put(key, plan)
+            self._forget()  # the plan that was there before
+        self._run(plan.words, to, of)

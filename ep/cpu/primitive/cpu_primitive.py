@@ -1,4 +1,4 @@
-"""What the CPU's primitives have in common: from the first Launch on, one call of compiled code."""
+"""What the CPU's primitives have in common: from the first launch on, Launch is compiled code."""
 
 from __future__ import annotations
 
@@ -7,52 +7,87 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 from ep.common.bounded_cache import BoundedCache
+from ep.common.checks import as_size
 from ep.common.compiling import compiling
+from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
+from ep.common.scalar import convert_value, is_scalar
 from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher, check_form, launch_form
+from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.row_writer import RowWriter
 from ep.cpu.engine.plan import Plan
+from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import Primitive, Request
 
+NO_DIMS: Final = ()  # the only empty tuple that there is
 _ATTEMPTS: Final = 4  # another thread may set another number of threads meanwhile, which needs another calibration
 
 
-def _not_compiled(*args: Any) -> int:
-    """Stands in for the compiled entry until there is one; every launch is then "not as expected"."""
-    return 1
+class CpuPrimitive(Launchable, Primitive):
+    """A primitive whose launches are checked and done by compiled code.
 
-
-class CpuPrimitive(Primitive):
-    """A primitive whose Launch calls a compiled entry, which checks its arguments and does the work.
-
-    The entry returns 0 where all was as expected. Where it was not, nothing has been written, and `Launch` checks again
-    in Python, by `_launch_checked`: that raises what is wrong, or puts right what is only unusual (a subclass of
-    ndarray, an equal dtype that is another object) and calls the entry once more.
+    Where something is not as that expects, nothing has been written, and Launch, as it is written in Python, does the
+    launch: it finds or makes a plan, or arrays for numbers, and calls `_enter`. What that refuses is checked in Python,
+    which raises what is wrong, or puts right what is only unusual (a subclass of ndarray, an equal dtype that is
+    another object) and calls `_enter` once more.
     """
 
     signature: ClassVar[Signature]
     state_layout: ClassVar[Any] = STATE
+    number_operands: ClassVar[tuple[str, ...]] = ()
+    """Operands that may be numbers in Launch, in its order; compiled code takes arrays of one element."""
+    convert_number: ClassVar[staticmethod[[Any, DataType, str], Any]] = staticmethod(convert_value)
+    _written: ClassVar[Callable[..., Any] | None] = None
+    """Launch as it is written in Python, where compiled code takes its place."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        forward = getattr(cls.__dict__.get("Launch"), "forward", None)
+        if forward is not None:
+            if cls._written is not None:  # a primitive has one form, which says what the arguments of one Launch are
+                raise TypeError(f"{cls.__qualname__}.Launch is marked as `launched`, and so is that of a base class")
+            cls._written = staticmethod(forward.written)
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._types: Any = self._data_types(request)
         self._state = LaunchState(self.state_layout, self._types)
-        self._words = self._state.words
-        self._entry: Callable[..., int] = _not_compiled
+        self._state.set(written=id(self._written), stream_type=id(CpuStream))
+        self._forget()
+        self._words, self._compiled = self._state.words, False
+        self._of_numbers = [(name, Numbers(self._type_of(name), self.convert_number)) for name in self.number_operands]
+
+    def _type_of(self, operand: str) -> DataType:
+        """The data type of an operand, by its name."""
+        data_type: DataType = self._types[[each.name for each in self.signature.operands].index(operand)]
+        return data_type
+
+    def _arrays(self, *given: Any) -> tuple[Any, ...]:
+        """Arrays of the numbers that Launch was given, in its order."""
+        arrays = []
+        for value, (name, numbers) in zip(given, self._of_numbers, strict=True):
+            arrays.append(numbers.array(value, name))
+        return tuple(arrays)
+
+    def _array_of(self, place: int, given: Any) -> Any:
+        """The array of an operand that may be a number, by its place among those; None where it is no number."""
+        name, numbers = self._of_numbers[place]
+        return numbers.array(given, name) if is_scalar(given) else None
 
     def _data_types(self, request: Request) -> Any:
         """Those of the operands; None for one of Launch, and for any."""
         return self.signature.data_types(request.dtypes or ())
 
     @abstractmethod
-    def _compile(self) -> Callable[..., int]:
-        """Compile what every launch needs, write the addresses to the state, and return the entry."""
+    def _compile(self) -> Launcher:
+        """Compile what every launch needs, write the addresses to the state, and return what does the work."""
 
     def _compile_variants(self) -> None:
         """Compile what only some launches need, and otherwise compile themselves."""
@@ -67,9 +102,20 @@ class CpuPrimitive(Primitive):
 
     def _set_entry(self) -> None:
         """Compile what every launch needs, where that has not been done."""
-        if self._entry is _not_compiled:
+        if not self._compiled:
             self._start_threads()
-            self._entry = self._compile()
+            self._set_launcher(self._compile())
+            self._compiled = True
+
+    def _set_launcher(self, launcher: Launcher) -> None:
+        """Tell compiled code what to expect of a launch, and what to call."""
+        from ep.cpu.engine.entry import install
+
+        expected = self.signature, self.state_layout, launcher.plan, launcher.many
+        form = launch_form(*expected, self._written, self.number_operands) if self._written else check_form(*expected)
+        install(type(self))
+        self._state.set(launcher=launcher.address)
+        self._state.set(form=data_address(form))  # last: it is what compiled code looks for
 
     def _start_threads(self) -> None:
         """Write to the state how launches share their work."""
@@ -96,27 +142,38 @@ class CpuPrimitive(Primitive):
         """Do what compiles or imports Numba: see `compiling`."""
         compiling(self.request, "cpu", work)
 
-    def _launch_checked(self, stream: Any, sizes: Sequence[int], others: Sequence[int], buffers: Sequence[Any]) -> None:
-        """Check a launch without a plan in Python, then do it; sizes, others: of the signature, checked."""
+    def _launch_unplanned(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+        """Do a launch without a plan; numbers: the sizes and others of the signature, as they were given."""
+        if type(stream) is not CpuStream or self._enter(None, *numbers, *buffers):
+            self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
+
+    def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
+        """The sizes and others of a launch, checked: all are sizes here."""
+        names = *self.signature.sizes, *self.signature.others
+        return tuple([as_size(number, name) for number, name in zip(numbers, names, strict=True)])
+
+    def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
+        """Check a launch without a plan in Python, then do it; numbers: sizes and others, checked."""
+        sizes = numbers[: len(self.signature.sizes)]
         buffers = self._checked(stream, buffers, self.signature.counts(sizes))
         if all(sizes):
-            self._run(*sizes, *others, *buffers)
+            self._run(None, *numbers, *buffers)
 
     def _checked(
         self, stream: Any, buffers: Sequence[Any], counts: Sequence[int], in_place: bool = True, types: Any = None
     ) -> list[Any]:
-        """Check stream and buffers in Python; return the buffers as the entry takes them."""
+        """Check stream and buffers in Python; return the buffers as compiled code takes them."""
         check_stream(stream)
         return self.signature.read(buffers, types or self._types, counts, read_buffer, in_place)
 
-    def _run(self, *args: Any) -> None:
-        """Call the entry with arguments that have been checked in Python."""
-        if self._entry is _not_compiled:
+    def _run(self, plan: Any, *args: Any) -> None:
+        """Call `_enter` with arguments that have been checked in Python."""
+        if not self._compiled:
             self._compiling(self._set_entry)
-        if self._entry(self._words, *args):
+        if self._enter(plan, *args):
             for _ in range(_ATTEMPTS):
                 self._compiling(self._provide)
-                if self._entry(self._words, *args) == 0:
+                if not self._enter(plan, *args):
                     return
             raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
 
@@ -127,50 +184,54 @@ class PlannedPrimitive(CpuPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._plans = BoundedCache()
-        self._last: tuple[Any, Plan | None] = None, None  # dims of the launch before, found without hashing
-        # the same with what names a data type, of the last two: concat has launches of different dims in turns
-        self._last_typed: tuple[Any, Any, Plan | None] = None, None, None
-        self._last_but_one: tuple[Any, Any, Plan | None] = None, None, None
-        self._typed_plans = BoundedCache()  # by the same, which they hold, and its identity
 
-    def _find_plan(self, dims: tuple[Any, ...]) -> Plan | None:
-        """The plan of these dims, which the next launch finds without hashing; None where there is none yet."""
-        plan: Plan | None = self._plans.get(dims)
-        if plan is not None:
-            self._last = dims, plan
-        return plan
+    def _launch_by_dims(
+        self,
+        stream: Any,
+        dims: tuple[Any, ...],
+        buffers: tuple[Any, ...],
+        data_types: tuple[Any, ...] = (),
+        given: tuple[Any, ...] | None = None,
+        arrays: tuple[Any, ...] = (),
+    ) -> None:
+        """Do a launch that compiled code has refused, if it has seen it; dims: as they were given, as all is.
 
-    def _plan_of(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
-        """The plan of a launch that names the data type of all its operands; None where there is none yet."""
-        # by identity: NumPy's types are equal to names that are no data types
-        last_dims, last_type, plan = self._last_typed
-        try:
-            if data_type is last_type and dims == last_dims:
-                return plan
-            last_dims, last_type, plan = self._last_but_one
-            if data_type is last_type and dims == last_dims:
-                return plan
-            return self._look_up(dims, data_type)
-        except (TypeError, ValueError):  # dims in a list or in an array, or no data type
-            return None
+        data_types: the one that Launch says, if it does.
+        given, arrays: what to remember, by default data types and dims.
+        """
+        # one function, since launches of new dims come here, too
+        given = data_types + dims if given is None else given
+        plan: Plan | None = None
+        recent = self._recent
+        if recent:  # compiled code may just have found the plan, and refused something else
+            first = recent[0]  # once, since compiled code of other threads may put another one there
+            for one, other in zip(given, first, strict=False):
+                if one is not other:
+                    break
+            else:
+                plan = first[len(given) + 1]
+        key: Any = None
+        if plan is None:
+            try:
+                key = (dims, (as_data_type(*data_types),) * len(self.signature.operands)) if data_types else dims
+                plan = self._plans.get(key)
+            except (TypeError, ValueError):  # dims in a list or in an array, or no data type
+                key = None
+            if plan is not None and are_of_ints(dims):  # (2.0, 3) finds the plan of (2, 3), and is refused
+                self._remember(given, plan, arrays)
+            else:
+                plan = None
+        if plan is not None and type(stream) is CpuStream and not self._enter(plan.words, *buffers):
+            return
+        self._launch_dims(stream, dims, buffers, *data_types)
+        if plan is None and key is not None:
+            plan = self._plans.get(key)
+            if plan is not None and are_of_ints(dims):
+                self._remember(given, plan, arrays)
 
-    def _look_up(self, dims: tuple[Any, ...], data_type: Any) -> Plan | None:
-        """The same by hashing. Apart from `_plan_of`, which would be slower with a closure in it."""
-        found = self._typed_plans.get((id(data_type), dims))
-        if found is None:
-            plan = self._plans.get((dims, (as_data_type(data_type),) * len(self.signature.operands)))
-            if plan is None:
-                return None
-            found = self._typed_plans.keep((id(data_type), dims), lambda: (dims, data_type, plan))
-        self._last_but_one, self._last_typed = self._last_typed, found
-        made: Plan = found[2]
-        return made
-
-    def _replace(self, key: Any, plan: Plan) -> None:
-        """Let launches find a plan in the place of the one that `key` has."""
-        self._plans.put(key, plan)
-        self._typed_plans = BoundedCache()
-        self._last_typed = self._last_but_one = None, None, None
+    @abstractmethod
+    def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
+        """Check a launch in Python, then do it, mostly by `_launch_planned`."""
 
     def _launch_planned(
         self,
@@ -189,7 +250,7 @@ class PlannedPrimitive(CpuPrimitive):
         """
         key = (dims, types) if types else dims
         plan, made = self._plans.get(key), None
-        if plan is None and 0 not in sizes and self._launch_new(stream, key, dims, buffers, make):
+        if plan is None and 0 not in sizes and self._launch_new(stream, key, buffers, make):
             return
         counts = self.signature.counts(sizes)
         if plan is None and any(counts[operand] for operand in self.signature.written):
@@ -201,17 +262,15 @@ class PlannedPrimitive(CpuPrimitive):
                 link(move)
             self._plans.keep(key, lambda: made)
         if plan is not None:
-            self._run(plan.words, dims, *buffers)
+            self._run(plan.words, *buffers)
 
-    def _launch_new(
-        self, stream: Any, key: Any, dims: tuple[Any, ...], buffers: Sequence[Any], make: Callable[[], Plan]
-    ) -> bool:
+    def _launch_new(self, stream: Any, key: Any, buffers: Sequence[Any], make: Callable[[], Plan]) -> bool:
         """Make the plan of a launch that has not been checked, and do it; whether that was possible.
 
         Most launches of new dims are right: then the compiled check is enough, and that in Python would take longer
         than all else. Where anything has to be compiled, or is not as expected, nothing is written and no plan kept.
         """
-        if type(stream) is not CpuStream or self._entry is _not_compiled:
+        if type(stream) is not CpuStream or not self._compiled:
             return False
         try:
             plan = make()
@@ -220,7 +279,7 @@ class PlannedPrimitive(CpuPrimitive):
         for move in plan.moves:
             if not move.is_linked:
                 return False
-        if self._entry(self._words, plan.words, dims, *buffers):
+        if self._enter(plan.words, *buffers):
             return False
         self._plans.put(key, plan)
         return True

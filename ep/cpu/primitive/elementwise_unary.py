@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
@@ -22,10 +21,10 @@ class CpuUnary(CpuPrimitive):
 
     signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.elementwise import unary_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.elementwise import unary_launcher
 
-        return unary_entry(self.request, self.signature, self._state)
+        return unary_launcher(self.request, self.signature, self._state)
 
     def _compile_streaming(self) -> None:
         super()._compile_streaming()
@@ -33,9 +32,9 @@ class CpuUnary(CpuPrimitive):
 
         set_streaming(self.request, self._state)
 
+    @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
-            self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
+        self._launch_unplanned(stream, (count,), (src, dst))
 
 
 @implements(ElementwiseUnaryFactory, on=DeviceType.kCPU, keys=ELEMENTWISE_UNARY)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.keys import EXPAND
 from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.plan import move_plan
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.engine.plan import Plan
@@ -22,10 +21,10 @@ class StridedCopy(StridedPrimitive):
 
     signature = signatures.EXPAND
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.move.entry import move_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.move.entry import move_launcher
 
-        return move_entry("expand", self.signature, self._state)
+        return move_launcher(self._state)
 
     def _compile_variants(self) -> None:
         super()._compile_variants()

@@ -25,18 +25,25 @@ class ExpressionImpl(CpuPrimitive, Expression):
         self._structure: Structure = structure
         self._plans = BoundedCache()
         self._plan: Any = None  # of the launch before, which the next one tries first
+        self._entry: Callable[..., int] = lambda *args: 1  # until it is compiled
 
     def _data_types(self, request: Request) -> Any:
         return ()  # the plan has them
 
-    def _compile(self) -> Callable[..., int]:
+    def _set_launcher(self, launcher: Any) -> None:
+        """There is a compiled check of its own, of arrays with strides."""
+
+    def _compile(self) -> Any:
         from ep.cpu.engine.map.strided import strided_entry
 
-        return strided_entry()
+        self._entry = strided_entry()
+
+    def _enter(self, plan: Any, *args: Any) -> bool:
+        return self._entry(self._words, plan, *args) != 0
 
     def Launch(self, stream: Stream, results: Sequence[Any], sources: Sequence[Any]) -> None:
         arrays, plan = (*results, *sources), self._plan
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, arrays):
+        if plan is None or type(stream) is not CpuStream or self._enter(plan.words, arrays):
             self._launch_arrays(stream, arrays, len(results))
 
     def _launch_arrays(self, stream: Any, arrays: tuple[Any, ...], num_results: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.gather_state import GATHER_STATE
 from ep.cpu.engine.move.row_class import ROW_CLASSES, row_class
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -28,10 +29,10 @@ class CpuGather(CpuPrimitive):
         super().__init__(request)
         self.params_type, self.indices_type = request.dtypes or ()
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.move.entry import gather_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.move.entry import gather_launcher
 
-        return gather_entry(self.signature, self._state, self.indices_type)
+        return gather_launcher(self._state, self.indices_type)
 
     def _compile_variants(self) -> None:
         for of_class in ROW_CLASSES:
@@ -46,23 +47,25 @@ class CpuGather(CpuPrimitive):
 
         self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
 
-    def _launch_sizes(self, stream: Stream, sizes: Sequence[Any], params: Any, indices: Any, out: Any) -> None:
-        """Check a launch in Python, then do it; sizes: as `as_gather_sizes` takes them."""
-        *sizes, offset = as_gather_sizes(*sizes)
-        _, _, gather, inner, _ = sizes
-        *_, num_out = counts = self.signature.counts(sizes)
-        buffers = self._checked(stream, (params, indices, out), counts)
+    def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
+        return as_gather_sizes(*numbers)
+
+    def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
+        _, _, gather, inner, _, _ = numbers
+        *_, num_out = counts = self.signature.counts(numbers)
+        buffers = self._checked(stream, buffers, counts)
         if num_out == 0:
             return
         if gather == 0:  # no index names a row
             buffers[-1].reshape(-1)[:num_out] = 0
             return
         self._need_mover(row_class(inner * self.params_type.itemsize))
-        self._run(*sizes, offset, *buffers)
+        self._run(None, *numbers, *buffers)
 
 
 @implements(GatherFactory, on=DeviceType.kCPU, keys=GATHER)
 class GatherImpl(CpuGather, Gather):
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -75,8 +78,5 @@ class GatherImpl(CpuGather, Gather):
         out: Any,
         offset: int = 0,
     ) -> None:
-        if type(stream) is not CpuStream or self._entry(
-            self._words, 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset, params, indices, out
-        ):
-            sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
-            self._launch_sizes(stream, sizes, params, indices, out)
+        numbers = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch_unplanned(stream, numbers, (params, indices, out))

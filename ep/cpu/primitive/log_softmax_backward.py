@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX_BACKWARD
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.rows import RowsPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -18,6 +18,6 @@ from ep.include.stream import Stream
 class LogSoftmaxBackwardImpl(RowsPrimitive, LogSoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
 
+    @launched
     def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
-        if type(stream) is not CpuStream or self._entry(self._words, rows, cols, y, dy, dx):
-            self._launch_rows(stream, rows, cols, (y, dy, dx))
+        self._launch_unplanned(stream, (rows, cols), (y, dy, dx))

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from ep.common.checks import as_size
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.common.primitive.signature import Signature, reads
-from ep.cpu.device.stream import CpuStream
-from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
+from ep.cpu.engine.map.state import CLASSES, MAP_STATE
+from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
-_NOTHING = object()
+_CLASSES: Final = adjacent(CLASSES, "depth", "lower_bound")
 
 
 @implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
-class OneHotImpl(CpuPrimitive, OneHot):
-    state_layout = MAP_STATE
-    # compiled code takes the numbers as arrays of one element
+class OneHotImpl(PlannedPrimitive, OneHot):
+    # compiled code takes the numbers as arrays of one element, and has the classes in the plan
     signature = Signature(
-        (*signatures.ONE_HOT.operands, reads("on_value", 1), reads("off_value", 1)),
-        signatures.ONE_HOT.sizes,
-        signatures.ONE_HOT.others,
+        (*signatures.ONE_HOT.operands, reads("on_value", 1), reads("off_value", 1)), signatures.ONE_HOT.sizes
     )
+    state_layout, number_operands = MAP_STATE, ("on_value", "off_value")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.indices_type, self.out_type = request.dtypes or ()
-        self._numbers = Numbers(self.out_type)
-        self._last: tuple[Any, ...] = _NOTHING, _NOTHING, None, None  # the numbers of the launch before, and arrays
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.kernels.one_hot import one_hot_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.kernels.one_hot import one_hot_launcher
 
-        return one_hot_entry(self.signature, self._state, self.indices_type, self.out_type)
+        return one_hot_launcher(self._state, self.indices_type, self.out_type)
 
     def _provide(self) -> None:
         super()._provide()
@@ -52,6 +48,7 @@ class OneHotImpl(CpuPrimitive, OneHot):
         size = self.out_type.itemsize
         compile_streaming(self._state, lambda: one_hot_kernel(self.indices_type, size, streaming=True))
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -63,15 +60,19 @@ class OneHotImpl(CpuPrimitive, OneHot):
         lower_bound: int,
         upper_bound: int,
     ) -> None:
-        last_on, last_off, on, off = self._last
-        if on_value is not last_on or off_value is not last_off:
-            on, off = self._numbers.array(on_value, "on_value"), self._numbers.array(off_value, "off_value")
-            self._last = on_value, off_value, on, off
-        if (
-            type(stream) is not CpuStream
-            or not type(lower_bound) is type(upper_bound) is int
-            or self._entry(self._words, num_indices, upper_bound - lower_bound, lower_bound, indices, out, on, off)
-        ):
-            first, depth = as_class_range(lower_bound, upper_bound)
-            sizes = as_size(num_indices, "num_indices"), depth
-            self._launch_checked(stream, sizes, (first,), (indices, out, on, off))
+        arrays, dims = self._arrays(on_value, off_value), (num_indices, lower_bound, upper_bound)
+        given = (on_value, off_value, *dims)
+        self._launch_by_dims(stream, dims, (indices, out, *arrays), given=given, arrays=arrays)
+
+    def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
+        num_indices, lower_bound, upper_bound = dims
+        first, depth = as_class_range(lower_bound, upper_bound)
+        sizes = as_size(num_indices, "num_indices"), depth
+
+        def make() -> Plan:
+            plan = Plan(CLASSES, self.signature)
+            plan.set_words(_CLASSES, (depth, first))
+            plan.set_checks(sizes, in_place=False)
+            return plan
+
+        self._launch_planned(stream, (sizes[0], first, first + depth), sizes, buffers, make)

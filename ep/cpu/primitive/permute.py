@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import PERMUTE
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.permute_shape import as_permute_shape
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.plan import move_plan
 from ep.cpu.engine.move.row_writer import row_writers, transposing_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
@@ -24,15 +25,16 @@ from ep.include.stream import Stream
 class PermuteImpl(PlannedPrimitive, Permute):
     signature = signatures.PERMUTE
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.move.entry import move_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.move.entry import move_launcher
 
-        return move_entry("permute", self.signature, self._state)
+        return move_launcher(self._state)
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
         self._compile_writers(row_writers(1, MAX_UNIT) + transposing_writers(1, MAX_UNIT))
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -42,19 +44,16 @@ class PermuteImpl(PlannedPrimitive, Permute):
         permutation: Sequence[int],
         dst: Any,
     ) -> None:
-        dims = src_dims, permutation
-        plan = self._plan_of(dims, data_type)
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
-            self._launch_dims(stream, data_type, dims, src, dst)
+        self._launch_by_dims(stream, (src_dims, permutation), (src, dst), (data_type,))
 
-    def _launch_dims(self, stream: Stream, data_type: Any, dims: tuple[Any, Any], src: Any, dst: Any) -> None:
+    def _launch_dims(self, stream: Any, dims: tuple[Any, Any], buffers: Any, data_type: Any = None) -> None:
         shape, of_type = as_permute_shape(*dims, self.request.max_num_dims), as_data_type(data_type, "data_type")
         counts, types = (shape.num_elements(),), (of_type, of_type)
         self._launch_planned(
             stream,
             shape,
             counts,
-            (src, dst),
+            buffers,
             lambda: move_plan(self.signature, shape.walk(), of_type, counts, types),
             types,
         )

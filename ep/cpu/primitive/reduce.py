@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
@@ -34,27 +35,20 @@ class ReduceImpl(PlannedPrimitive, Reduce):
     def _data_types(self, request: Request) -> Any:
         return self.data_type, REDUCTIONS[self.op].result_type(self.data_type)
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.reduce.entry import reduce_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.reduce.entry import reduce_launcher
 
-        return reduce_entry(self.signature, self._state, self.op, self.data_type)
+        return reduce_launcher(self._state, self.op, self.data_type)
 
+    @launched
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
-        dims = src_dims, axes
-        last_dims, plan = self._last
-        try:
-            if dims != last_dims:
-                plan = self._find_plan(dims)
-        except (TypeError, ValueError):  # dims in a list, or in an array
-            plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
-            self._launch_dims(stream, dims, src, dst)
+        self._launch_by_dims(stream, (src_dims, axes), (src, dst))
 
-    def _launch_dims(self, stream: Stream, dims: tuple[Any, Any], src: Any, dst: Any) -> None:
+    def _launch_dims(self, stream: Any, dims: tuple[Any, Any], buffers: Any, data_type: Any = None) -> None:
         shape = as_reduce_shape(*dims, self.request.max_num_dims)
         counts = shape.counts()
         if 0 in counts:
-            _, result = self._checked(stream, (src, dst), counts)
+            _, result = self._checked(stream, buffers, counts)
             check_reduces_something(self.op, shape)
             result.reshape(-1)[: counts[1]] = of_nothing(self.op)
             return
@@ -63,4 +57,4 @@ class ReduceImpl(PlannedPrimitive, Reduce):
         def make() -> Plan:
             return reduce_plan(self.signature, self.op, self.data_type, axes, counts)
 
-        self._launch_planned(stream, shape, counts, (src, dst), make)
+        self._launch_planned(stream, shape, counts, buffers, make)

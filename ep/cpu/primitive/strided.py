@@ -6,30 +6,23 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from ep.common.numbers import Numbers
+import numpy as np
+
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
-from ep.common.scalar import is_scalar
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.plan import Plan
-from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.include.primitive.primitive import Request
+from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
 from ep.include.stream import Stream
 
 
 class StridedPrimitive(PlannedPrimitive):
-    """A launch walks over dst in the order of its strides, and reads src by its own."""
-
-    takes_numbers = False
-    """Whether src may be a plain number where it has no dims."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._numbers = Numbers(self._types[0])
+    """A launch walks over dst in the order of its strides, and reads src by its own; number_operands: src or none."""
 
     @abstractmethod
     def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
         """The plan of launches of such dims and strides; counts: those of the shape."""
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -41,19 +34,19 @@ class StridedPrimitive(PlannedPrimitive):
         dst_strides: Sequence[int] | None = None,
     ) -> None:
         dims = src_dims, dst_dims, src_strides, dst_strides
-        last_dims, plan = self._last
-        try:
-            if dims != last_dims:
-                plan = self._find_plan(dims)
-        except (TypeError, ValueError):  # dims in a list, or in an array
-            plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, src, dst):
-            self._launch_dims(stream, dims, src, dst)
+        if not self.number_operands:
+            self._launch_by_dims(stream, dims, (src, dst))
+            return
+        array = self._array_of(0, src) if src_dims is NO_DIMS else None
+        given = src_dims, np.ndarray if array is None else src, dst_dims, src_strides, dst_strides
+        src = src if array is None else array
+        self._launch_by_dims(stream, dims, (src, dst), given=given, arrays=(array,))
 
-    def _launch_dims(self, stream: Stream, dims: tuple[Any, Any, Any, Any], src: Any, dst: Any) -> None:
-        """Check a launch in Python, then do it. Apart from Launch, which would be slower with a closure in it."""
+    def _launch_dims(self, stream: Any, dims: tuple[Any, Any, Any, Any], buffers: Any, data_type: Any = None) -> None:
+        src, dst = buffers
         shape = as_expand_shape(*dims, self.request.max_num_dims)
-        if self.takes_numbers and shape.src_dims == () and is_scalar(src):
-            src = self._numbers.array(src, "src")
+        if self.number_operands and shape.src_dims == ():
+            array = self._array_of(0, src)
+            src = src if array is None else array
         counts = shape.counts()
         self._launch_planned(stream, shape.key, counts, (src, dst), lambda: self._plan(shape, counts))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.shared.context import LATER
@@ -19,16 +18,16 @@ from ep.include.stream import Stream
 
 
 class CpuFill(CpuPrimitive):
-    """What Fill and TensorFill share: the element lies in an array."""
+    """What Fill and TensorFill share: compiled code takes the element in an array."""
 
-    signature, state_layout = signatures.TENSOR_FILL, MAP_STATE
+    state_layout = MAP_STATE
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.map.entry import map_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.map.entry import map_launcher
         from ep.cpu.kernels.fill import fill_kernel
 
         self._state.set(streaming_kernel=LATER)
-        return map_entry("tensor_fill", self.signature, self._state, fill_kernel(self._types[0].itemsize))
+        return map_launcher(self._state, fill_kernel(self._types[0].itemsize))
 
     def _provide(self) -> None:
         super()._provide()
@@ -40,6 +39,8 @@ class CpuFill(CpuPrimitive):
 
 @implements(TensorFillFactory, on=DeviceType.kCPU, keys=TENSOR_FILL)
 class TensorFillImpl(CpuFill, TensorFill):
+    signature = signatures.TENSOR_FILL
+
+    @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        if type(stream) is not CpuStream or self._entry(self._words, count, src, dst):
-            self._launch_checked(stream, (as_size(count, "count"),), (), (src, dst))
+        self._launch_unplanned(stream, (count,), (src, dst))

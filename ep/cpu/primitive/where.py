@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ep.common.numbers import Numbers
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
-from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.row_writer import row_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.shared.context import LATER
@@ -21,21 +21,19 @@ from ep.include.stream import Stream
 
 @implements(WhereFactory, on=DeviceType.kCPU, keys=WHERE)
 class WhereImpl(BroadcastPrimitive, Where):
-    signature = signatures.WHERE
+    signature, number_operands = signatures.WHERE, ("cond", "x", "y")
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         cond_type, data_type = request.dtypes or ()
         self._sizes = cond_type.itemsize, data_type.itemsize
-        conds, data = Numbers(cond_type), Numbers(data_type)
-        self._numbers = conds, data, data
 
-    def _compile(self) -> Callable[..., int]:
-        from ep.cpu.engine.map.entry import walk_entry
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.map.entry import walk_launcher
         from ep.cpu.kernels.where import where_kernel
 
         self._state.set(streaming_kernel=LATER)
-        return walk_entry("where", self.signature, self._state, where_kernel(*self._sizes))
+        return walk_launcher(self.signature, self._state, where_kernel(*self._sizes))
 
     def _provide(self) -> None:
         super()._provide()
@@ -48,6 +46,7 @@ class WhereImpl(BroadcastPrimitive, Where):
         super()._compile_variants()
         self._compile_writers([writer for size in self._sizes for writer in row_writers(size, size)])
 
+    @launched
     def Launch(
         self,
         stream: Stream,
@@ -59,12 +58,4 @@ class WhereImpl(BroadcastPrimitive, Where):
         y: Any,
         z: Any,
     ) -> None:
-        dims = cond_dims, x_dims, y_dims
-        last_dims, plan = self._last
-        try:
-            if dims != last_dims:
-                plan = self._find_plan(dims)
-        except (TypeError, ValueError):  # dims in a list, or in an array
-            plan = None
-        if plan is None or type(stream) is not CpuStream or self._entry(self._words, plan.words, dims, cond, x, y, z):
-            self._launch_broadcast(stream, plan, dims, (cond, x, y), z)
+        self._launch_broadcast(stream, (cond_dims, x_dims, y_dims), (cond, x, y), z)

@@ -1,9 +1,10 @@
 """Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
 
-An entry reads type, data, dims, dtype and flags straight from the array's structure, and the items of tuples from
-theirs (`compile/ndarray.py`); integers arrive through a function of Python's. The structures are part of NumPy's and
-Python's ABI, which may change with a release. So no kernel runs before some objects were read like that and found to be
-what they are. Imports no Numba.
+An entry reads type, data, dims, dtype and flags straight from the array's structure, floats and the items of tuples
+from theirs (`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`);
+integers arrive through a function of Python's. The structures are part of NumPy's and Python's ABI, which may change
+with a release. So no kernel runs before some objects were read like that and found to be what they are. Imports no
+Numba.
 """
 
 from __future__ import annotations
@@ -20,11 +21,21 @@ import numpy as np
 _HEADER: Final = object.__basicsize__
 TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 24, 40, 48))
 
+# struct PyFloatObject
+FLOAT_VALUE = _HEADER
+
 # struct PyTupleObject
 TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
 
+# an object of a class with slots, which follow the header in the order of their names
+FIRST_SLOT, SECOND_SLOT, THIRD_SLOT = (_HEADER + offset for offset in (0, 8, 16))
+
 C_CONTIGUOUS: Final = 0x0001
 WRITEABLE: Final = 0x0400
+
+# what is asked of the flags of an array
+READABLE: Final = C_CONTIGUOUS
+WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 
 @cache
@@ -35,7 +46,9 @@ def why_unknown() -> str | None:
     read_only.flags.writeable = False
     kinds = {
         "arrays": [_difference(array) for array in (square, square.T, read_only, read_only.T)],
+        "floats": [_difference_of_float(number) for number in (2.5, -1e300)],
         "tuples": [_difference_of_tuple(numbers) for numbers in ((2.5,), (0.5, 1.5, 2.5))],
+        "slots": [_difference_of_slots(kind()) for kind in (_WithSlots, _WithMore)],
     }
     for kind, differences in kinds.items():
         for found in filter(None, differences):
@@ -51,6 +64,19 @@ def data_address(array: np.ndarray[Any, Any]) -> int:
     return ctypes.c_int64.from_address(id(array) + DATA).value
 
 
+def _difference_of_float(number: float) -> str | None:
+    """What is not found in a float where it is expected."""
+    for what, offset, kind, value in (
+        ("type", TYPE, ctypes.c_int64, id(float)),
+        ("value", FLOAT_VALUE, ctypes.c_double, number),
+    ):
+        if not 0 <= offset <= float.__basicsize__ - 8:
+            return f"{what} cannot be at byte {offset}"
+        if (found := kind.from_address(id(number) + offset).value) != value:
+            return f"{what} at byte {offset} should be {value}, and is {found}"
+    return None
+
+
 def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
     """What is not found in a tuple where it is expected."""
     places = [("type", TYPE, id(tuple)), ("length", TUPLE_LENGTH, len(numbers))]
@@ -60,6 +86,38 @@ def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
             return f"{what} cannot be at byte {offset}"
         if (found := ctypes.c_int64.from_address(id(numbers) + offset).value) != value:
             return f"{what} at byte {offset} should be {value}, and is {found}"
+    return None
+
+
+class _WithSlots:
+    __slots__ = ("a", "b", "c")
+    a: float
+    b: float
+    c: float
+
+
+class _Named:
+    """What else a class with slots may derive from."""
+
+
+class _WithMore(_WithSlots, _Named):
+    """Has a dict besides, and may be referred to weakly."""
+
+
+def _difference_of_slots(made: _WithSlots) -> str | None:
+    """What is not found in the slots of an object where it is expected."""
+    made.a, made.b, made.c = 0.5, 1.5, 2.5
+    places = (
+        ("type", TYPE, type(made)),
+        ("the first", FIRST_SLOT, made.a),
+        ("the second", SECOND_SLOT, made.b),
+        ("the third", THIRD_SLOT, made.c),
+    )
+    for what, offset, value in places:
+        if not 0 <= offset <= _WithSlots.__basicsize__ - 8:
+            return f"{what} cannot be at byte {offset}"
+        if (found := ctypes.c_int64.from_address(id(made) + offset).value) != id(value):
+            return f"{what} at byte {offset} should be {id(value)}, and is {found}"
     return None
 
 

@@ -30,8 +30,14 @@ STATE: Final = layout(
     share=1,  # the task that shares work among threads
     grain=1,  # how many elements a launch may have to stay on the calling thread
     task=1,
-    tuple_type=1,  # dims are None, or tuples of ints; what else is equal to such a tuple is not as expected
+    launcher=1,  # what the compiled check calls (`engine/check.py`); 0 until it is compiled
+    form=1,  # what the check is told of the primitive (`engine/form.py`)
+    written=1,  # Launch as it is written in Python, which takes what the check refuses
+    stream_type=1,
+    tuple_type=1,
+    list_type=1,
     int_type=1,
+    float_type=1,
     none=1,
     known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
 )
@@ -57,7 +63,7 @@ class LaunchState:
                 self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
         self.set(ndarray_type=id(np.ndarray), tuple_type=id(tuple), int_type=id(int), none=id(None), grain=grain)
-        self.set(known_types=_KNOWN_TYPES.ctypes.data)
+        self.set(float_type=id(float), list_type=id(list), known_types=_KNOWN_TYPES.ctypes.data)
 
     def set(self, **values: int) -> None:
         """Write fields of one word."""

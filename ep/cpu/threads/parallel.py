@@ -33,6 +33,17 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
 
 
 @intrinsic
+def call_launcher(typing_context: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
+    """Call the launcher at `address`, which `engine/form.py` describes; returns what it returns."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        launcher = builder.inttoptr(args[0], ir.FunctionType(_WORD, [_WORD] * 4).as_pointer())
+        return builder.call(launcher, args[1:])
+
+    return types.int64(*(types.int64,) * 5), generate
+
+
+@intrinsic
 def release_gil(typing_context: Any) -> Any:
     """Let other Python threads run; returns what `acquire_gil` wants."""
 

@@ -37,7 +37,9 @@ def arguments(factory, entry, max_num_dims):
 
 
 def parameters(interface):
-    return [(p.name, p.kind, p.default) for p in inspect.signature(interface.Launch).parameters.values()]
+    """Those that callers of Launch give: without self, which a method of compiled code takes by position alone."""
+    _, *given = inspect.signature(interface.Launch).parameters.values()
+    return [(p.name, p.kind, p.default) for p in given]
 
 
 def entries(device, factory):

@@ -1,11 +1,12 @@
-"""From a row kernel to what Launch calls."""
+"""From a row kernel to what launches it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map import walk
 from ep.cpu.engine.map.plan import map_layout
 from ep.cpu.engine.map.state import MAP_STATE
@@ -13,13 +14,13 @@ from ep.cpu.shared.context import LATER
 from ep.cpu.shared.state import LaunchState
 
 
-def map_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:
-    """The entry (state, sizes, operands) of a primitive without a walk: all operands are adjacent elements.
+def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:
+    """What launches a primitive without a walk: all operands are adjacent elements.
 
     row_kernel: of a number of operands other than two.
     """
     state.set(task=row_kernel, row_kernel=row_kernel)
-    return entry(name, signature, MAP_STATE, walk.launch)
+    return launcher("map", walk.launch)
 
 
 def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None:
@@ -28,8 +29,8 @@ def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None
         state.set(streaming_kernel=row_kernel())
 
 
-def walk_entry(name: str, signature: Signature, state: LaunchState, row_kernel: int) -> Callable[..., int]:
-    """The entry (state, plan, dims, operands) of a primitive whose launches have a `MapPlan`."""
+def walk_launcher(signature: Signature, state: LaunchState, row_kernel: int) -> Launcher:
+    """What launches a primitive whose launches have a `MapPlan`."""
     num_sources = len(signature.operands) - 1
     state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
-    return entry(name, signature, MAP_STATE, walk.launch_walk, map_layout(num_sources))
+    return launcher("map.walk", walk.launch_walk, map_layout(num_sources))

@@ -35,7 +35,7 @@ _SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every S
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What entries without a plan call; the state's task is a row kernel of other than two operands."""
+    """What the check of launches without a plan calls; the state's task is a row kernel of other than two operands."""
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
     store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
@@ -44,7 +44,7 @@ def launch(context, num_bytes, in_place, sizes):
 
 @jit
 def launch_walk(context, num_bytes, in_place, sizes):
-    """What entries with a plan call; the state's task is `walk`."""
+    """What the check of launches with a plan calls; the state's task is `walk`."""
     state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     count, size, task = (
         load_word(plan, MAP_PLAN.count),

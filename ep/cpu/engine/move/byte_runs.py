@@ -57,14 +57,14 @@ def _run(context, num_bytes):
 
 @jit
 def launch_copy(context, num_bytes, in_place, sizes):
-    """What the entry of Memcpy calls."""
+    """What the compiled check of Memcpy calls."""
     return 0 if in_place else _run(context, num_bytes)
 
 
 @jit
 def launch_set(context, num_bytes, in_place, sizes):
-    """What the entry of Memset calls; sizes: how many bytes, and the value."""
-    value = sizes[1]
+    """What the compiled check of Memset calls; sizes: how many bytes, and the value."""
+    value = load_word(sizes, 1)
     if not 0 <= value <= 255:
         return 1
     store_word(context, CONTEXT.sources, value)

@@ -13,12 +13,12 @@ from ep.cpu.compile.compiler import compile_entry, compile_task
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_words
-from ep.cpu.compile.ndarray import READABLE, WRITABLE, array_data, index_integer, object_address, word, words
-from ep.cpu.engine.entry import clash
+from ep.cpu.compile.ndarray import array_data, index_integer, object_address, word, words
+from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.byte_rows import copy_row
 from ep.cpu.shared.layout import layout
-from ep.cpu.shared.object_layout import DATA, DIMS, NUM_DIMS, TUPLE_ITEMS, TUPLE_LENGTH
+from ep.cpu.shared.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
 from ep.cpu.threads.parallel import run
 

@@ -27,11 +27,12 @@ _row_class = jit(row_class)
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What the entry calls; the state's task is that of `gather_walk`.
+    """What the compiled check calls; the state's task is that of `gather_walk`.
 
     Where the state has no mover for rows of the size, nothing is done and 1 returned.
     """
-    batch, outer, gather, inner, num_indices, offset = sizes
+    batch, outer, gather = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
+    inner, num_indices, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
     state, size = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_size)

@@ -68,7 +68,7 @@ def task() -> int:
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What entries of planned launches call; the state's task is `task`."""
+    """What the check of planned launches calls; the state's task is `task`."""
     plan = load_word(context, CONTEXT.plan)
     count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)
     unit = 0
@@ -83,7 +83,7 @@ def launch(context, num_bytes, in_place, sizes):
 
 @jit
 def launch_box(context, num_bytes, in_place, sizes):
-    """What the entry of CopyNd calls, whose operands may be one array: `launch`, where the boxes share nothing."""
+    """What the check of CopyNd calls, whose operands may be one array: `launch`, where the boxes share nothing."""
     plan = load_word(context, CONTEXT.plan)
     src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
     src_begin, dst_begin = src + load_word(plan, BOX_PLAN.begins + _SRC), dst + load_word(plan, BOX_PLAN.begins + _DST)

@@ -1,17 +1,16 @@
-"""What Launch calls of the primitives that multiply matrices."""
+"""What launches the primitives that multiply matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from ep.common.primitive.signature import Signature
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts
 from ep.cpu.engine.product.blas import gemm_address
-from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS, PRODUCT_STATE
+from ep.cpu.engine.product.state import AXES, PRODUCT, PRODUCT_LAUNCH, PRODUCT_LAUNCH_WORDS
 from ep.cpu.engine.product.task import product_task
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import STATE, LaunchState
@@ -64,7 +63,7 @@ def _run(context):
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    batch_size, m, n, k = sizes
+    batch_size, m, n, k = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2), load_word(sizes, 3)
     product = stack_words(_PRODUCT_WORDS)
     work = float(m) * n * k
     rows, columns = _cut(m, n, work, batch_size)
@@ -86,16 +85,16 @@ def _launch_planned(context, num_bytes, in_place, sizes):
     return 0
 
 
-def matmul_entry(signature: Signature, state: LaunchState, request: Request) -> Callable[..., int]:
-    """The entry (state, batch size, m, n, k, a, b, c, alpha, beta) of Matmul and BatchMatmul."""
+def matmul_launcher(state: LaunchState, request: Request) -> Launcher:
+    """What launches Matmul and BatchMatmul."""
     _set(state, request)
-    return entry("matmul", signature, PRODUCT_STATE, _launch)
+    return launcher("product", _launch)
 
 
-def broadcast_matmul_entry(signature: Signature, state: LaunchState, request: Request) -> Callable[..., int]:
-    """The entry (state, plan, dims, a, b, c, alpha, beta) of BroadcastMatmul, whose launches have a `ProductPlan`."""
+def broadcast_matmul_launcher(state: LaunchState, request: Request) -> Launcher:
+    """What launches BroadcastMatmul, whose launches have a `ProductPlan`."""
     _set(state, request)
-    return entry("broadcast_matmul", signature, PRODUCT_STATE, _launch_planned, PRODUCT)
+    return launcher("product.planned", _launch_planned, PRODUCT)
 
 
 def _set(state: LaunchState, request: Request) -> None:

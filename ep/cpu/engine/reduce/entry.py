@@ -1,16 +1,14 @@
-"""What Launch calls of the primitives that reduce."""
+"""What launches the primitives that reduce."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from ep.common.primitive.signature import Signature
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES
-from ep.cpu.engine.reduce.state import REDUCE, REDUCE_STATE, REDUCE_WORDS
+from ep.cpu.engine.reduce.state import REDUCE, REDUCE_WORDS
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.shared.context import CONTEXT
@@ -44,10 +42,10 @@ def _launch(context, num_bytes, in_place, sizes):
     return 0
 
 
-def reduce_entry(signature: Signature, state: LaunchState, op: ReduceOp, data_type: DataType) -> Callable[..., int]:
-    """The entry (state, plan, dims, src, dst)."""
+def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
+    """What launches Reduce, whose launches have plans by `reduce_plan`."""
     served_by = storage_key(op, data_type)
     of = lanes(*served_by)
     state.set(task=walk(), kernel=reduce_kernel(*served_by))
     state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
-    return entry("reduce", signature, REDUCE_STATE, _launch, REDUCE_PLAN)
+    return launcher("reduce", _launch, REDUCE_PLAN)

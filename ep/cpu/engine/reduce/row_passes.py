@@ -6,14 +6,14 @@ bits whoever works on which. What follows from the sums of a row is computed for
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
 from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
@@ -207,16 +207,16 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     return compile_task(name, kernel)
 
 
-def row_entry(signature: Signature, state: LaunchState, kernel: int, passes: Passes) -> Callable[..., int]:
-    """The entry (state, rows, cols, sources, dst)."""
+def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: Passes) -> Launcher:
+    """What launches a primitive of `[rows, cols]` elements, whose rows are read several times."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
-    return entry(f"rows.{num_buffers}", signature, STATE, _launch)
+    return launcher("rows", _launch)
 
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    rows, cols = sizes
+    rows, cols = load_word(sizes, 0), load_word(sizes, 1)
     state, own = load_word(context, CONTEXT.state), stack_words(_PASSES_WORDS)
     task, grain, settings, src0 = (
         load_word(state, STATE.task),

@@ -7,7 +7,6 @@ has more than a quarter of the rows. Sorting is by counting: an id outside is co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -16,13 +15,13 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ep.common.checks import MAX_OFFSET
-from ep.common.primitive.signature import Signature
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, set_bytes, stack_words, store_word, store_words
-from ep.cpu.engine.entry import entry
+from ep.cpu.engine.entry import launcher
+from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
 from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
@@ -224,7 +223,8 @@ def _long_segments(state, own, most, row_bytes):
 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
-    batch, outer, segments, inner, num_ids, offset = sizes
+    batch, outer, segments = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
+    inner, num_ids, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
     state, all_of, own = (
@@ -265,12 +265,10 @@ def _launch(context, num_bytes, in_place, sizes):
     return 0
 
 
-def segment_entry(
-    signature: Signature, state: LaunchState, data_type: DataType, ids_type: DataType
-) -> Callable[..., int]:
-    """The entry (state, sizes, offset, operands) of UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+def segment_launcher(state: LaunchState, data_type: DataType, ids_type: DataType) -> Launcher:
+    """What launches UnsortedSegmentSum and BatchUnsortedSegmentSum."""
     numbers, parts = added_as(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
     state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))
     state.set(narrow_task=narrow_task())
-    return entry("segments", signature, SEGMENT_STATE, _launch)
+    return launcher("segments", _launch)

@@ -1,8 +1,8 @@
 """logsigmoid and gated activations in float32 arithmetic, by pieces for ordinary elements.
 
-A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and of logsigmoid as
-well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is given as w and a
-power of 2, e = 2^n (1 + w): the last of all roundings is that of the result, tiny or not.
+A gated activation is max(x, 0) less a share of |x|, which the pieces have up to a limit. Beyond it, and of
+logsigmoid as well, what is large or constant is changed by an exponential e = e^-y or a little less than that. It is
+given as w and a power of 2, e = 2^n (1 + w): the last of all roundings is that of the result, tiny or not.
 """
 
 from typing import Any, Final
@@ -15,7 +15,10 @@ from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.single import activation
 from ep.cpu.vector_math.single.activation import fast_exponent
 from ep.cpu.vector_math.single.exponential import ZERO
-from ep.cpu.vector_math.single.gate_coefficients import LOG_SIGMOID, MISH
+from ep.cpu.vector_math.single.gate_coefficients import (
+    LOG_SIGMOID,
+    MISH,
+)
 from ep.cpu.vector_math.single.gelu_coefficients import FAST_GELU, GELU, GELU_TAIL
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, of_equal_width, pieces, with_beyond
 from ep.cpu.vector_math.single.sigmoid import DOWN, ONE

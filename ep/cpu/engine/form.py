@@ -1,0 +1,146 @@
+"""Forms: what the compiled check of launches is told of a primitive, words made from its signature and its Launch."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive.signature import Signature
+from ep.cpu.engine.plan import plan_layout
+from ep.cpu.shared.context import MAX_SOURCES
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import READABLE, WRITABLE
+from ep.cpu.shared.state import TYPE_WORDS
+
+MAX_NUMBERS: Final = 8
+MAX_ARGUMENTS: Final = 16
+_MAX_FACTORS: Final = 5
+
+OPERAND: Final = layout(
+    "OperandOfForm",
+    kind=1,  # where its data type is found
+    type=1,  # the first word of that
+    flags=1,  # of the array
+    num_factors=1,
+    factors=_MAX_FACTORS,  # which of the sizes make its number of elements
+)
+OF_STATE, OF_PLAN, OF_BYTES = range(3)
+
+FORM: Final = layout(
+    "Form",
+    num_operands=1,
+    written=1,  # which operand
+    whole=1,  # as in the signature
+    in_place=1,  # whether what is written may be the storage of another operand
+    many=1,  # whether the first operand is a tuple of any number of them
+    planned=1,  # whether there is a plan; where there is none, sizes are arguments
+    plan_sizes=1,  # where the plan has them
+    plan_in_place=1,
+    num_sizes=1,
+    num_numbers=1,  # sizes and others
+    num_keys=1,  # arguments that what is recent is found by
+    num_values=1,  # operands that may be numbers in Launch, and are arrays in what is recent
+    num_arguments=1,  # of Launch, with the stream; 0 where compiled code does not know Launch
+    names=MAX_ARGUMENTS,  # the addresses of their names
+    defaults=MAX_ARGUMENTS,  # the addresses of what they are by default; 0 where they must be given
+    numbers=MAX_NUMBERS,  # those that Launch does not take
+    keys=MAX_ARGUMENTS,  # which arguments
+    values=MAX_ARGUMENTS,  # which operands
+    roles=2 * MAX_ARGUMENTS,  # of each argument: what it is, and which one of these
+    operands=OPERAND.num_words * (MAX_SOURCES + 1),
+)
+KEY, NUMBER, ARRAY = range(3)  # KEY for the stream, too: what is not read in turn
+
+
+class Launcher(NamedTuple):
+    """What does the work of a launch that has been checked.
+
+    address: of the C function (context, bytes read and written, whether dst is the storage of another operand, address
+        of sizes and others). It returns 0, or has done nothing and returns 1.
+    plan: the layout of the engine's plans; None where there are none.
+    many: whether the first operand is a tuple of operands, all alike. The context's plan is then the tuple's address.
+    """
+
+    address: int
+    plan: Any = None
+    many: bool = False
+
+
+@cache
+def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.ndarray[Any, Any]:
+    """The words that say which operands, sizes and others are expected. state, plan: layouts; plan may be None."""
+    if len(signature.operands) > MAX_SOURCES + 1:
+        raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
+    if len(signature.written) != 1:
+        raise ValueError(f"{len(signature.written)} operands are written; compiled checks know one")
+    words = np.zeros(FORM.num_words, np.int64)
+    (written,) = signature.written
+    fields = None if plan is None else plan_layout(plan, signature)
+    values = {
+        "num_operands": len(signature.operands),
+        "written": written,
+        "whole": signature.whole,
+        "in_place": signature.operands[written].in_place,
+        "many": many,
+        "num_sizes": len(signature.sizes),
+        "num_numbers": 0 if fields else len(signature.sizes) + len(signature.others),
+    }
+    if fields is not None:
+        values |= {"planned": True, "plan_sizes": fields.sizes, "plan_in_place": fields.in_place}
+    for field, value in values.items():
+        words[getattr(FORM, field)] = value
+    for position, operand in enumerate(signature.operands):
+        block = words[FORM.operands + OPERAND.num_words * position :][: OPERAND.num_words]
+        kind, first = OF_STATE, state.num_words
+        if operand.any_type:
+            kind = OF_BYTES
+        elif operand.type_at_launch:
+            kind, first = OF_PLAN, fields.types
+        factors = [signature.sizes.index(size) for size in operand.count]
+        flags = WRITABLE if operand.written else READABLE
+        block[: OPERAND.factors] = kind, first + TYPE_WORDS * position, flags, len(factors)
+        block[OPERAND.factors :][: len(factors)] = factors
+    words.flags.writeable = False
+    return words
+
+
+@cache
+def launch_form(
+    signature: Signature, state: Any, plan: Any, many: bool, launch: Callable[..., None], values: tuple[str, ...]
+) -> np.ndarray[Any, Any]:
+    """The same with the arguments of Launch.
+
+    Those with names of operands, sizes and others of the signature are these; the rest are keys: dims and data types.
+    launch: the function that is written in Python. A size that it does not take is 1.
+    values: the operands that may be numbers in Launch; these are keys, too.
+    """
+    words = check_form(signature, state, plan, many).copy()
+    numbers = () if plan is not None else (*signature.sizes, *signature.others)
+    words[FORM.numbers :][: len(numbers)] = 1
+    operands = [operand.name for operand in signature.operands]
+    _, *parameters = inspect.signature(launch).parameters.values()  # without self
+    keys, places = [], []
+    for position, parameter in enumerate(parameters):
+        role, place, name = KEY, 0, parameter.name
+        if name in numbers:
+            role, place = NUMBER, numbers.index(name)
+        elif name in operands:
+            role, place = ARRAY, operands.index(name)
+        if position > 0 and (role == KEY or name in values):
+            keys.append(position)
+            places += [place] if name in values else []
+        words[FORM.roles + 2 * position :][:2] = role, place
+        words[FORM.names + position] = id(sys.intern(name))  # as callers name it
+        if parameter.default is not parameter.empty:
+            words[FORM.defaults + position] = id(parameter.default)
+    words[FORM.keys :][: len(keys)] = keys
+    words[FORM.values :][: len(places)] = places
+    words[FORM.num_keys], words[FORM.num_values] = len(keys), len(places)
+    words[FORM.num_arguments] = len(parameters)
+    words.flags.writeable = False
+    return words
