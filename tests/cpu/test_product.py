@@ -18,6 +18,7 @@ N, T = BlasTransposeType
 SIDES = (1, 2, 16, 100, 384, 1000, 4096)
 AROUND_TILES = ((2, 48, 3), (3, 193, 385), (4, 97, 384), (5, 95, 2), (9, 47, 769), (65, 49, 7), (257, 241, 17))
 VECTORS = ((1, 4101, 13), (4101, 1, 13), (1, 5, 9), (7, 1, 16), (1, 1, 4099), (1, 31, 4105), (33, 1, 21), (1, 77, 19))
+FEW_COLUMNS = ((1, 3, 1153), (4, 1, 1279), (1, 5, 131), (6, 1, 2053), (1, 7, 1025), (8, 1, 143), (1, 8, 1024))
 NARROW = ((1, 2, 1031), (3, 1, 129), (2, 2, 128), (5, 7, 1023), (8, 8, 2049), (8, 9, 130))
 CUT = ((1, 1, 400_003), (1, 3, 140_001), (4, 4, 30_000), (3, 8, 20_001), (12, 7, 50_000), (1, 24, 20_000))
 
@@ -83,7 +84,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
     stream = cpu.CreateStream()
     for transposes in TRANSPOSES:
         primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
-        for m, n, k in AROUND_TILES + VECTORS + NARROW:
+        for m, n, k in AROUND_TILES + VECTORS + FEW_COLUMNS + NARROW:
             a = matrices(rng, data_type, *stored((m, k), transposes[0]))
             b = matrices(rng, data_type, *stored((k, n), transposes[1]))
             c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)

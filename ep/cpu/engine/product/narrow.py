@@ -1,17 +1,20 @@
 """Products with few rows and few columns of c: memory is what they wait for, so that both operands are read once.
 
 Both are multiplied with the elements that are summed up side by side (`dots.py`). Where these lie below each other in
-memory, and where numbers are to be widened, a piece of them is taken apart into rows first, which stay in a cache.
+memory, and where numbers are to be widened, a piece of them is taken apart into rows first, which stay in a cache. A
+matrix by a vector needs no rows: it is read once, as it lies (`columns.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, storer
+from ep.cpu.engine.product.columns import dots_of_columns
 from ep.cpu.engine.product.cut import NARROW
 from ep.cpu.engine.product.dots import dots_of_matrices
 from ep.cpu.engine.product.packing import plane_packer
@@ -21,7 +24,6 @@ from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
 _LEAST_DEPTH: Final = 128  # of k: below it tiles are as fast
-_FEW: Final = 4  # elements of a row that are taken apart in less time than a vector of the row is added in
 _PIECE: Final = 1024  # of k that is gone along at once
 _ROW: Final = _PIECE + 16  # elements from row to row of a piece: else all would lie in one set of the first cache
 _SUMS: Final = NARROW * NARROW
@@ -35,7 +37,7 @@ def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
     if m > 1 and n > 1:
         return n < lanes
     below = transpose_b == 0 if m == 1 else transpose_a != 0  # a matrix by a vector
-    return below and 1 < max(m, n) <= _FEW
+    return below and max(m, n) > 1
 
 
 @cache
@@ -43,7 +45,8 @@ def narrow_multiplier(data_type: DataType) -> Any:
     """A function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
     is_half, size, wide = data_type in HALVES, data_type.itemsize, arithmetic_of(data_type).itemsize
     add, write, pack = dots_of_matrices(arithmetic_of(data_type)), results_writer(data_type), _packer(data_type)
-    store_wide = storer(arithmetic_of(data_type))
+    add_columns = _by_count(lambda columns: dots_of_columns(data_type, columns), NARROW)
+    widen, store_wide = plane_packer(data_type, 1), storer(arithmetic_of(data_type))
 
     @jit
     def multiply(launch, block, a, b, c):
@@ -64,6 +67,13 @@ def narrow_multiplier(data_type: DataType) -> Any:
                 from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size
                 from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size
                 a_step, b_step = k, k
+                if m == 1 or n == 1:
+                    matrix, vector = (from_b, from_a) if m == 1 else (from_a, from_b)
+                    if is_half:
+                        widen(vector, length, memory, 0)
+                        vector = memory
+                    add_columns(rows * columns, matrix, vector, length, sums)
+                    continue
                 if is_half or a_below:
                     pack(a_below, from_a, m if a_below else k, rows, length, memory)
                     from_a, a_step = memory, _ROW
@@ -86,7 +96,8 @@ def _packer(data_type: DataType) -> Any:
     below: whether src has k rows of `step` elements, of which the first `count` are taken apart; else it has the rows.
     """
     size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
-    copy, take_apart = plane_packer(data_type, 1), _by_count(data_type, NARROW)
+    copy = plane_packer(data_type, 1)
+    take_apart = _by_count(lambda planes: plane_packer(data_type, planes), NARROW)
 
     @separate
     def pack(below, src, step, count, k, dst):
@@ -99,18 +110,18 @@ def _packer(data_type: DataType) -> Any:
     return pack
 
 
-def _by_count(data_type: DataType, most: int) -> Any:
-    """A function (count, src, k, dst, dst_step) that calls the packer of so many planes, from 2 to `most`."""
-    pack = plane_packer(data_type, most)
+def _by_count(make: Callable[[int], Any], most: int) -> Any:
+    """A function (count, ...) that calls what `make` makes for the count, from 2 to `most`, with four more words."""
+    own = make(most)
     if most == 2:
-        return jit(lambda count, src, k, dst, dst_step: pack(src, k, dst, dst_step))
-    others = _by_count(data_type, most - 1)
+        return jit(lambda count, first, second, third, fourth: own(first, second, third, fourth))
+    others = _by_count(make, most - 1)
 
     @jit
-    def choose(count, src, k, dst, dst_step):
+    def choose(count, first, second, third, fourth):
         if count == most:
-            pack(src, k, dst, dst_step)
+            own(first, second, third, fourth)
         else:
-            others(count, src, k, dst, dst_step)
+            others(count, first, second, third, fourth)
 
     return choose

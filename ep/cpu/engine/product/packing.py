@@ -124,7 +124,7 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
                 for number in range(planes):
                     value = builder.load(at(builder, source, number * length, stored), align=data_type.itemsize)
                     loaded.append(widened(builder, value, data_type))
-                apart = _taken_apart(builder, loaded) if length > 1 else loaded
+                apart = taken_apart(builder, loaded) if length > 1 else loaded
                 for target, value in zip(targets, apart, strict=True):
                     builder.store(value, at(builder, builder.gep(target, [index]), 0, value.type), align=size)
                 return nothing
@@ -164,7 +164,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     return columns
 
 
-def _taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
+def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
     """Vectors of the elements of each plane, which take turns in as many vectors."""
     planes = len(vectors)
     if planes == 1:
@@ -173,7 +173,7 @@ def _taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
     result: list[Any] = [None] * planes
     for way in range(ways):  # every one of so many elements, beginning with this one, and of these again
         chosen = [_every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
-        result[way::ways] = _taken_apart(builder, chosen)
+        result[way::ways] = taken_apart(builder, chosen)
     return result
 
 

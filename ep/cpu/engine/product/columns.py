@@ -1,0 +1,83 @@
+"""Products of a vector and a matrix of few columns, whose rows lie one after the other: all of it is full vectors.
+
+The numbers of the vector are repeated in registers, each for the elements of its row. Sums are taken apart by columns
+once, at the end, so that the matrix itself needs not be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, sum_in_any_order
+from ep.cpu.engine.product.instructions import REALS, WORD, loop
+from ep.cpu.engine.product.packing import taken_apart
+from ep.cpu.engine.product.results import arithmetic_of
+from ep.include.data_type import DataType
+
+_WIDTH_BYTES: Final = 64  # of the numbers that are added up side by side
+_SUMS_AT_ONCE: Final = 8  # vectors of sums, at least, which do not wait for each other
+
+
+def dots_of_columns(data_type: DataType, columns: int) -> Any:
+    """A function (matrix, vector, k, sums) that adds to each sum the product of its column and the vector.
+
+    matrix: k rows of `columns` elements, adjacent. vector, sums: in the type of arithmetic.
+    """
+    arithmetic = arithmetic_of(data_type)
+    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
+    stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
+    at_once = -(-_SUMS_AT_ONCE // columns)
+    repeats = [
+        ir.Constant(ir.VectorType(ir.IntType(32), width), [(place * width + lane) // columns for lane in range(width)])
+        for place in range(columns)
+    ]
+
+    @intrinsic
+    def dots(typing_context: Any, matrix: Any, vector: Any, k: Any, sums: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            matrix, vector, k, sums = args
+            elements, numbers, totals = (
+                builder.inttoptr(one, kind.as_pointer())
+                for one, kind in ((matrix, bits), (vector, number), (sums, number))
+            )
+
+            def rows(index: Any, sums: list[Any], left: Any = None) -> list[Any]:
+                mask = None if left is None else lanes_below(builder, left, width)
+                part = load_lanes(builder, builder.gep(numbers, [index]), computed, arithmetic.itemsize, mask)
+                source, after = builder.gep(elements, [builder.mul(index, WORD(columns))]), []
+                for place, (repeat, total) in enumerate(zip(repeats, sums, strict=True)):
+                    if left is not None:
+                        mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
+                    pointer = builder.gep(source, [WORD(place * width)])
+                    x = widened(builder, load_lanes(builder, pointer, stored, data_type.itemsize, mask), data_type)
+                    after.append(fma(builder, x, builder.shuffle_vector(part, part, repeat), total))
+                return after
+
+            def several(index: Any, sums: list[Any]) -> list[Any]:
+                after = []
+                for number in range(at_once):
+                    own = sums[number * columns : (number + 1) * columns]
+                    after += rows(builder.add(index, WORD(number * width)), own)
+                return after
+
+            zeros = [ir.Constant(computed, [0.0] * width)] * (columns * at_once)
+            left, *parts = loop(builder, WORD(0), k, at_once * width, zeros, several)
+            for place in range(columns, len(parts)):
+                parts[place % columns] = builder.fadd(parts[place % columns], parts[place])
+            left, *parts = loop(builder, left, k, width, parts[:columns], rows)
+            parts = rows(left, parts, builder.sub(k, left))
+            for column, part in enumerate(taken_apart(builder, parts)):
+                pointer = builder.gep(totals, [WORD(column)])
+                before = builder.load(pointer, align=arithmetic.itemsize)
+                total = builder.fadd(before, sum_in_any_order(builder, part))
+                builder.store(total, pointer, align=arithmetic.itemsize)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return dots
