@@ -12,7 +12,7 @@ from ep.common.primitive.keys import ONE_HOT
 from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.kernels.one_hot_plan import OneHotVariant, one_hot_plan
+from ep.cuda.engine.map.one_hot_plan import OneHotVariant, one_hot_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.number_words import NumberWords
 from ep.include.device_type import DeviceType
