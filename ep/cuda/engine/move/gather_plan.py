@@ -14,12 +14,12 @@ class GatherVariant(NamedTuple):
     """One of the kernels of `move.gather`.
 
     unit: the bytes that are moved at once; bits: of the arithmetic of offsets.
-    single: whether a row is one unit; one_group: whether indices are counted once alone, not for each batch and outer.
+    one_unit: whether a row is one unit; one_group: whether batch and outer are 1.
     """
 
     unit: int
     bits: int
-    single: bool
+    one_unit: bool
     one_group: bool
 
 

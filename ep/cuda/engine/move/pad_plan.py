@@ -15,7 +15,7 @@ _WORDS: Final = struct.Struct("2q")
 
 
 class PadVariant(NamedTuple):
-    """One of the kernels of `kernels.pad`.
+    """One of the kernels of `move.pad`.
 
     unit: the bytes that are read at once, or are padding as a whole; pack_units: how many of them a thread writes at
     once; bits: of the arithmetic of offsets.
