@@ -21,7 +21,7 @@ THREADS, WARP, BANKS, BANK_BYTES = 256, 32, 32, 4
 
 
 def plan_of(dims, permutation, itemsize, *alignments):
-    return permute_plan(PermuteShape(dims, permutation).walk(), itemsize, *(alignments or (16, 16)))
+    return permute_plan(PermuteShape(dims, permutation), itemsize, *(alignments or (16, 16)))
 
 
 @pytest.mark.parametrize(

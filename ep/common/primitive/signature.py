@@ -107,6 +107,10 @@ class Signature:
     def _derive(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
 
+    def with_numbers(self, data_type: int, *names: str) -> Signature:
+        """The signature of a device that takes numbers of Launch as operands, too, arrays of one element: the last."""
+        return Signature((*self.operands, *(reads(name, data_type) for name in names)), self.sizes, self.others)
+
     def data_types(self, dtypes: Sequence[DataType]) -> tuple[DataType | None, ...]:
         """The data types of the operands, for those of New; None for what Launch says, and for any type."""
         return tuple(None if operand.data_type is None else dtypes[operand.data_type] for operand in self.operands)

@@ -11,7 +11,8 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.map.state import CLASSES, MAP_STATE
+from ep.cpu.engine.map.class_plan import CLASSES
+from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.lines.byte_rows import row_filler
 from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row

@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.gather import CpuGather
+from ep.cpu.primitive.gather_primitive import GatherPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.implements import implements
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(BatchGatherFactory, on=DeviceType.kCPU, keys=BATCH_GATHER)
-class BatchGatherImpl(CpuGather, BatchGather):
+class BatchGatherImpl(GatherPrimitive, BatchGather):
     @launched
     def Launch(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.unsorted_segment_sum import CpuSegmentSum
+from ep.cpu.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.implements import implements
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=BATCH_UNSORTED_SEGMENT_SUM)
-class BatchUnsortedSegmentSumImpl(CpuSegmentSum, BatchUnsortedSegmentSum):
+class BatchUnsortedSegmentSumImpl(SegmentPrimitive, BatchUnsortedSegmentSum):
     @launched
     def Launch(
         self,

@@ -1,70 +1,20 @@
-"""Gather on the CPU: the move engine, by rows that indices name."""
+"""Gather on the CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from ep.common.primitive import signatures
-from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.keys import GATHER
-from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.move.gather_state import GATHER_STATE
-from ep.cpu.engine.move.row_class import ROW_CLASSES, row_class
-from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.cpu.primitive.gather_primitive import GatherPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
 from ep.include.primitive.implements import implements
-from ep.include.primitive.primitive import Request
 from ep.include.stream import Stream
 
 
-class CpuGather(CpuPrimitive):
-    """What Gather and BatchGather share: Gather is BatchGather of one batch."""
-
-    signature, state_layout = signatures.BATCH_GATHER, GATHER_STATE
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self.params_type, self.indices_type = request.dtypes or ()
-
-    def _compile(self) -> Launcher:
-        from ep.cpu.engine.move.entry import gather_launcher
-
-        return gather_launcher(self._state, self.indices_type)
-
-    def _compile_variants(self) -> None:
-        for of_class in ROW_CLASSES:
-            self._need_mover(of_class)
-
-    def _need_mover(self, of_class: int) -> None:
-        if not self._words[GATHER_STATE.movers + of_class]:
-            self._compiling(lambda: self._set_mover(of_class))
-
-    def _set_mover(self, of_class: int) -> None:
-        from ep.cpu.engine.move.gather_rows import mover
-
-        self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
-
-    def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
-        return as_gather_sizes(*numbers)
-
-    def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
-        _, _, gather, inner, _, _ = numbers
-        *_, num_out = counts = self.signature.counts(numbers)
-        buffers = self._checked(stream, buffers, counts)
-        if num_out == 0:
-            return
-        if gather == 0:  # no index names a row
-            buffers[-1].reshape(-1)[:num_out] = 0
-            return
-        self._need_mover(row_class(inner * self.params_type.itemsize))
-        self._run(None, *numbers, *buffers)
-
-
 @implements(GatherFactory, on=DeviceType.kCPU, keys=GATHER)
-class GatherImpl(CpuGather, Gather):
+class GatherImpl(GatherPrimitive, Gather):
     @launched
     def Launch(
         self,

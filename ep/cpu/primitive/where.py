@@ -14,7 +14,6 @@ from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
-from ep.include.primitive.primitive import Request
 from ep.include.primitive.where import Where, WhereFactory
 from ep.include.stream import Stream
 
@@ -23,28 +22,28 @@ from ep.include.stream import Stream
 class WhereImpl(BroadcastPrimitive, Where):
     signature, number_operands = signatures.WHERE, ("cond", "x", "y")
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        cond_type, data_type = request.dtypes or ()
-        self._sizes = cond_type.itemsize, data_type.itemsize
+    def _kernel(self, *, streaming: bool) -> int:
+        from ep.cpu.kernels.where import where_kernel
+
+        cond, x, *_ = self._types
+        return where_kernel(cond.itemsize, x.itemsize, streaming=streaming)
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.map.entry import walk_launcher
-        from ep.cpu.kernels.where import where_kernel
 
         self._state.set(streaming_kernel=LATER)
-        return walk_launcher(self.signature, self._state, where_kernel(*self._sizes))
+        return walk_launcher(self.signature, self._state, self._kernel(streaming=False))
 
     def _provide(self) -> None:
         super()._provide()
         from ep.cpu.engine.map.entry import compile_streaming
-        from ep.cpu.kernels.where import where_kernel
 
-        compile_streaming(self._state, lambda: where_kernel(*self._sizes, streaming=True))
+        compile_streaming(self._state, lambda: self._kernel(streaming=True))
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
-        self._compile_writers([writer for size in self._sizes for writer in row_writers(size, size)])
+        sizes = {each.itemsize for each in self._types}
+        self._compile_writers([writer for size in sizes for writer in row_writers(size, size)])
 
     @launched
     def Launch(

@@ -6,13 +6,14 @@ all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.buffer_checks import check_bytes, check_dtype, check_no_objects, check_plain, check_size
+from ep.common.host_buffers import read_buffer
 from ep.common.primitive.signature import Reader
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.reader import read
@@ -93,6 +94,24 @@ def reader(stream: CudaStream) -> Reader:
         return address, address
 
     return read_address
+
+
+def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
+    """What reads buffers that may lie in host memory, too: a launch takes the address, and whether it does.
+
+    on_host: for the arguments that must lie on one of both sides, whether that is the host.
+    """
+
+    def read_side(
+        buffer: Any, argument: str, data_type: DataType | None, num_bytes: int, written: bool
+    ) -> tuple[tuple[int, bool], int]:
+        if host := on_host.get(argument, isinstance(buffer, np.ndarray)):
+            _, address = read_buffer(buffer, argument, data_type, num_bytes, written)
+        else:
+            address = as_address(buffer, argument, data_type, num_bytes, stream, writable=written)
+        return (address, host), address
+
+    return read_side
 
 
 ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), CudaArray: attrgetter("memory")}

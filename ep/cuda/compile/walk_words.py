@@ -29,7 +29,7 @@ def num_walk_words(num_axes: int, num_operands: int) -> int:
 
 
 def box_words(box: BoxCopy, bits: int) -> tuple[int, ...]:
-    """The words of a walk over all of dst that finds the box of src in it; what the kernels of `kernels.pad` take.
+    """The words of a walk over all of dst that finds the box of src in it; what the kernels of `engine.move.pad` take.
 
     Per axis, the innermost first: the stride of src, where the box begins in dst, and its size; and for all but the
     outermost the size of dst with its multiplier and shift.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_GATHER
-from ep.cuda.primitive.gather import CudaGather
+from ep.cuda.primitive.gather_primitive import GatherPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_gather import BatchGather, BatchGatherFactory
 from ep.include.primitive.implements import implements
@@ -13,7 +13,7 @@ from ep.include.stream import Stream
 
 
 @implements(BatchGatherFactory, on=DeviceType.kCUDA, keys=BATCH_GATHER)
-class BatchGatherImpl(CudaGather, BatchGather):
+class BatchGatherImpl(GatherPrimitive, BatchGather):
     def Launch(
         self,
         stream: Stream,

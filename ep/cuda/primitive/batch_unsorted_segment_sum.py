@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
-from ep.cuda.primitive.unsorted_segment_sum import CudaSegmentSum
+from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
 from ep.include.primitive.implements import implements
@@ -13,7 +13,7 @@ from ep.include.stream import Stream
 
 
 @implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=BATCH_UNSORTED_SEGMENT_SUM)
-class BatchUnsortedSegmentSumImpl(CudaSegmentSum, BatchUnsortedSegmentSum):
+class BatchUnsortedSegmentSumImpl(SegmentPrimitive, BatchUnsortedSegmentSum):
     def Launch(
         self,
         stream: Stream,

@@ -25,7 +25,7 @@ class FillImpl(CudaFill, Fill):
     def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
         stream, count = check_stream(stream), as_size(count, "count")
         (data_type,) = self._types
-        number = self._number(value, "value", data_type, self.stored[0])
+        number = self._numbers[0].of(value, "value")
         (address,) = self._read(stream, (dst,), (count,))
         size = data_type.itemsize
         contents = number.contents[:size]

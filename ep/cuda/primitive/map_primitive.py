@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import struct
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.signature import Reader
-from ep.common.scalar import convert_value, is_scalar, number_key
+from ep.common.scalar import convert_value, is_scalar
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.plan import MapShape, flat_shape, map_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.cuda.primitive.number_words import Number, NumberWords
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
 if TYPE_CHECKING:
     from ep.cuda.engine.map.functor import Functor
-
-
-class Number(NamedTuple):
-    """A plain number in the place of an operand, as kernels take it: its bytes, in the type that it is computed in."""
-
-    word0: int
-    word1: int
-
-    @property
-    def contents(self) -> bytes:
-        """The bytes of the words."""
-        return _WORDS.pack(*self)
-
-
-_WORDS: Final = struct.Struct("2q")
 
 
 class MapPrimitive(CudaPrimitive):
@@ -53,7 +36,8 @@ class MapPrimitive(CudaPrimitive):
         self.stored, self.takes_packs = tuple(stored), takes_packs
         self.elements = pack_elements(*stored) if takes_packs else 1
         self._packs = [self.elements * data_type.itemsize for data_type in stored]
-        self._shapes, self._numbers = BoundedCache(), BoundedCache()
+        self._shapes = BoundedCache()
+        self._numbers = [NumberWords(*types, self.convert_number) for types in zip(self._types, stored, strict=False)]
 
     @abstractmethod
     def _functor(self) -> Functor:
@@ -109,16 +93,8 @@ class MapPrimitive(CudaPrimitive):
         for position, may_be_number in enumerate(shape.may_be_numbers):
             if may_be_number and is_scalar(buffers[position]):
                 name = self.signature.operands[position].name
-                sides[position] = self._number(buffers[position], name, self._types[position], self.stored[position])
+                sides[position] = self._numbers[position].of(buffers[position], name)
         return sides
-
-    def _number(self, number: Any, argument: str, data_type: DataType, stored: DataType) -> Number:
-        """A number as an operand that kernels load as `stored`, kept for the next launch with that number."""
-        key = stored, *number_key(number)
-        kept: Number | None = self._numbers.get(key)
-        return kept or self._numbers.keep(
-            key, lambda: number_words(self.convert_number(number, data_type, argument), stored)
-        )
 
 
 def _or_number(read_buffer: Reader) -> Reader:
@@ -130,10 +106,3 @@ def _or_number(read_buffer: Reader) -> Reader:
         return read_buffer(side, argument, data_type, num_elements, written)
 
     return read
-
-
-def number_words(element: Any, stored: DataType) -> Number:
-    """An element, a NumPy scalar of its data type, as kernels take it that load elements as `stored`."""
-    if stored in (DataType.kFloat16, DataType.kBFloat16):
-        element = np.float32(element)
-    return Number(*_WORDS.unpack(np.asarray(element).tobytes().ljust(_WORDS.size, b"\0")))

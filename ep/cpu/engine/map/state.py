@@ -14,6 +14,3 @@ MAP_STATE: Final = layout(
     streaming_kernel=1,  # the same, for runs of whole lines of dst that go past the caches; NONE or LATER
     attributes=2,  # float64 values, which the row kernel reads
 )
-
-CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
-"""The plan of a OneHot: the classes that a row of out is for."""

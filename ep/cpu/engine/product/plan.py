@@ -17,8 +17,10 @@ _AXES: Final = adjacent(AXES, "num_axes", "dims")
 class ProductPlan(Plan):
     """What is to be multiplied, cut into blocks."""
 
-    def __init__(self, signature: Signature, product: Product) -> None:
+    def __init__(self, signature: Signature, product: Product, counts: tuple[int, ...]) -> None:
+        """counts: the elements of a, b and c, the sizes of the signature."""
         super().__init__(PRODUCT, signature)
+        self.set_checks(counts, in_place=False)
         m, n, k, batches, terms = product
         num_batches, num_terms = batches.size, terms.size
         work = float(m) * n * k * num_terms

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+import struct
+from typing import Final, NamedTuple
 
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.common.primitive.pad_shape import PadShape
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.walk_words import box_words
 
+_WORDS: Final = struct.Struct("2q")
+
 
 class PadVariant(NamedTuple):
-    """One of the kernels of `kernels.pad`.
+    """One of the kernels of `move.pad`.
 
     unit: the bytes that are read at once, or are padding as a whole; pack_units: how many of them a thread writes at
     once; bits: of the arithmetic of offsets.
@@ -28,14 +31,28 @@ class PadPlan(NamedTuple):
     """A launch of one shape between addresses of one alignment.
 
     src_offset: the bytes from the beginning of src to that of the box that is copied.
-    sizes: the packs and the units of dst; words: those of the walk.
+    sizes: the packs and the units of dst; walk_words: those of the walk.
     """
 
     variant: PadVariant
     num_items: int
     src_offset: int
     sizes: tuple[int, int]
-    words: tuple[int, ...]
+    walk_words: tuple[int, ...]
+
+    def words(self, element: bytes) -> tuple[int, ...]:
+        """All words of the kernel but the addresses, for padding of elements of these bytes."""
+        unit, contents = self.variant.unit, element * (PACK_BYTES // len(element))
+        if unit == PACK_BYTES:
+            padding = _WORDS.unpack(contents)
+        else:
+            padding = tuple([int.from_bytes(contents[at : at + unit], "little", signed=True) for at in (0, unit)])
+        return *self.sizes, *padding, *self.walk_words
+
+
+def usual_pad(itemsize: int) -> PadVariant:
+    """The kernel that most launches take."""
+    return PadVariant(2, itemsize, PACK_BYTES // itemsize, 32)
 
 
 def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: int) -> PadPlan:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import split, widen
+from ep.common.primitive.permute_shape import PermuteShape
 from ep.cuda.engine.move.plan import MovePlan, move_plan
 from ep.cuda.engine.move.tile import TilePlan, tile_plan
 
 
-def permute_plan(walk: StridedWalk, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan | TilePlan:
-    """The plan: by tiles where the innermost axis of dst is another one than that of src, which memory is slow to read.
+def permute_plan(shape: PermuteShape, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan | TilePlan:
+    """The plan; src has elements. It goes by tiles where the innermost axis of dst is not that of src: memory is slow
+    to read otherwise.
 
     An innermost axis of both that fits in a unit, such as the two parts of a complex number, is no axis here.
     """
-    alignment = min(src_alignment, dst_alignment)
+    walk, alignment = shape.walk(), min(src_alignment, dst_alignment)
     in_units, unit = widen(*split(walk, itemsize, alignment), alignment)
     if in_units.src_strides[-1] != 1:
         return tile_plan(in_units, unit, alignment)

@@ -13,7 +13,7 @@ from ep.cuda.compile.walk_words import walk_words
 
 
 class MoveVariant(NamedTuple):
-    """One of the kernels of `kernels.move`.
+    """One of the kernels of `move.move`.
 
     unit: the bytes that are read at once; pack_units: how many units a thread writes at once, 0 where dst is not
     written in the order of the walk; bits: of the arithmetic of offsets.

@@ -1,0 +1,91 @@
+"""What CopyNd on the CPU does: the move engine, over a box of either array, or over many boxes beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ep.common.primitive import signatures
+from ep.common.primitive.box_copy import as_box_copy
+from ep.common.primitive.movement import MAX_UNIT
+from ep.cpu.device.stream import CpuStream
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
+from ep.cpu.engine.move.link import link
+from ep.cpu.engine.move.plan import BoxPlan
+from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
+from ep.include.data_type import DTypeLike, as_data_type
+from ep.include.primitive.copy_nd import CopyNd
+from ep.include.stream import Stream
+
+
+class BoxPrimitive(PlannedPrimitive, CopyNd):
+    """A CopyNd whose launches of columns call an entry of their own; the contract's makes one launch for each box."""
+
+    signature = signatures.COPY_ND
+    _columns: Callable[..., int] | None = None  # the entry of LaunchColumns, once it is compiled
+
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.move.entry import box_launcher
+
+        return box_launcher(self._state)
+
+    def _compile_variants(self) -> None:
+        super()._compile_variants()
+        self._compile_writers(row_writers(1, MAX_UNIT))
+        self._compile_columns()
+
+    def _compile_columns(self) -> None:
+        """Compile what launches of columns call, where that has not been done."""
+        from ep.cpu.engine.move import columns
+
+        self._start_threads()
+        self._columns = partial(columns.columns_entry(), self._words, columns.columns_task())
+
+    def LaunchColumns(
+        self,
+        stream: Stream,
+        data_type: DTypeLike,
+        whole: Any,
+        rows: int,
+        cols: int,
+        begin: int,
+        parts: Sequence[Any],
+        to_parts: bool,
+    ) -> None:
+        of_type = as_data_type(data_type, "data_type")
+        given = tuple(parts)  # which another thread could change meanwhile
+        if self._columns is None:
+            self._compiling(self._compile_columns)
+        assert self._columns is not None
+        sizes = of_type.itemsize, rows, cols, begin, bool(to_parts)
+        found = self._columns(of_type.dtype, *sizes, whole, given) if type(stream) is CpuStream else 1
+        if found == LARGE:
+            for part in given:
+                if part.nbytes > LARGE_BYTES:
+                    super().LaunchColumns(stream, of_type, whole, rows, cols, begin, (part,), to_parts)
+                begin += part.size // rows
+        elif found:
+            super().LaunchColumns(stream, of_type, whole, rows, cols, begin, given, to_parts)
+
+    def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
+        dst_dims, dst_pos, src_dims, src_pos, extent = dims
+        box = as_box_copy(dst_dims, dst_pos, src_dims, src_pos, extent, self.request.max_num_dims)
+        of_type = as_data_type(data_type, "data_type")
+        key = box, types = box, (of_type, of_type)
+        plan, make = self._plans.get(key), partial(BoxPlan, self.signature, box, of_type)
+        if plan is None and 0 not in box.extent and self._launch_new(stream, key, buffers, make):
+            return
+        to, of = self._checked(stream, buffers, box.counts(), types=types)
+        if 0 in box.extent:
+            return
+        apart: int = to.ctypes.data - of.ctypes.data
+        lie_between = box.check_overlap(apart, of_type.itemsize)
+        if plan is None or (lie_between and plan.apart != apart):
+            plan = make(apart if lie_between else None)
+            link(plan)
+            self._plans.put(key, plan)
+            self._forget()  # the plan that was there before
+        self._run(plan.words, to, of)

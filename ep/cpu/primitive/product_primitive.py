@@ -1,0 +1,57 @@
+"""What the primitives on the CPU that multiply matrices have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ep.common.primitive import signatures
+from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.product.state import PRODUCT_STATE
+from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.include.primitive.blas import BlasTransposeType
+
+_NUMBERS: Final = "alpha", "beta"
+
+
+class ProductPrimitive(CpuPrimitive):
+    """A primitive of the product engine; compiled code takes alpha and beta as operands."""
+
+    state_layout, number_operands = PRODUCT_STATE, _NUMBERS
+
+    @property
+    def transposed(self) -> tuple[bool, bool]:
+        """Whether the matrices of a are transposed, and those of b."""
+        a, b = (self.request.options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b"))
+        return a, b
+
+
+class MatmulPrimitive(ProductPrimitive):
+    """Matmul is BatchMatmul of one batch."""
+
+    signature = signatures.BATCH_MATMUL.with_numbers(0, *_NUMBERS)
+
+    def _compile(self) -> Launcher:
+        from ep.cpu.engine.product.entry import matmul_launcher
+
+        return matmul_launcher(self._state, self.request)
+
+    def _launch_product(
+        self, stream: Any, sizes: tuple[Any, ...], alpha: Any, a: Any, b: Any, beta: Any, c: Any
+    ) -> None:
+        """Do a launch that compiled code has not done; sizes: those of the signature, as they were given."""
+        arrays = self._arrays(alpha, beta)
+        self._remember((alpha, beta), None, arrays)
+        self._launch_unplanned(stream, sizes, (a, b, c, *arrays))
+
+    def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
+        batch_size, m, n, k = numbers
+        if k == 0 and batch_size and m and n:  # beta * c, as it is for an alpha of 0
+            self._checked(stream, buffers, self.signature.counts(numbers))
+            _, _, c, _, beta = buffers
+            dtype = beta.dtype
+            a, b = (np.zeros(batch_size * size, dtype) for size in (m, n))
+            numbers, buffers = (batch_size, m, n, 1), (a, b, c, np.zeros((), dtype), beta)
+        super()._launch_numbers(stream, numbers, buffers)

@@ -1,0 +1,49 @@
+"""How a launch of OneHot goes over its data: what follows from sizes, and from where `out` lies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ep.common.fast_integer_math import FastIntegerMath
+from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.cuda.compile.launch_config import pack_elements
+from ep.include.data_type import DataType
+
+
+class OneHotVariant(NamedTuple):
+    """One of the kernels of `kernels.one_hot`.
+
+    elements: of a pack; in_rows: whether a row is a whole number of packs; bits: of the arithmetic of offsets.
+    """
+
+    elements: int
+    in_rows: bool
+    bits: int
+
+
+class OneHotPlan(NamedTuple):
+    """A launch of certain sizes to an address of one alignment; sizes, depth: words of the kernel."""
+
+    variant: OneHotVariant
+    num_items: int
+    sizes: tuple[int, ...]
+    depth: tuple[int, ...]
+
+
+def one_hot_plan(
+    lower: int, depth: int, count: int, aligned: bool, indices_type: DataType, unit: DataType
+) -> OneHotPlan:
+    """The plan for `count` elements of out; lower: the index of the first class; aligned: whether packs can be written.
+
+    unit: what kernels write for an element.
+    """
+    elements = pack_elements(unit) if aligned else 1
+    low = max(lower, 0) if indices_type.dtype.kind == "u" else lower
+    bits = 32 if fits_32_bit_offsets(count) else 64
+    packs = count // elements if aligned else 0
+    return OneHotPlan(
+        OneHotVariant(elements, depth % elements == 0, bits),
+        max(packs, count - packs * elements),
+        (packs, count, low, max(depth - (low - lower), 0), low - lower),
+        FastIntegerMath(depth, bits).words(),
+    )

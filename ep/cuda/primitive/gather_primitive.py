@@ -1,0 +1,51 @@
+"""What Gather and BatchGather on CUDA have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.primitive import signatures
+from ep.common.primitive.gather_view import as_gather_sizes
+from ep.common.primitive.movement import widest_unit
+from ep.cuda.device.stream import check_stream
+from ep.cuda.driver.current import driver
+from ep.cuda.engine.move.gather_plan import GatherVariant, gather_plan
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.include.primitive.primitive import Request
+from ep.include.stream import Stream
+
+
+class GatherPrimitive(CudaPrimitive):
+    """Gather is BatchGather of one batch."""
+
+    signature = signatures.BATCH_GATHER
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._counts, self._plans = BoundedCache(), BoundedCache()
+
+    def _kernel(self, variant: GatherVariant) -> Any:
+        from ep.cuda.engine.move.gather import kernel
+
+        return kernel(self._types[1], *variant)
+
+    def _usual_variant(self) -> GatherVariant:
+        return GatherVariant(16, 32, False, True)
+
+    def _launch(self, stream: Stream, params: Any, indices: Any, out: Any, sizes: tuple[Any, ...]) -> None:
+        stream = check_stream(stream)
+        checked = as_gather_sizes(*sizes)
+        counts = self._counts.get(checked) or self._counts.keep(checked, lambda: self.signature.counts(checked[:-1]))
+        params, indices, out = self._read(stream, (params, indices, out), counts)
+        num_out = counts[-1]
+        if not num_out:
+            return
+        size = self._types[0].itemsize
+        if not checked.gather:  # no index names a row
+            driver().fill(stream.device_index, out, 0, num_out * size, stream.handle)
+            return
+        unit = widest_unit(params, out, checked.inner * size)
+        key = checked, unit
+        plan = self._plans.get(key) or self._plans.keep(key, lambda: gather_plan(*key, *self._types[:2]))
+        self._queue(stream, plan.variant, plan.num_items, params, indices, out, *plan.words)

@@ -1,0 +1,69 @@
+"""What the primitives on CUDA have in common that move elements as they are, by walks that follow from dims."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.primitive.movement import widest_unit
+from ep.cuda.device.stream import CudaStream
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.include.primitive.primitive import Request
+
+
+class Shape:
+    """What follows from the dims of a launch.
+
+    given: the dims, checked. counts: the elements that each buffer must have.
+    make: (itemsize, alignment of src, alignment of dst) -> the plan of a launch that has elements; alignments are the
+        widest units that addresses are multiples of.
+    in_place: whether src may be the memory of dst.
+    plans: those that were made.
+    """
+
+    __slots__ = ("counts", "given", "in_place", "make", "plans")
+
+    def __init__(
+        self, given: Any, counts: Sequence[int], make: Callable[[int, int, int], Any], in_place: bool = True
+    ) -> None:
+        self.given, self.counts, self.make, self.in_place = given, counts, make, in_place
+        self.plans: dict[tuple[int, int, int], Any] = {}
+
+    def plan(self, itemsize: int, src: int, dst: int) -> Any:
+        """The plan of a launch between two addresses."""
+        key = itemsize, widest_unit(src), widest_unit(dst)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plans[key] = self.make(*key)
+        return plan
+
+
+class MovePrimitive(CudaPrimitive):
+    """A primitive that keeps what follows from dims for later launches."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._shapes = BoundedCache()
+
+    @abstractmethod
+    def _check(self, dims: Any) -> tuple[Hashable, Shape]:
+        """Check dims as Launch takes them; return them in tuples, in this order, and what follows from them."""
+
+    def _shape(self, *dims: Any) -> Shape:
+        shape: Shape | None = self._shapes.find(*dims)
+        if shape is None:
+            key, shape = self._check(dims)
+            self._shapes.put(key, shape)
+        return shape
+
+    def _kernel(self, variant: Any) -> Any:
+        from ep.cuda.engine.move.move import kernel
+
+        return kernel(*variant)
+
+    def _move(self, stream: CudaStream, shape: Shape, itemsize: int, src: int, dst: int) -> None:
+        """Queue a launch whose buffers have been checked, and which has elements."""
+        plan = shape.plan(itemsize, src, dst)
+        self._queue(stream, plan.variant, plan.num_items, src, dst, *plan.words)

@@ -1,0 +1,72 @@
+"""What UnsortedSegmentSum and BatchUnsortedSegmentSum on CUDA have in common."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from ep.common.bounded_cache import BoundedCache
+from ep.common.primitive import signatures
+from ep.common.primitive.segment_sizes import as_segment_sizes
+from ep.common.stored_types import unit_of
+from ep.cuda.compile.launch_config import Grid, pack_elements
+from ep.cuda.device.stream import check_stream
+from ep.cuda.driver.current import driver
+from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan
+from ep.cuda.engine.reduce.segment_steps import Buffers, segment_steps
+from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.include.data_type import DataType
+from ep.include.number_kind import INTEGERS
+from ep.include.primitive.primitive import Request
+from ep.include.stream import Stream
+
+
+class SegmentPrimitive(CudaPrimitive):
+    """UnsortedSegmentSum is BatchUnsortedSegmentSum of one batch."""
+
+    signature = signatures.BATCH_UNSORTED_SEGMENT_SUM
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        data_type, self._ids_type = request.dtypes or ()
+        self._type = unit_of(data_type) if data_type in INTEGERS else data_type
+        self._plans = BoundedCache()
+
+    def _kernel(self, variant: StepVariant) -> Any:
+        from ep.cuda.engine.reduce import segment_sum, sort
+
+        step, number, bits, size = variant
+        return {
+            Step.KEYS: lambda: segment_sum.key_kernel(self._ids_type, number, bits),
+            Step.SORT_BLOCK: lambda: sort.block_kernel(number),
+            Step.COUNT: lambda: sort.count_kernel(number),
+            Step.SCAN: lambda: sort.scan_kernel(number),
+            Step.SCATTER: lambda: sort.scatter_kernel(number),
+            Step.BEGINS: lambda: segment_sum.begin_kernel(number),
+            Step.SUM: lambda: segment_sum.sum_kernel(self._type, number, size, bits),
+            Step.SUM_LONG: lambda: segment_sum.long_kernel(self._type, number, size, bits),
+        }[step]()
+
+    def _usual_variant(self) -> StepVariant:
+        return StepVariant(Step.SUM, DataType.kInt32, 32, pack_elements(self._type))
+
+    def _launch(self, stream: Stream, data: Any, ids: Any, out: Any, sizes: tuple[Any, ...]) -> None:
+        stream = check_stream(stream)
+        checked = as_segment_sizes(*sizes)
+        counts = self.signature.counts(checked[:-1])
+        data, ids, out = self._read(stream, (data, ids, out), counts)
+        if not counts[-1]:
+            return
+        if not checked.num_ids:  # no row belongs to a segment
+            driver().fill(stream.device_index, out, 0, counts[-1] * self._type.itemsize, stream.handle)
+            return
+        plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
+        places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes())]
+        memory = stream.AllocAsync(places[-1])
+        try:
+            buffers = Buffers(data, ids, out, *[memory.address + place for place in places[:-1]])
+            for variant, extent, words in segment_steps(checked, plan, buffers, self._type, self._ids_type):
+                queue = self._queue_grid if isinstance(extent, Grid) else self._queue
+                queue(stream, variant, extent, *words)  # type: ignore[arg-type]
+        finally:
+            stream.FreeAsync(memory)
