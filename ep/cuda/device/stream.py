@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol, TypeVar
 
 from ep.common.checks import as_integer, as_size
@@ -234,6 +234,15 @@ class CudaStream(Stream):
         if buffer.allocation.take_release() is None:
             raise ValueError(f"{buffer!r} was freed already")
         self._driver.free_async(self.device_index, buffer.allocation.address, self.handle)
+
+    @contextmanager
+    def scratch(self, size: int) -> Iterator[CudaBuffer]:
+        """Memory for the work that is queued within the block; later work may reuse it."""
+        memory = self.AllocAsync(size)
+        try:
+            yield memory
+        finally:
+            self.FreeAsync(memory)
 
     def destroy(self) -> None:
         """Wait for the stream's work and give back what is owned; the stream must not be used again."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from ep.common.functor.sums import sum_of
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.engine.map import kernel as map_engine
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.chunks import ChunkVariant
 from ep.cuda.engine.map.functor import Functor
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 
 
-def functor(num_operands: int, first_type: DataType, data_type: DataType, dst_type: DataType) -> Functor:
-    """The sum of so many operands from the left, rounded once; all but the first are of `data_type`.
-
-    first_type, dst_type: that of the operands, or that of a sum which is not rounded yet.
-    """
-    maker, types = sum_of(num_operands, number_kind(data_type)), (first_type, *(data_type,) * (num_operands - 1))
-    return Functor(f"sum{num_operands}", maker, types, dst_type, storage_arithmetic(data_type))
+def kernel(data_type: DataType, variant: ChunkVariant) -> Kernel:
+    """The kernel that adds a chunk of operands from the left, rounded once; all but the first are of `data_type`."""
+    number, first_type, dst_type, elements = variant
+    maker, types = sum_of(number, number_kind(data_type)), (first_type, *(data_type,) * (number - 1))
+    functor = Functor(f"sum{number}", maker, types, dst_type, storage_arithmetic(data_type))
+    return map_engine.kernel(functor, Variant(elements, (Access.SAME,) * number))

@@ -132,16 +132,13 @@ class ProductPrimitive(Primitive):
     ) -> None:
         """Queue a sum of products of a 16-bit type, which is rounded once, after the last one."""
         wide_type, (widen, narrow) = DataType.kFloat, self._casts
-        memory = stream.AllocAsync(count * wide_type.itemsize)
-        try:
+        with stream.scratch(count * wide_type.itemsize) as memory:
             wide = memory.view(wide_type.dtype)
             planned = self._planned(stream, product, (*operands, wide.address), wide_type)
             if beta.value != 0:
                 widen.Launch(stream, c, wide, count)
             self._queue(stream, planned, alpha, beta)
             narrow.Launch(stream, wide, c, count)
-        finally:
-            stream.FreeAsync(memory)
 
     def _planned(
         self, stream: CudaStream, product: Product, addresses: tuple[int, int, int], dst_type: DataType

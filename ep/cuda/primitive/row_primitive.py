@@ -54,9 +54,6 @@ class RowPrimitive(CudaPrimitive):
         if not part_bytes:
             self._queue_grid(stream, variants[0], grid, *addresses, rows, cols)
             return
-        memory = stream.AllocAsync(part_bytes)
-        try:
+        with stream.scratch(part_bytes) as memory:
             for variant in variants:
                 self._queue_grid(stream, variant, grid, *addresses, rows, cols, memory.address, part_packs)
-        finally:
-            stream.FreeAsync(memory)

@@ -62,11 +62,8 @@ class SegmentPrimitive(CudaPrimitive):
             return
         plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
         places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes())]
-        memory = stream.AllocAsync(places[-1])
-        try:
+        with stream.scratch(places[-1]) as memory:
             buffers = Buffers(data, ids, out, *[memory.address + place for place in places[:-1]])
             for variant, extent, words in segment_steps(checked, plan, buffers, self._type, self._ids_type):
                 queue = self._queue_grid if isinstance(extent, Grid) else self._queue
                 queue(stream, variant, extent, *words)  # type: ignore[arg-type]
-        finally:
-            stream.FreeAsync(memory)

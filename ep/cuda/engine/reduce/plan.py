@@ -70,6 +70,16 @@ class ReducePlan(NamedTuple):
     finish: FinishVariant
     finish_grid: Grid
 
+    @property
+    def part_words(self) -> tuple[int, ...]:
+        """The words of the first kernel, after the addresses."""
+        return *self.words, self.per_result, *self.walks
+
+    @property
+    def finish_words(self) -> tuple[int, int, int]:
+        """Those of the second one."""
+        return self.num_results, self.parts, self.per_result
+
 
 _BLOCKS: Final = 1024
 """From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""

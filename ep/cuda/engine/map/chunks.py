@@ -1,0 +1,57 @@
+"""How Add goes over many operands: in chunks, whose sums lie in memory that is as exact as registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from ep.cuda.compile.launch_config import pack_elements
+from ep.include.data_type import DataType
+
+CHUNK: Final = 16
+"""The most operands of one launch; a sum of those before them is one."""
+
+
+class ChunkVariant(NamedTuple):
+    """The kernel for so many operands, the first of which, like dst, may be memory for a sum."""
+
+    num_operands: int
+    first_type: DataType
+    dst_type: DataType
+    elements: int
+
+
+class Side(NamedTuple):
+    """Where an operand or a sum lies, and the type of its elements."""
+
+    address: int
+    data_type: DataType
+
+
+class ChunkLaunch(NamedTuple):
+    """A launch of one kernel."""
+
+    variant: ChunkVariant
+    num_items: int
+    words: tuple[int, ...]
+
+
+def chunk_launches(srcs: Sequence[Side], total: Side | None, dst: Side, count: int) -> Iterator[ChunkLaunch]:
+    """The launches that add `count` elements of all srcs; total: memory for a sum, where there are more than CHUNK."""
+    chunk, rest = srcs[:CHUNK], srcs[CHUNK:]
+    while rest and total:
+        yield _launch(chunk, total, count)
+        chunk, rest = (total, *rest[: CHUNK - 1]), rest[CHUNK - 1 :]
+    yield _launch(chunk, dst, count)
+
+
+def _launch(srcs: Sequence[Side], dst: Side, count: int) -> ChunkLaunch:
+    sides = *srcs, dst
+    elements = pack_elements(*(data_type for _, data_type in sides))
+    if any(address % (elements * data_type.itemsize) for address, data_type in sides):
+        elements, packs = 1, 0
+    else:
+        packs = count // elements
+    variant = ChunkVariant(len(srcs), srcs[0].data_type, dst.data_type, elements)
+    sources = [word for address, _ in srcs for word in (address, 0)]
+    return ChunkLaunch(variant, max(packs, count - packs * elements), (*sources, dst.address, packs, count, 0, 0))
