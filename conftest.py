@@ -33,6 +33,7 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
     config.stash[_ON_PTX] = any(prepare(tag) for tag in config.getoption("ep_device", None) or ())
     config.stash[_CHOICE] = choice = None if config.getoption("ep_every_case") else _choice(config)
     if choice:  # before any module of tests is imported, whose property tests keep the number of that time
@@ -59,10 +60,10 @@ def _commit():
         return ""
 
 
-def pytest_collection_finish(session):
-    """Collect garbage less often: compilers make many objects."""
+def pytest_collection_finish():
+    """Free the cases that were not chosen; the others are no garbage, and not looked through again."""
+    gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_runtest_teardown(item, nextitem):

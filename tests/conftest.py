@@ -1,6 +1,5 @@
 """Fixtures of the whole suite, and which tests a run for one device has."""
 
-import gc
 import signal
 
 from ep.testing.fixtures import device, pytest_generate_tests, rng
@@ -12,12 +11,6 @@ def pytest_configure():
     """Let Ctrl-C interrupt: a shell may start background jobs with SIGINT ignored, and children inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_finish():
-    """Thousands of tests are no garbage: do not look through them at every collection of it."""
-    gc.collect()
-    gc.freeze()
 
 
 FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/cpu/test_avx2.py", "tests/testing/")

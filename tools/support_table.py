@@ -39,9 +39,10 @@ def _short() -> str:
 
 def _long() -> str:
     """Every op: those with the same data types share a row, and devices with the same rows a column."""
-    devices = sorted({entry.device_type.tag for entry in registered()})
+    entries_by_device = sorted(registered(), key=lambda entry: entry.device_type.tag)  # whichever was imported first
+    devices = list(dict.fromkeys(entry.device_type.tag for entry in entries_by_device))
     by_op: dict[tuple[str, str], dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-    for entry in registered():
+    for entry in entries_by_device:
         by_op[entry.interface.__name__, entry.op.name if entry.op else ""][entry.device_type.tag].append(entry)
     rows: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (primitive, op), entries in by_op.items():

@@ -6,7 +6,7 @@ With `--check` it only looks. The last bits of the pieces depend on NumPy's libr
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import log2
 from textwrap import fill
 from typing import Any, Final
@@ -16,15 +16,15 @@ from tools.constants.common import COMMON
 from tools.constants.double import COMPUTED, TABLED
 from tools.constants.fit import Polynomial, Rational, fit, fit_rational
 from tools.constants.parts import Parts
-from tools.constants.single import OF_ROOT, SINGLE
+from tools.constants.single import OF_ROOT, single
 from tools.generated import ROOT
 
-MODULES: Final[dict[str, Mapping[str, Polynomial | Rational | Parts]]] = {
-    "ep/cpu/vector_math/coefficients.py": COMPUTED,
-    "ep/cpu/vector_math/root_coefficients.py": OF_ROOT,
-    "ep/cpu/vector_math/tabled/coefficients.py": TABLED,
-    "ep/cpu/vector_math/single/coefficients.py": SINGLE,
-    "ep/common/functor/coefficients.py": COMMON,
+MODULES: Final[dict[str, Callable[[], Mapping[str, Polynomial | Rational | Parts]]]] = {
+    "ep/cpu/vector_math/coefficients.py": lambda: COMPUTED,
+    "ep/cpu/vector_math/root_coefficients.py": lambda: OF_ROOT,
+    "ep/cpu/vector_math/tabled/coefficients.py": lambda: TABLED,
+    "ep/cpu/vector_math/single/coefficients.py": single,
+    "ep/common/functor/coefficients.py": lambda: COMMON,
 }
 _HEAD: Final = '''"""Constants, written by `python -m tools.constants`.
 
@@ -79,7 +79,7 @@ def _written(numbers: Any) -> str:
 def main() -> int:
     """Rewrite the modules, or with `--check` say which are out of date; return the exit code."""
     code = 0
-    texts = {file: module(problems) for file, problems in MODULES.items()} | pieces.modules()
+    texts = {file: module(problems()) for file, problems in MODULES.items()} | pieces.modules()
     for file, text in texts.items():
         path = ROOT / file
         if path.exists() and path.read_text() == text:

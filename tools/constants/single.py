@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import mpmath
@@ -57,10 +57,7 @@ class _Quotient:
         )
 
 
-_gelu = _Quotient(lambda a: scaled_erfc(a / _SQRT_TWO) / 2, 3.25, 2.5, "14.5", 0.69)
-_erfc = _Quotient(scaled_erfc, 1.625, 1.765625, "10.1", 0.3986)
-
-SINGLE: Final[dict[str, Polynomial | Parts]] = {
+_KNOWN: Final[dict[str, Polynomial | Parts]] = {
     "LN2": _parts("ln(2), the first of 16 bits,", LN2, 2, last_bit=-16),
     "HALF_PI": _parts("pi / 2", PI / 2, 3),
     "LOG2_E": _parts("1 / ln(2)", _LOG2_E, 2),
@@ -189,21 +186,31 @@ SINGLE: Final[dict[str, Polynomial | Parts]] = {
         "1",
         *(lambda y: mpmath.erfc(y + 2.5), mpf(1.09375) - 2.5, mpf(1.5), 15, lambda y: mpf(1)),
     ),
-    "GELU_CENTRE": Parts("t in the middle, where R / t is very nearly GELU_FIRST.", _gelu.centre),
-    "GELU_FIRST": Parts("R / t there.", _gelu.first),
-    "GELU": _gelu.polynomial(
-        "(R / t - GELU_FIRST) / (t - GELU_CENTRE) in t - GELU_CENTRE, R = e^(a^2 / 2) erfc(a / sqrt 2) / 2, "
-        "t = 13/4 / (a + 5/2), 0 <= a <= 14.5",
-        10,
-    ),
-    "ERFC_CENTRE": Parts("t in the middle, where R / t is very nearly ERFC_FIRST.", _erfc.centre),
-    "ERFC_FIRST": Parts("R / t there.", _erfc.first),
-    "ERFC": _erfc.polynomial(
-        "(R / t - ERFC_FIRST) / (t - ERFC_CENTRE) in t - ERFC_CENTRE, R = e^(a^2) erfc(a), "
-        "t = 13/8 / (a + 113/64), 0 <= a <= 10.1",
-        10,
-    ),
 }
+
+
+@cache
+def single() -> dict[str, Polynomial | Parts]:
+    """Return all of them; the centres of two are searched for, which takes a second."""
+    gelu = _Quotient(lambda a: scaled_erfc(a / _SQRT_TWO) / 2, 3.25, 2.5, "14.5", 0.69)
+    erfc = _Quotient(scaled_erfc, 1.625, 1.765625, "10.1", 0.3986)
+    return _KNOWN | {
+        "GELU_CENTRE": Parts("t in the middle, where R / t is very nearly GELU_FIRST.", gelu.centre),
+        "GELU_FIRST": Parts("R / t there.", gelu.first),
+        "GELU": gelu.polynomial(
+            "(R / t - GELU_FIRST) / (t - GELU_CENTRE) in t - GELU_CENTRE, R = e^(a^2 / 2) erfc(a / sqrt 2) / 2, "
+            "t = 13/4 / (a + 5/2), 0 <= a <= 14.5",
+            10,
+        ),
+        "ERFC_CENTRE": Parts("t in the middle, where R / t is very nearly ERFC_FIRST.", erfc.centre),
+        "ERFC_FIRST": Parts("R / t there.", erfc.first),
+        "ERFC": erfc.polynomial(
+            "(R / t - ERFC_FIRST) / (t - ERFC_CENTRE) in t - ERFC_CENTRE, R = e^(a^2) erfc(a), "
+            "t = 13/8 / (a + 113/64), 0 <= a <= 10.1",
+            10,
+        ),
+    }
+
 
 OF_ROOT: Final[dict[str, Polynomial]] = {
     "RSQRT": _polynomial(

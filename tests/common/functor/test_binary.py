@@ -6,11 +6,9 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
-from numba import njit
+from numba import float32, from_dtype
 
 from ep.common.functor.lookup import functor_maker
-from ep.cpu.compile.jit import OUTER
-from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import attributes_of
@@ -18,12 +16,12 @@ from ep.testing import tolerances
 from ep.testing.references.binary import binary, exact, largest_term
 from ep.testing.references.convert import convert
 from ep.testing.ulps import errors_in_ulps
+from tests.common.functor.compiled import apply, functor
 
 SEED = 20240611
 REAL_TYPES = (np.float32, np.float64)
 COMPLEX_TYPES = (np.complex64, np.complex128)
 INTEGER_TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
-KINDS = {"b": Kind.BOOL, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "c": Kind.COMPLEX}
 
 OPS = list(BinaryOp)
 MATH = OPS[: BinaryOp.kZeta.value]
@@ -51,26 +49,6 @@ CORNERS = [0.5, 1, 1.5, 2, 2.2, 3, 0.1, 0.3, 6, 8, 9, 10, 13, 14.5, 16, 20, 38.5
 CORNERS += [103.97, 110, 128, 149, 200, 220, 700, 708.4, 709.78, 745.2, 1022, 1024, 1074, 1500]
 
 
-@cache
-def compiled(op: BinaryOp, scalar_type: type):
-    f = cpu_math_library(scalar_type).use(functor_maker(op, KINDS[np.dtype(scalar_type).kind]))
-    jit = njit(**OUTER)
-
-    def no_attribute(a, b, out):
-        for i in range(a.size):
-            out[i] = f(a[i], b[i])
-
-    def one_attribute(a, b, out, attr0):
-        for i in range(a.size):
-            out[i] = f(a[i], b[i], attr0)
-
-    def two_attributes(a, b, out, attr0, attr1):
-        for i in range(a.size):
-            out[i] = f(a[i], b[i], attr0, attr1)
-
-    return jit((no_attribute, one_attribute, two_attributes)[len(attributes_of(op))]), f
-
-
 def evaluate(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes=()) -> np.ndarray:
     """In the source's type or bool; in float64, still to be converted, for the power gradients of integers."""
     result = a.dtype
@@ -78,10 +56,7 @@ def evaluate(op: BinaryOp, a: np.ndarray, b: np.ndarray, attributes=()) -> np.nd
         result = np.bool_
     elif op in POWER_GRADS and a.dtype.kind in "biu":
         result = np.float64
-    out = np.empty(a.size, result)
-    attribute_type = a.dtype.type if a.dtype.kind == "f" else np.float64
-    compiled(op, a.dtype.type)[0](a, b, out, *(attribute_type(attribute) for attribute in attributes))
-    return out
+    return apply(op, (a, b), np.dtype(result), attributes)
 
 
 def attribute_sets(op: BinaryOp) -> list[tuple]:
@@ -314,8 +289,9 @@ def test_float_is_close(op, scalar_type):
 
 @pytest.mark.parametrize("op", [*MATH, BinaryOp.kZeta, *BACKWARD], ids=lambda op: op.name)
 def test_float32_stays_float32(op):
-    evaluate(op, np.ones(1, np.float32), np.ones(1, np.float32), (1.0,) * len(attributes_of(op)))
-    for overload in compiled(op, np.float32)[1].overloads.values():
+    f = functor(op, np.float32)
+    f.compile((float32,) * (2 + len(attributes_of(op))))
+    for overload in f.overloads.values():
         assert str(overload.signature.return_type) == "float32"
         # A constant of the wrong type would widen what it meets. The wrappers for Python's floats do so by nature.
         for function in overload.library.get_llvm_str().split("define ")[1:]:
@@ -463,7 +439,9 @@ def test_complex_is_what_numpy_does(op, scalar_type):
     kept = ~(huge[0] & huge[1]) | (op != BinaryOp.kMul)
     a, b = a[kept], b[kept]
     got, want = evaluate(op, a, b), exact(op, a, b)
-    assert str(compiled(op, scalar_type)[1].nopython_signatures[0].return_type) == np.dtype(scalar_type).name
+    f = functor(op, scalar_type)
+    f.compile((from_dtype(np.dtype(scalar_type)),) * 2)
+    assert f.nopython_signatures[0].return_type == from_dtype(np.dtype(scalar_type))
     tolerance = tolerances.COMPLEX_BINARY_EPSILONS * np.finfo(scalar_type).eps
     with np.errstate(all="ignore"):
         # The rounding error of one part is relative to the products that it is the sum of.

@@ -1,14 +1,9 @@
 """The unary functors, compiled with the CPU's math library, against the naive references."""
 
-from functools import cache
-
 import numpy as np
 import pytest
-from numba import njit
 
 from ep.common.functor.lookup import functor_maker
-from ep.cpu.compile.jit import OUTER
-from ep.cpu.kernels.math_library import cpu_math_library
 from ep.include.number_kind import Kind
 from ep.include.primitive.op_table import attributes_of
 from ep.include.primitive.unary_op import UnaryOp
@@ -16,6 +11,7 @@ from ep.testing import tolerances
 from ep.testing.references.unary import exact, unary
 from ep.testing.samples import dense
 from ep.testing.ulps import errors_in_ulps
+from tests.common.functor.compiled import apply
 
 SEED = 20240607
 REAL_TYPES = (np.float32, np.float64)
@@ -23,7 +19,6 @@ COMPLEX_TYPES = (np.complex64, np.complex128)
 INTEGER_TYPES = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
 TO_BOOL = (UnaryOp.kLogicalNot, UnaryOp.kIsInf, UnaryOp.kIsNan, UnaryOp.kIsFinite)
 TO_COMPLEX = (UnaryOp.kRealGrad, UnaryOp.kImagGrad)
-KINDS = {"b": Kind.BOOL, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "c": Kind.COMPLEX}
 # Attributes other than the defaults, to be tested besides those.
 MORE_ATTRIBUTES = {
     UnaryOp.kElu: [(0.3,), (0.0,), (-2.0,)],
@@ -48,26 +43,6 @@ def declared(kind: Kind) -> list[UnaryOp]:
     return [op for op in UnaryOp if has_functor(op)]
 
 
-@cache
-def compiled(op: UnaryOp, scalar_type: type):
-    f = cpu_math_library(scalar_type).use(functor_maker(op, KINDS[np.dtype(scalar_type).kind]))
-    jit = njit(**OUTER)
-
-    def no_attribute(x, out):
-        for i in range(x.size):
-            out[i] = f(x[i])
-
-    def one_attribute(x, out, attr0):
-        for i in range(x.size):
-            out[i] = f(x[i], attr0)
-
-    def two_attributes(x, out, attr0, attr1):
-        for i in range(x.size):
-            out[i] = f(x[i], attr0, attr1)
-
-    return jit((no_attribute, one_attribute, two_attributes)[len(attributes_of(op))])
-
-
 def result_type(op: UnaryOp, scalar_type: type) -> np.dtype:
     if op in TO_BOOL:
         return np.dtype(np.bool_)
@@ -77,9 +52,7 @@ def result_type(op: UnaryOp, scalar_type: type) -> np.dtype:
 
 
 def evaluate(op: UnaryOp, x: np.ndarray, attributes=()) -> np.ndarray:
-    out = np.empty(x.size, result_type(op, x.dtype.type))
-    compiled(op, x.dtype.type)(x, out, *(x.dtype.type(attribute) for attribute in attributes))
-    return out
+    return apply(op, (x,), result_type(op, x.dtype.type), attributes)
 
 
 def attribute_sets(op: UnaryOp) -> list[tuple]:

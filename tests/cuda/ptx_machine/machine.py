@@ -142,8 +142,8 @@ def _compile(text: str) -> bytes:
 
 def _load(code: bytes) -> Any:
     """An engine with the object code, linked with the functions of `memory`."""
-    llvm.add_symbol(operands.ACCESS, memory.access.address)
-    llvm.add_symbol(function.FAULT, memory.fault.address)
+    llvm.add_symbol(operands.ACCESS, memory.access().address)
+    llvm.add_symbol(function.FAULT, memory.fault().address)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

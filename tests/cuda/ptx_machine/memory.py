@@ -5,6 +5,9 @@ All bytes of shared memory have stamps, and those of global memory in launches t
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from numba import cfunc, njit, types
 
 from tests.cuda.ptx_machine.layout import Access, Block, Fault, Thread
@@ -144,8 +147,7 @@ def _access(block, address, space, size, site, flags):
 _WORD = types.int64
 
 
-@compiled(cfunc, _WORD(WORDS, _WORD, _WORD, _WORD, _WORD, _WORD))
-def access(block, address, space, size, site, flags):
+def _access_of_any(block, address, space, size, site, flags):
     """The address in this process of an access, or 0 where it is a fault, which is noted in the block record.
 
     address: in its space; space: a number of `operands.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
@@ -153,7 +155,18 @@ def access(block, address, space, size, site, flags):
     return _access(block, address, space, size, site, flags)
 
 
-@compiled(cfunc, types.void(WORDS, _WORD, _WORD))
-def fault(block, what, site):
+def _fault_of_any(block, what, site):
     """Note a fault of the thread that runs."""
     _fault(block, words_at(block[Block.CURRENT]), what, site, 0, 0, 0)
+
+
+@cache
+def access() -> Any:
+    """Return `_access_of_any` for kernels to call, compiled when the first kernel is loaded."""
+    return compiled(cfunc, _WORD(WORDS, _WORD, _WORD, _WORD, _WORD, _WORD))(_access_of_any)
+
+
+@cache
+def fault() -> Any:
+    """Return `_fault_of_any` for kernels to call, compiled when the first kernel is loaded."""
+    return compiled(cfunc, types.void(WORDS, _WORD, _WORD))(_fault_of_any)
