@@ -16,6 +16,7 @@ from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.driver.current import driver
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentValueError
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory, MemcpyKind
 from ep.include.primitive.primitive import Request
@@ -49,9 +50,10 @@ class MemcpyImpl(Memcpy):
             if on_host and driver().device_of(address) is None
         ]
         if pageable and stream.is_capturing():
-            raise ValueError(
-                f"{pageable[0]} is pageable host memory, which a graph cannot copy later; AllocPinned gives memory "
-                "that can be used while launches are captured"
+            raise ArgumentValueError(
+                pageable[0],
+                "is pageable host memory, which a graph cannot copy later; AllocPinned gives memory "
+                "that can be used while launches are captured",
             )
         driver().copy(stream.device_index, to, place, size, stream.handle)
         if pageable:
