@@ -91,13 +91,9 @@ class NumpyDevice(Device):
     def Alloc(self, options, size):
         size = as_size(size, "size")
         if options.HasNumaNodeAffinity():
-            raise ArgumentValueError(
-                "numa_node_affinity", f"is {options.numa_node_affinity}; this device places no memory"
-            )
+            raise ArgumentValueError("numa_node_affinity", f"is {options.numa_node_affinity}; no memory is placed")
         if options.pinned_device_type not in (None, kNumpy):
-            raise ArgumentValueError(
-                "pinned_device_type", f"is {options.pinned_device_type}; this device pins for itself alone"
-            )
+            raise ArgumentValueError("pinned_device_type", f"is {options.pinned_device_type}; it pins for itself alone")
         block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
         start = -block.ctypes.data % kMaxAlignmentRequirement
         return block[start : start + size]
