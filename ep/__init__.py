@@ -9,6 +9,7 @@ from ep import source_files as source_files  # first: what it says of a file is 
 from ep.include import (
     ActiveDeviceGuard,
     AllocationOptions,
+    ArgumentError,
     DataType,
     DeviceManagerRegistry,
     DeviceType,
@@ -32,6 +33,7 @@ from ep.version import __version__
 __all__ = [
     "ActiveDeviceGuard",
     "AllocationOptions",
+    "ArgumentError",
     "BinaryOp",
     "BlasTransposeType",
     "DataType",

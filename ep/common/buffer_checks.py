@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.include.data_type import DataType
+from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
 
 
 def check_plain(value: Any, argument: str) -> None:
@@ -17,11 +18,13 @@ def check_plain(value: Any, argument: str) -> None:
     TypeError for one with a mask, ValueError for a tensor that is conjugated or negated lazily, as PyTorch has them.
     """
     if is_masked_array(value) or _has_mask(value):
-        raise TypeError(f"{argument} has a mask, which would be lost; fill the masked elements first")
+        raise ArgumentTypeError(argument, "has a mask, which would be lost; fill the masked elements first")
     for mark, what in (("is_conj", "conjugated"), ("is_neg", "negated")):
         is_marked = getattr(value, mark, None)
         if callable(is_marked) and is_marked():
-            raise ValueError(f"{argument} is a tensor that is {what} lazily; call resolve_conj().resolve_neg() first")
+            raise ArgumentValueError(
+                argument, f"is a tensor that is {what} lazily; call resolve_conj().resolve_neg() first"
+            )
 
 
 def is_masked_array(value: Any) -> bool:
@@ -38,25 +41,29 @@ def _has_mask(value: Any) -> bool:
 def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> None:
     """Raise TypeError for elements of another type than `data_type`."""
     if dtype != data_type.dtype and not _is_unnamed_bfloat16(dtype, data_type):
-        raise TypeError(f"{argument} has dtype {dtype}; this primitive takes {data_type.dtype} ({data_type.name})")
+        raise ArgumentTypeError(
+            argument, f"has dtype {dtype}; this primitive takes {data_type.dtype} ({data_type.name})"
+        )
 
 
 def check_no_objects(argument: str, dtype: np.dtype[Any]) -> None:
     """Raise TypeError for elements that are Python objects: their bytes are references, which are counted."""
     if dtype.hasobject:
-        raise TypeError(f"{argument} has dtype {dtype}, whose elements are Python objects; they have no bytes to copy")
+        raise ArgumentTypeError(
+            argument, f"has dtype {dtype}, whose elements are Python objects; they have no bytes to copy"
+        )
 
 
 def check_bytes(argument: str, num_bytes: int, needed: int) -> None:
     """Raise ValueError where a buffer has fewer bytes than are needed."""
     if num_bytes < needed:
-        raise ValueError(f"{argument} has {num_bytes} bytes; at least {needed} are needed")
+        raise ArgumentValueError(argument, f"has {num_bytes} bytes; at least {needed} are needed")
 
 
 def check_size(argument: str, num_elements: int, needed: int) -> None:
     """Raise ValueError where a buffer has fewer elements than are needed."""
     if num_elements < needed:
-        raise ValueError(f"{argument} has {num_elements} elements; at least {needed} are needed")
+        raise ArgumentValueError(argument, f"has {num_elements} elements; at least {needed} are needed")
 
 
 def check_overlap(
@@ -69,9 +76,11 @@ def check_overlap(
     if dst >= src + src_bytes or src >= dst + dst_bytes:
         return
     if (dst, dst_bytes) != (src, src_bytes):
-        raise ValueError(f"{dst_argument} overlaps {src_argument}")
+        raise ArgumentValueError(dst_argument, "overlaps", Argument(src_argument))
     if not in_place:
-        raise ValueError(f"{dst_argument} is the memory of {src_argument}, which this launch cannot work in")
+        raise ArgumentValueError(
+            dst_argument, "is the memory of", Argument(src_argument), "and this launch cannot work in place"
+        )
 
 
 def _is_unnamed_bfloat16(dtype: np.dtype[Any], data_type: DataType) -> bool:

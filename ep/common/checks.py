@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.shown import shown
 
 kMaxSize: Final = 2**63 - 1
@@ -19,7 +20,7 @@ def as_integer(value: Any, argument: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{argument} must be an integer, not {shown(value)}") from None
+        raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
 
 
 def as_size(value: Any, argument: str) -> int:
@@ -28,9 +29,9 @@ def as_size(value: Any, argument: str) -> int:
         return value
     size = as_integer(value, argument)
     if size < 0:
-        raise ValueError(f"{argument} is {size}; it must not be negative")
+        raise ArgumentValueError(argument, f"is {size}; it must not be negative")
     if size > kMaxSize:
-        raise ValueError(f"{argument} is {size}; it must be below 2**63")
+        raise ArgumentValueError(argument, f"is {size}; it must be below 2**63")
     return size
 
 
@@ -38,7 +39,7 @@ def as_offset(value: Any) -> int:
     """Return the argument `offset`, which indices count from, as int; ValueError past 2^62 on either side of 0."""
     offset = as_integer(value, "offset")
     if abs(offset) > MAX_OFFSET:
-        raise ValueError(f"offset is {offset}; it must be within 2**62 of 0")
+        raise ArgumentValueError("offset", f"is {offset}; it must be within 2**62 of 0")
     return offset
 
 
@@ -46,7 +47,7 @@ def as_byte(value: Any, argument: str) -> int:
     """Return the value of a byte as int; TypeError for what is no integer, ValueError outside 0 to 255."""
     byte = as_integer(value, argument)
     if not 0 <= byte <= 255:
-        raise ValueError(f"{argument} is {byte}; a byte is from 0 to 255")
+        raise ArgumentValueError(argument, f"is {byte}; a byte is from 0 to 255")
     return byte
 
 
@@ -54,7 +55,7 @@ def as_dims(dims: Any, argument: str, max_num_dims: int) -> tuple[int, ...]:
     """Return dims as a tuple of sizes; TypeError for no sequence, ValueError for too many or for a negative one."""
     sizes = _each(dims, argument, as_size)
     if len(sizes) > max_num_dims:
-        raise ValueError(f"{argument} has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
+        raise ArgumentValueError(argument, f"has {len(sizes)} dims; this primitive was made for at most {max_num_dims}")
     return sizes
 
 
@@ -72,9 +73,9 @@ def are_integers(*sizes: Any) -> bool:
 def as_buffers(buffers: Any, argument: str) -> tuple[Any, ...]:
     """Return a sequence of buffers as a tuple; TypeError for what is none, ValueError for no buffers."""
     if isinstance(buffers, str | bytes) or not isinstance(buffers, Sequence):
-        raise TypeError(f"{argument} must be a sequence of buffers, not {type(buffers).__qualname__}")
+        raise ArgumentTypeError(argument, f"must be a sequence of buffers, not {type(buffers).__qualname__}")
     if not buffers:
-        raise ValueError(f"{argument} is empty; at least one buffer is needed")
+        raise ArgumentValueError(argument, "is empty; at least one buffer is needed")
     return tuple(buffers)
 
 
@@ -100,7 +101,7 @@ def as_integer_list(values: Any, argument: str) -> tuple[int, ...]:
 
 def _one_for_each(values: tuple[int, ...], argument: str, what: str, dims: tuple[int, ...]) -> tuple[int, ...]:
     if len(values) != len(dims):
-        raise ValueError(f"{argument} has {len(values)} {what} for {len(dims)} dims")
+        raise ArgumentValueError(argument, f"has {len(values)} {what} for {len(dims)} dims")
     return values
 
 
@@ -110,7 +111,7 @@ def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple
     # a 1-d array will do, but an array of no dims and a NumPy scalar have `tolist` and a `shape` too
     is_array = hasattr(values, "tolist") and getattr(values, "shape", ()) != ()
     if isinstance(values, str | bytes) or not (isinstance(values, Sequence) or is_array):
-        raise TypeError(f"{argument} must be a sequence of integers, not {shown(values)}")
+        raise ArgumentTypeError(argument, f"must be a sequence of integers, not {shown(values)}")
     return tuple(check(value, f"{argument}[{axis}]") for axis, value in enumerate(values))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import operator
 from typing import Final
 
+from ep.include.errors import ArgumentValueError
+
 BITS: Final = (32, 64)
 
 
@@ -30,10 +32,10 @@ class FastIntegerMath:
     def __init__(self, divisor: int, bits: int = 32) -> None:
         """divisor: from 1 to 2^(bits-1) - 1; bits: 32 or 64. ValueError for any other."""
         if bits not in BITS:
-            raise ValueError(f"bits is {bits}; it must be 32 or 64")
+            raise ArgumentValueError("bits", f"is {bits}; it must be 32 or 64")
         self.bits, self.divisor = bits, operator.index(divisor)
         if not 1 <= self.divisor < 1 << (bits - 1):
-            raise ValueError(f"divisor is {self.divisor}; it must be from 1 to 2**{bits - 1} - 1")
+            raise ArgumentValueError("divisor", f"is {self.divisor}; it must be from 1 to 2**{bits - 1} - 1")
         self.shift = (self.divisor - 1).bit_length()
         self.multiplier = ((1 << bits) * ((1 << self.shift) - self.divisor)) // self.divisor + 1
 

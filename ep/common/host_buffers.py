@@ -8,6 +8,7 @@ import numpy as np
 
 from ep.common import buffer_checks
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 
 def read_buffer(
@@ -22,16 +23,16 @@ def read_buffer(
     """
     if not isinstance(buffer, np.ndarray):
         hint = ", which lies on a CUDA device" if hasattr(buffer, "__cuda_array_interface__") else ""
-        raise TypeError(f"{argument} must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
+        raise ArgumentTypeError(argument, f"must be a numpy.ndarray on the CPU, not {type(buffer).__qualname__}{hint}")
     buffer_checks.check_plain(buffer, argument)
     if data_type is None:
         buffer_checks.check_no_objects(argument, buffer.dtype)
     else:
         buffer_checks.check_dtype(argument, buffer.dtype, data_type)
     if not buffer.flags.c_contiguous:
-        raise ValueError(f"{argument} is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
+        raise ArgumentValueError(argument, f"is not C-contiguous (shape {buffer.shape}, strides {buffer.strides})")
     if written and not buffer.flags.writeable:
-        raise ValueError(f"{argument} is read-only")
+        raise ArgumentValueError(argument, "is read-only")
     plain = buffer.view(np.ndarray)
     if data_type is None:
         buffer_checks.check_bytes(argument, buffer.nbytes, num_elements)

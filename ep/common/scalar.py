@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.number_kind import Kind, number_kind
 from ep.include.shown import shown
 
@@ -42,7 +43,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     for what is no number and for a complex number where `data_type` is real.
     """
     if not is_scalar(value):
-        raise TypeError(f"{argument} must be a number, not {shown(value)}")
+        raise ArgumentTypeError(argument, f"must be a number, not {shown(value)}")
     number = value.item() if isinstance(value, np.generic) else value
     kind = number_kind(data_type)
     is_complex = isinstance(number, complex | np.clongdouble)
@@ -51,7 +52,7 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
         parts = (number.real, number.imag) if is_complex else (number, 0)
         return data_type.dtype.type(complex(*(_to_floating(number, part) for number in parts)))
     if is_complex:
-        raise TypeError(f"{argument} is the complex number {number!r}; {data_type.name} is real")
+        raise ArgumentTypeError(argument, f"is the complex number {number!r}; {data_type.name} is real")
     if kind is Kind.BOOL:
         return np.bool_(number != 0)
     if kind is Kind.INTEGER:
@@ -77,7 +78,7 @@ def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
     else:
         held = kind is Kind.BOOL or _is_held(number, element)
     if not held:
-        raise ValueError(f"{argument} is {shown(value)}, which {data_type.name} cannot hold")
+        raise ArgumentValueError(argument, f"is {shown(value)}, which {data_type.name} cannot hold")
     return element
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from ep.expressions.schedule import Group, Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Operands
+from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.names import renamed
 
 
 class Program:
@@ -102,8 +102,9 @@ class Program:
             node = self.schedule.nodes[one]
             try:
                 base.destination(node.shape, node.data_type.dtype, array)
-            except (TypeError, ValueError) as error:
-                raise renamed(error, {"out": name}) from error
+            except ArgumentError as error:
+                error.rename({"out": name})
+                raise
             step = written_by.get(one)
             if not isinstance(array, np.ndarray):
                 continue

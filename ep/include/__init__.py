@@ -11,6 +11,11 @@ from ep.include.device_manager import DeviceManager
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.errors import (
+    Argument,
+    ArgumentError,
+    ArgumentIndexError,
+    ArgumentTypeError,
+    ArgumentValueError,
     DeviceUnavailableError,
     DuplicateRegistrationError,
     EnvironmentVariableError,
@@ -23,6 +28,11 @@ from ep.include.stream import Stream
 __all__ = [
     "ActiveDeviceGuard",
     "AllocationOptions",
+    "Argument",
+    "ArgumentError",
+    "ArgumentIndexError",
+    "ArgumentTypeError",
+    "ArgumentValueError",
     "Arrays",
     "Buffer",
     "CompiledKernels",

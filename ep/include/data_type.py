@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
@@ -90,19 +91,23 @@ def as_data_type(like: DTypeLike, argument: str = "dtype") -> DataType:
         return like
     if isinstance(like, str):
         if like in _UNSIZED:
-            raise TypeError(f"{argument} is {shown(like)}, a name without a size; give one of {', '.join(_BY_NAME)}")
+            raise ArgumentTypeError(
+                argument, f"is {shown(like)}, a name without a size; give one of {', '.join(_BY_NAME)}"
+            )
         member = _BY_NAME.get(like)
         if member is None:
-            raise ValueError(f"{argument} is {shown(like)}, which is no data type{did_you_mean(like, _BY_NAME)}")
+            raise ArgumentValueError(argument, f"is {shown(like)}, which is no data type{did_you_mean(like, _BY_NAME)}")
         return member
     if like is int or like is float or like is complex:
-        raise TypeError(f"{argument} is {like.__name__}, a type without a size; give one of {', '.join(_BY_NAME)}")
+        raise ArgumentTypeError(
+            argument, f"is {like.__name__}, a type without a size; give one of {', '.join(_BY_NAME)}"
+        )
     if isinstance(like, np.dtype):
         member = _BY_DTYPE.get(like)
     elif isinstance(like, type) and (like is bool or issubclass(like, np.generic)):
         member = _BY_TYPE.get(like)
     else:
-        raise TypeError(f"{argument} must be a DataType, a NumPy dtype or a sized name, not {shown(like)}")
+        raise ArgumentTypeError(argument, f"must be a DataType, a NumPy dtype or a sized name, not {shown(like)}")
     if member is None:
-        raise ValueError(f"{argument} is {shown(like)}; it must be one of {', '.join(_BY_NAME)}")
+        raise ArgumentValueError(argument, f"is {shown(like)}; it must be one of {', '.join(_BY_NAME)}")
     return member

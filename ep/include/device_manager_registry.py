@@ -9,7 +9,7 @@ from typing import ClassVar
 from ep.include.device import Device
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
-from ep.include.errors import DeviceUnavailableError, DuplicateRegistrationError
+from ep.include.errors import ArgumentTypeError, DeviceUnavailableError, DuplicateRegistrationError
 from ep.include.process import exclusively
 from ep.include.shown import shown
 
@@ -27,7 +27,7 @@ class DeviceManagerRegistry:
         Raises DuplicateRegistrationError where the device type has one already.
         """
         if not isinstance(device_type, DeviceType):
-            raise TypeError(f"device_type must be a DeviceType, not {shown(device_type)}")
+            raise ArgumentTypeError("device_type", f"must be a DeviceType, not {shown(device_type)}")
         if device_type in cls._factories:
             raise DuplicateRegistrationError(f"{device_type!r} has a device manager already")
         cls._factories[device_type] = factory
@@ -39,7 +39,7 @@ class DeviceManagerRegistry:
         if manager is not None:
             return manager
         if not isinstance(device_type, DeviceType):
-            raise TypeError(f"device_type must be a DeviceType, not {shown(device_type)}")
+            raise ArgumentTypeError("device_type", f"must be a DeviceType, not {shown(device_type)}")
         load_provider(device_type.tag)
         if device_type in cls._factories:
             exclusively(lambda: cls._make_manager(device_type))

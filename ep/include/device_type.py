@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module, metadata
 from typing import ClassVar, Final
 
-from ep.include.errors import DuplicateRegistrationError
+from ep.include.errors import ArgumentValueError, DuplicateRegistrationError
 from ep.include.process import exclusively
 from ep.include.suggest import did_you_mean
 
@@ -107,9 +107,9 @@ class DeviceType(metaclass=_Members):
         Raises ValueError for names of another form, DuplicateRegistrationError where one of the two is taken.
         """
         if not re.fullmatch(_NAME, name):
-            raise ValueError(f"name is {name!r}; it must be 'k' and a capitalised word, such as 'kFoo'")
+            raise ArgumentValueError("name", f"is {name!r}; it must be 'k' and a capitalised word, such as 'kFoo'")
         if not re.fullmatch("[a-z][a-z0-9_-]*", tag):
-            raise ValueError(f"tag is {tag!r}; it must be a lower-case word, such as 'foo'")
+            raise ArgumentValueError("tag", f"is {tag!r}; it must be a lower-case word, such as 'foo'")
         for member in cls:
             if (member.name, member.tag) == (name, tag):
                 return member

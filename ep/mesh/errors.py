@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import NamedTuple
 
+from ep.include.errors import ArgumentError
+
 
 class RankError(RuntimeError):
     """An error of another rank whose class no text makes, which the message names; or ranks that are not in step."""
@@ -13,16 +15,22 @@ class RankError(RuntimeError):
 class Told(NamedTuple):
     """What a rank tells the others of its error: bytes and text, so that any error can be told.
 
-    kind: the class that they make of `text`, pickled, which is its name.
+    kind: the class that they make of `words`, pickled, which is its name.
+    words: one text, but for an ArgumentError, which knows the words of its message apart.
     """
 
     kind: bytes
-    text: str
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The message."""
+        return " ".join(self.words)
 
     def rebuilt(self) -> Exception:
         """Return the error, for a rank that was told of it."""
         try:
-            error: Exception = pickle.loads(self.kind)(self.text)
+            error: Exception = pickle.loads(self.kind)(*self.words)
         except Exception:  # a class that this rank does not have
             return RankError(self.text)
         return error
@@ -32,17 +40,20 @@ def told(error: BaseException, rank: int) -> Told:
     """Return what `rank` tells the others of its error.
 
     The class is that of the error or, where no text makes that one, the nearest which it inherits: what catches the
-    error on its own rank catches it on the others. Exception itself says nothing, so there it is RankError.
+    error on its own rank catches it on the others. Exception itself says nothing, so there it is RankError. An
+    ArgumentError names the same argument there.
     """
-    own, text = type(error), _text(error)
+    own, text, place = type(error), _text(error), f"(on rank {rank})"
     named = f"{_name(own)}: {text}" if text else _name(own)
     for kind in own.__mro__:
         if issubclass(kind, Exception) and kind is not Exception:
-            words = f"{text if text and kind is own else named} (on rank {rank})"
-            one = Told(_pickled(kind), words)
+            if kind is own and isinstance(error, ArgumentError):
+                one = Told(_pickled(kind), (*error.args, place))
+            else:
+                one = Told(_pickled(kind), (f"{text if text and kind is own else named} {place}",))
             if _is_made(kind, one):
                 return one
-    return Told(_pickled(RankError), f"{named} (on rank {rank})")
+    return Told(_pickled(RankError), (f"{named} {place}",))
 
 
 def _text(error: BaseException) -> str:

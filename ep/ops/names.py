@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ep.include.errors import ArgumentError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_row import Attribute
 from ep.include.primitive.unary_op import UnaryOp
@@ -59,20 +60,10 @@ def in_errors(**names: str) -> Mapping[str, str]:
     return names
 
 
-_NAME: Final = re.compile(r"\w+")
-
-
-def renamed(error: Exception, names: Mapping[str, str]) -> Exception:
-    """The error of a Launch, with the arguments of an operator in the place of those of Launch.
-
-    names: the operator's name for each name of Launch that differs.
-    """
-    return type(error)(_NAME.sub(lambda word: names.get(word[0], word[0]), str(error)))
-
-
 def launch(primitive: Any, names: Mapping[str, str], *arguments: Any) -> None:
-    """Launch a primitive; its errors name the arguments of the operator, as `renamed` says."""
+    """Launch a primitive; its errors name the arguments of the operator: `names` is as a kernel has it."""
     try:
         primitive.Launch(*arguments)
-    except (TypeError, ValueError) as error:
-        raise renamed(error, names) from error
+    except ArgumentError as error:
+        error.rename(names)
+        raise

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from ep.include.errors import ArgumentError
 from ep.include.primitive import Primitive
 from ep.testing.device_under_test import DeviceUnderTest
 
@@ -29,11 +31,20 @@ class Refusals:
 
     def expected(self, primitive: Primitive, error: type[Exception], message: str) -> Any:
         """Return a context manager for one refused launch."""
-        if self._same_words:
-            return pytest.raises(error, match=message)
         parameters = list(inspect.signature(primitive.Launch).parameters)
+        if self._same_words:
+            return _in_our_words(parameters, error, message)
         meant = [name for name in parameters if re.search(rf"\b{name}\b", message)] or parameters
         return pytest.raises((TypeError, ValueError), match=rf"\b({'|'.join(meant)})\b")
+
+
+@contextmanager
+def _in_our_words(parameters: Collection[str], error: type[Exception], message: str) -> Iterator[None]:
+    """One refused launch; the error has to know which of the parameters it is about."""
+    with pytest.raises(error, match=message) as refused:
+        yield
+    assert isinstance(refused.value, ArgumentError), f"{refused.value!r} has no argument"
+    assert refused.value.argument.whole in parameters, f"{refused.value!r} is about no argument of Launch"
 
 
 class Refused:

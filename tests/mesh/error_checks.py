@@ -8,6 +8,7 @@ import pytest
 
 import ep.ops
 from ep.common.arrays.host import HostArrays
+from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
 from ep.mesh import Placement, RankError, from_whole, to_global
 from ep.mesh.world import world
 
@@ -46,6 +47,11 @@ ERRORS = {
         UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
         UnicodeError,
         "UnicodeDecodeError: 'utf-8'",
+    ),
+    "of an argument": (
+        ArgumentValueError("out", "overlaps", Argument("x")),
+        ArgumentValueError,
+        "out overlaps x (on rank",
     ),
     "of our own": (WithTwo(1, 2), RankError, "WithTwo: 1 and 2"),
     "of a function": (of_a_function(), LookupError, "of_a_function.<locals>.Local: not there"),
@@ -97,6 +103,17 @@ def check_every_class_is_told():
                 assert words in str(raised.value)
                 assert f"(on rank {rank})" in str(raised.value)
             assert world().from_all(lambda: world().rank, "after it") == list(range(world().size))
+
+
+def check_that_arguments_are_told():
+    """Whoever hands the error on can put other names into the place of them, on every rank."""
+    for rank in {0, last()}:
+        error = ArgumentTypeError("src", "has dtype float16;", Argument("dst"), "has float32")
+        with pytest.raises(ArgumentTypeError) as raised:
+            world().on_all(raising(error, rank), "the check")
+        raised.value.rename({"src": "x", "dst": "out"})
+        assert raised.value.argument == "x"
+        assert str(raised.value).startswith("x has dtype float16; out has float32")
 
 
 def check_the_first_of_several_errors():

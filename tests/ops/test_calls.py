@@ -147,21 +147,22 @@ class Float(float):
 def test_numbers_of_other_classes():
     for number in (Float(2), Float(3)):
         same(ep.ops.mul(X, number), X * np.float32(number))
-    assert error_of(lambda: ep.ops.mul(X, np.float64(2)))[0] is TypeError  # it is no Python number, and float64
+    kind, _ = error_of(lambda: ep.ops.mul(X, np.float64(2)))  # it is no Python number, and float64
+    assert issubclass(kind, TypeError)
 
 
 def test_attributes_that_compare_equal_are_told_apart():
     assert ep.ops.sum(X, axis=1).shape == (4,)
     assert ep.ops.sum(X, axis=True).shape == (4,)
-    assert error_of(lambda: ep.ops.sum(X, axis=1.0))[0] is TypeError
+    assert issubclass(error_of(lambda: ep.ops.sum(X, axis=1.0))[0], TypeError)
     assert ep.ops.sum(X, axis=1, keepdims=True).shape == (4, 1)
-    assert error_of(lambda: ep.ops.sum(X, axis=1, keepdims=1))[0] is TypeError
+    assert issubclass(error_of(lambda: ep.ops.sum(X, axis=1, keepdims=1))[0], TypeError)
     assert ep.ops.permute(X, (1, 0)).shape == (6, 4)
-    assert error_of(lambda: ep.ops.permute(X, (1.0, 0)))[0] is TypeError
+    assert issubclass(error_of(lambda: ep.ops.permute(X, (1.0, 0)))[0], TypeError)
     assert ep.ops.slice(X, slice(0, 1)).shape == (1, 6)
-    assert error_of(lambda: ep.ops.slice(X, slice(0, 1.0)))[0] is TypeError
+    assert issubclass(error_of(lambda: ep.ops.slice(X, slice(0, 1.0)))[0], TypeError)
     assert ep.ops.slice(X, (0, 1)).shape == (1, 6)
-    assert error_of(lambda: ep.ops.slice(X, (0, 1.0)))[0] is TypeError
+    assert issubclass(error_of(lambda: ep.ops.slice(X, (0, 1.0)))[0], TypeError)
     zeros = [np.signbit(ep.ops.threshold(np.float32([-1]), 0.0, value))[0] for value in (0.0, -0.0, 0.0)]
     assert zeros == [False, True, False]
     nans = [ep.ops.threshold(np.float32([-1]), 0.0, value)[0] for value in (float("nan"), 1.0, float("nan"))]
@@ -184,7 +185,7 @@ def test_arguments_by_name_and_by_position():
             lambda: ep.ops.add(X, X, X),
             lambda: ep.ops.sum(X, axes=0),
         ):
-            assert error_of(wrong)[0] is TypeError
+            assert issubclass(error_of(wrong)[0], TypeError)
 
 
 def buffers():
@@ -227,7 +228,7 @@ def test_a_known_call_refuses_in_the_same_words(name):
     MEMORY[:], OUT[:] = 7, 7
     refused = error_of(lambda: WRONG[name](lambda x: x))
     assert refused == error_of(lambda: WRONG[name](lambda x: x.view(Unknown)))
-    assert refused[0] in (TypeError, ValueError, IndexError)
+    assert issubclass(refused[0], TypeError | ValueError | IndexError)
     assert (MEMORY == 7).all()
     assert (OUT == 7).all()
 

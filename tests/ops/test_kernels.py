@@ -195,3 +195,46 @@ assert ep.ops.permute(x, (1, 0)).tolist() == [[3, 2], [1, 4]]
 
 def test_another_package_registers_kernels():
     run(OTHER_PACKAGE, str(EXAMPLE))
+
+
+RENAMED = """
+import numpy as np
+import ep.ops
+from ep import DataType
+from ep.include.errors import Argument, ArgumentValueError
+from ep.ops.kernels import PreparedKernel, data_type, register_kernel
+
+class Two(ValueError):
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+raised = []
+
+@register_kernel("relu", matches=data_type("x") == DataType.kFloat, priority=1)
+class Refuses(PreparedKernel):
+    names = {"src": "x", "dst": "out", "a": "b"}
+
+    def prepare(self, shapes, attributes):
+        def launches(arrays, inputs, outputs):
+            raise raised[-1]
+
+        return launches
+
+def refused(error):
+    raised.append(error)
+    try:
+        ep.ops.relu(np.ones(3, np.float32))
+    except ValueError as caught:
+        assert caught is error and caught.__cause__ is None
+        return str(caught)
+
+known = ArgumentValueError("dst[0]", "is a 'src'; it must be", Argument("src"), "or a 'dst'")
+assert refused(known) == "out[0] is a 'src'; it must be x or a 'dst'"
+assert refused(ValueError("src is a src")) == "src is a src"  # it does not say which words are arguments
+assert refused(Two("src", 2)) == "('src', 2)"
+"""
+
+
+def test_names_of_arguments_in_errors():
+    """Of a kernel's launch the operator's are put into the place of the arguments, and all other words stay."""
+    run(RENAMED)

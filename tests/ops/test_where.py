@@ -74,8 +74,8 @@ def test_out():
     [
         (([1.0], [1], [2]), TypeError, "condition has dtype float64; it must be bool or an integer type"),
         (([1], [1], [2.0]), TypeError, "x has dtype int64, y has float64; convert one of them"),
-        (([1], [1, 2], [1, 2, 3]), ValueError, r"do not broadcast at axis -1: x \(2,\), y \(3,\)"),
-        (([1, 0], [1, 2, 3], [1]), ValueError, r"do not broadcast at axis -1: condition \(2,\), x and y \(3,\)"),
+        (([1], [1, 2], [1, 2, 3]), ValueError, r"^x \(2,\), y \(3,\) do not broadcast at axis -1$"),
+        (([1, 0], [1, 2, 3], [1]), ValueError, r"^condition \(2,\), x and y \(3,\) do not broadcast at axis -1$"),
     ],
 )
 def test_refusals(arguments, kind, message):

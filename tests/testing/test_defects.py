@@ -30,7 +30,7 @@ DEFECTS = {
         ),
         "a dst that is read-only is written": (
             "primitives",
-            '        raise ValueError(f"{argument} is read-only")',
+            '        raise ArgumentValueError(argument, "is read-only")',
             "        buffer.flags.writeable = True",
             PRIMITIVE + "elementwise_unary",
             EVERY,

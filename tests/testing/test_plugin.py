@@ -94,6 +94,10 @@ def test_the_words_of_errors_are_free(example):
     module = ("--pyargs", "ep.testing.primitive.test_fill")
     example.run(*module)
     assert "value must be a number" in example.run(*module, "-o", "ep_same_words=true", code=1)
+    words = "value must be a number, not '1'"
+    example.change("primitives", 'raise ValueError("value is bad")', f"raise TypeError({words!r})")
+    said = example.run(*module, "-o", "ep_same_words=true", code=1)
+    assert f"TypeError({words!r}) has no argument" in said  # the words are right, but which of them are names?
 
 
 def test_the_list_of_what_is_tested_is_what_the_modules_test():

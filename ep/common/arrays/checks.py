@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.include.arrays import Array
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 NUMBERS: Final = (bool, int, float, complex)
 """The types of Python numbers."""
@@ -30,15 +31,15 @@ def native_dtype(dtype: np.dtype[Any], argument: str) -> np.dtype[Any]:
     native = dtype.newbyteorder("=")
     if native not in DTYPES:
         names = ", ".join(sorted(known.name for known in DTYPES))
-        raise TypeError(f"{argument} has dtype {dtype}; it must be one of {names}")
+        raise ArgumentTypeError(argument, f"has dtype {dtype}; it must be one of {names}")
     return native
 
 
 def check_result(out: Array, shape: Sequence[int], dtype: np.dtype[Any], *, writable: bool) -> None:
     """Raise TypeError where `out` has another dtype than the result, ValueError for another shape or if read-only."""
     if out.dtype != dtype:
-        raise TypeError(f"out has dtype {out.dtype}; the result has {dtype}")
+        raise ArgumentTypeError("out", f"has dtype {out.dtype}; the result has {dtype}")
     if out.shape != tuple(shape):
-        raise ValueError(f"out has shape {out.shape}; the result has {tuple(shape)}")
+        raise ArgumentValueError("out", f"has shape {out.shape}; the result has {tuple(shape)}")
     if not writable:
-        raise ValueError("out is read-only")
+        raise ArgumentValueError("out", "is read-only")

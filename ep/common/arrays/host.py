@@ -17,6 +17,7 @@ from ep.common.lazy import lazy
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError
 from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
@@ -75,7 +76,7 @@ class HostArrays(Arrays):
             return np.empty(shape, dtype)
         if type(out) is not np.ndarray:
             if not isinstance(out, np.ndarray):
-                raise TypeError(f"out must be a numpy.ndarray, not {type(out).__qualname__}")
+                raise ArgumentTypeError("out", f"must be a numpy.ndarray, not {type(out).__qualname__}")
             check_plain(out, "out")
         check_result(out, shape, dtype, writable=out.flags.writeable)
         return out if out.flags.c_contiguous else np.empty(shape, dtype)
@@ -105,7 +106,9 @@ def _imported(value: ArrayLike, argument: str) -> NDArray:
     except Exception as error:  # each library has its own for what it does not export
         with suppress(Exception):
             return bfloat16_from_dlpack(value)
-        raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {error}") from error
+        raise ArgumentTypeError(
+            argument, f"({type(value).__qualname__}) cannot be read through DLPack: {error}"
+        ) from error
 
 
 def _check_plain(value: ArrayLike, argument: str) -> None:

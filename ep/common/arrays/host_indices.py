@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.include.errors import ArgumentIndexError
+
 NDArray = np.ndarray[Any, Any]
 
 
@@ -61,4 +63,4 @@ RESOLVERS: Final[dict[str, Callable[[NDArray, int], NDArray]]] = {
 def _refuse(indices: NDArray, wrong: Any, allowed: str) -> None:
     position = [int(place) for place in np.unravel_index(int(wrong.argmax()), wrong.shape)]
     where = f"indices{position}" if position else "indices"
-    raise IndexError(f"{where} is {indices[tuple(position)]}; the axis holds {allowed}")
+    raise ArgumentIndexError(where, f"is {indices[tuple(position)]}; the axis holds {allowed}")

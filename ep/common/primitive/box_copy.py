@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ep.common.checks import as_dims, as_sizes
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.strides import contiguous_strides, extent
+from ep.include.errors import Argument, ArgumentValueError
 
 
 class BoxCopy(NamedTuple):
@@ -48,7 +49,9 @@ class BoxCopy(NamedTuple):
             return False
         axes = [*zip(walk.dims, walk.src_strides, strict=True)]
         if walk.src_strides != walk.dst_strides or _meet(distance, axes, itemsize):
-            raise ValueError(f"dst overlaps src: boxes of {self.extent} at {self.dst_pos} and {self.src_pos}")
+            raise ArgumentValueError(
+                "dst", "overlaps", Argument("src"), f"in boxes of {self.extent} at {self.dst_pos} and {self.src_pos}"
+            )
         return True
 
 
@@ -59,15 +62,21 @@ def as_box_copy(
     most = max_num_dims or 0
     ddims, sdims = as_dims(dst_dims, "dst_dims", most), as_dims(src_dims, "src_dims", most)
     if len(ddims) != len(sdims):
-        raise ValueError(f"dst_dims {ddims} and src_dims {sdims} must have the same number of dims")
+        raise ArgumentValueError(
+            "dst_dims", ddims, "and", Argument("src_dims"), sdims, "must have the same number of dims"
+        )
     dpos, spos = as_sizes(dst_pos, "dst_pos", ddims), as_sizes(src_pos, "src_pos", sdims)
     sizes = as_sizes(extent, "extent", ddims)
     for side, dims, pos in (("dst", ddims, dpos), ("src", sdims, spos)):
         for axis, (size, begin, length) in enumerate(zip(dims, pos, sizes, strict=True)):
             if begin + length > size:
-                raise ValueError(
-                    f"{side}_pos {pos} and extent {sizes} reach outside {side}_dims {dims} at axis {axis}: "
-                    f"{begin} + {length} is more than {size}"
+                raise ArgumentValueError(
+                    f"{side}_pos",
+                    f"{pos} and",
+                    Argument("extent"),
+                    f"{sizes} reach outside",
+                    Argument(f"{side}_dims"),
+                    f"{dims} at axis {axis}: {begin} + {length} is more than {size}",
                 )
     return BoxCopy(ddims, dpos, sdims, spos, sizes)
 

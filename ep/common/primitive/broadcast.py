@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
+from ep.include.errors import Argument, ArgumentValueError
+
 Dims = tuple[int, ...]
 
 
@@ -24,14 +26,14 @@ def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None)
     return tuple(result)
 
 
-def _do_not_broadcast(operands: Sequence[Sequence[int]], names: Sequence[str] | None) -> ValueError:
+def _do_not_broadcast(operands: Sequence[Sequence[int]], names: Sequence[str] | None) -> ArgumentValueError:
     """The error for dims that do not broadcast, with the first axis at which they do not."""
     shown = names or [f"operand {position}" for position in range(len(operands))]
-    listed = ", ".join(f"{name} {tuple(dims)}" for name, dims in zip(shown, operands, strict=True))
+    listed = [word for name, dims in zip(shown, operands, strict=True) for word in (Argument(name), f"{tuple(dims)},")]
     for axis in range(-max(map(len, operands)), 0):
         if len({dims[axis] for dims in operands if -axis <= len(dims)} - {1}) > 1:
             break
-    return ValueError(f"dims do not broadcast at axis {axis}: {listed}")
+    return ArgumentValueError(*listed[:-1], f"{tuple(operands[-1])} do not broadcast at axis {axis}")
 
 
 def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]:
@@ -60,10 +62,12 @@ def simplify_broadcast_dims(*operands: Sequence[int]) -> tuple[list[Dims], Dims]
 def check_expands(src_dims: Dims, dst_dims: Dims) -> None:
     """Raise ValueError where src_dims do not broadcast to dst_dims."""
     if len(src_dims) > len(dst_dims):
-        raise ValueError(f"src_dims {src_dims} has more dims than dst_dims {dst_dims}")
+        raise ArgumentValueError("src_dims", src_dims, "has more dims than", Argument("dst_dims"), dst_dims)
     for axis in range(-len(src_dims), 0):
         if src_dims[axis] not in (1, dst_dims[axis]):
-            raise ValueError(f"src_dims {src_dims} does not expand to dst_dims {dst_dims} at axis {axis}")
+            raise ArgumentValueError(
+                "src_dims", src_dims, "does not expand to", Argument("dst_dims"), dst_dims, f"at axis {axis}"
+            )
 
 
 class StridedWalk(NamedTuple):

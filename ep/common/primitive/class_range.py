@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep.common.checks import as_integer
+from ep.include.errors import Argument, ArgumentValueError
 
 MAX_CLASS: Final = 2**62
 """The largest magnitude of a bound: index - lower_bound never wraps around."""
@@ -20,8 +21,8 @@ def as_class_range(lower_bound: Any, upper_bound: Any) -> tuple[int, int]:
     }
     for name, bound in bounds.items():
         if abs(bound) > MAX_CLASS:
-            raise ValueError(f"{name} is {bound}; it must be within 2**62 of 0")
+            raise ArgumentValueError(name, f"is {bound}; it must be within 2**62 of 0")
     low, high = bounds.values()
     if high < low:
-        raise ValueError(f"upper_bound is {high}; it must not be below lower_bound, which is {low}")
+        raise ArgumentValueError("upper_bound", f"is {high}; it must not be below", Argument("lower_bound"), low)
     return low, high - low

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ep.common.checks import as_dims, as_strides
 from ep.common.primitive.broadcast import Dims, StridedWalk, check_expands, simplify_strided
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent, writes_once
+from ep.include.errors import Argument, ArgumentValueError
 
 
 class ExpandShape(NamedTuple):
@@ -46,5 +47,7 @@ def as_expand_shape(
     )
     sstrides, dstrides = given[0] or contiguous_strides(sdims), given[1] or contiguous_strides(ddims)
     if not writes_once(ddims, dstrides):
-        raise ValueError(f"dst_strides {dstrides} let elements of dst_dims {ddims} share a place")
+        raise ArgumentValueError(
+            "dst_strides", dstrides, "let elements of", Argument("dst_dims"), ddims, "share a place"
+        )
     return ExpandShape(sdims, sstrides, ddims, dstrides, (sdims, ddims, *given))

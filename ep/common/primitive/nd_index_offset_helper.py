@@ -7,6 +7,7 @@ import operator
 from collections.abc import MutableSequence, Sequence
 
 from ep.common.primitive.strides import contiguous_strides
+from ep.include.errors import ArgumentValueError
 
 
 def nd_index_to_offset(index: Sequence[int], strides: Sequence[int], num_dims: int) -> int:
@@ -32,19 +33,19 @@ class NdIndexOffsetHelper:
         self.dims = tuple(map(operator.index, dims))
         self.strides = contiguous_strides(self.dims)
         if min(self.dims, default=1) < 1:
-            raise ValueError(f"dims are {self.dims}; each must be at least 1")
+            raise ArgumentValueError("dims", f"are {self.dims}; each must be at least 1")
 
     def NdIndexToOffset(self, index: Sequence[int]) -> int:
         """The offset of the element at `index`; a shorter index means the leading axes, as upstream has it."""
         places = [operator.index(place) for place in index]
         if len(places) > len(self.dims):
-            raise ValueError(f"index has {len(places)} places for {len(self.dims)} dims")
+            raise ArgumentValueError("index", f"has {len(places)} places for {len(self.dims)} dims")
         return nd_index_to_offset(places, self.strides or (1,), len(places))
 
     def OffsetToNdIndex(self, offset: int) -> tuple[int, ...]:
         """The index of the element at `offset`; ValueError outside the array."""
         if not 0 <= offset < math.prod(self.dims):
-            raise ValueError(f"offset is {offset}; the array has {math.prod(self.dims)} elements")
+            raise ArgumentValueError("offset", f"is {offset}; the array has {math.prod(self.dims)} elements")
         index = [0] * len(self.dims)
         offset_to_nd_index(operator.index(offset), self.dims, len(self.dims), index)
         return tuple(index)

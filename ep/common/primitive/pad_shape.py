@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ep.common.checks import as_dims, as_integers
 from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.include.errors import Argument, ArgumentValueError
 from ep.include.primitive.primitive import kMaxNumDims
 
 
@@ -62,8 +63,12 @@ def as_pad_shape(src_dims: Any, padding_before: Any, padding_after: Any) -> PadS
     shape = PadShape(dims, before, after)
     for axis, size in enumerate(shape.dst_dims):
         if size < 0:
-            raise ValueError(
-                f"padding_before {before} and padding_after {after} leave {size} elements of src_dims {dims} at "
-                f"axis {axis}"
+            raise ArgumentValueError(
+                "padding_before",
+                f"{before} and",
+                Argument("padding_after"),
+                f"{after} leave {size} elements of",
+                Argument("src_dims"),
+                f"{dims} at axis {axis}",
             )
     return shape

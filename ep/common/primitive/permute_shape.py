@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ep.common.checks import as_dims, as_sizes
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.strides import contiguous_strides
+from ep.include.errors import Argument, ArgumentValueError
 
 
 class PermuteShape(NamedTuple):
@@ -37,5 +38,7 @@ def as_permute_shape(src_dims: Any, permutation: Any, max_num_dims: int | None) 
     dims = as_dims(src_dims, "src_dims", max_num_dims or 0)
     axes = as_sizes(permutation, "permutation", dims)
     if sorted(axes) != list(range(len(dims))):
-        raise ValueError(f"permutation {axes} must have each of 0 to {len(dims) - 1} once, the axes of src_dims {dims}")
+        raise ArgumentValueError(
+            "permutation", axes, f"must have each of 0 to {len(dims) - 1} once, the axes of", Argument("src_dims"), dims
+        )
     return PermuteShape(dims, axes)

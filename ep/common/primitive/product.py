@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
 from ep.common.primitive.strides import broadcast_strides
+from ep.include.errors import Argument, ArgumentValueError
 
 _NAMES = "a_dims", "b_dims", "c_dims"
 _BATCH_NAMES = [f"{name}[:-2]" for name in _NAMES]
@@ -53,13 +54,25 @@ def matrix_sizes(
     """m, n and k of a product; ValueError, with the names of Launch's arguments, for dims that have none."""
     for dims, name in zip((a_dims, b_dims, c_dims), _NAMES, strict=True):
         if len(dims) < 2:
-            raise ValueError(f"{name} is {dims}; it must have at least the two dims of a matrix")
+            raise ArgumentValueError(name, f"is {dims}; it must have at least the two dims of a matrix")
     m, k = reversed(a_dims[-2:]) if transpose_a else a_dims[-2:]
     other_k, n = reversed(b_dims[-2:]) if transpose_b else b_dims[-2:]
     if k != other_k:
-        raise ValueError(f"a_dims {a_dims} has k = {k}, and b_dims {b_dims} has k = {other_k}; they must be equal")
+        raise ArgumentValueError(
+            "a_dims",
+            f"{a_dims} has k = {k}, and",
+            Argument("b_dims"),
+            f"{b_dims} has k = {other_k}; they must be equal",
+        )
     if c_dims[-2:] != (m, n):
-        raise ValueError(f"c_dims {c_dims} ends with {c_dims[-2:]}; the product of a and b has (m, n) = {(m, n)}")
+        raise ArgumentValueError(
+            "c_dims",
+            f"{c_dims} ends with {c_dims[-2:]}; the product of",
+            Argument("a"),
+            "and",
+            Argument("b"),
+            f"has (m, n) = {(m, n)}",
+        )
     return m, n, k
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ep.common.checks import as_dims, as_integer_list
 from ep.common.primitive.broadcast import Dims
+from ep.include.errors import Argument, ArgumentValueError
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
 
@@ -58,9 +59,11 @@ def as_reduce_shape(src_dims: Any, axes: Any, max_num_dims: int | None) -> Reduc
     dims, taken = as_dims(src_dims, "src_dims", max_num_dims or 0), as_integer_list(axes, "axes")
     for position, axis in enumerate(taken):
         if not -len(dims) <= axis < len(dims):
-            raise ValueError(f"axes[{position}] is {axis}; src_dims {dims} has {len(dims)} axes")
+            raise ArgumentValueError(
+                f"axes[{position}]", f"is {axis};", Argument("src_dims"), f"{dims} has {len(dims)} axes"
+            )
     if len({axis % len(dims) for axis in taken}) < len(taken):
-        raise ValueError(f"axes {taken} name an axis of src_dims {dims} twice")
+        raise ArgumentValueError("axes", taken, "name an axis of", Argument("src_dims"), dims, "twice")
     return ReduceShape(dims, taken)
 
 
@@ -68,7 +71,12 @@ def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
     """Raise ValueError where dst has elements that are the least or largest of nothing."""
     num_src, num_dst = shape.counts()
     if num_dst and not num_src and op in EXTREMES:
-        raise ValueError(f"src_dims {shape.src_dims} has no elements along axes {shape.axes}; {op.name} needs one")
+        raise ArgumentValueError(
+            "src_dims",
+            f"{shape.src_dims} has no elements along",
+            Argument("axes"),
+            f"{shape.axes}; {op.name} needs one",
+        )
 
 
 def of_nothing(op: ReduceOp) -> float:

@@ -6,10 +6,11 @@ from typing import Any
 
 from ep.common.host_buffers import read_buffer as read_buffer
 from ep.cpu.device.stream import CpuStream
+from ep.include.errors import ArgumentTypeError
 
 
 def check_stream(stream: Any) -> CpuStream:
     """Return `stream`; TypeError where it is no stream of the CPU."""
     if not isinstance(stream, CpuStream):
-        raise TypeError(f"stream must be a stream of the CPU, not {stream!r}")
+        raise ArgumentTypeError("stream", f"must be a stream of the CPU, not {stream!r}")
     return stream

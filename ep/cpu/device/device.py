@@ -18,6 +18,7 @@ from ep.include.buffer import Buffer
 from ep.include.device import Device, kMaxAlignmentRequirement
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.event import Event
 from ep.include.finding import Finding
 from ep.include.stream import Stream
@@ -54,22 +55,22 @@ class CpuDevice(Settings, Device):
 
     def DestroyStream(self, stream: Stream) -> None:
         if not isinstance(stream, CpuStream):
-            raise TypeError(f"stream must be a stream of the CPU, not {stream!r}")
+            raise ArgumentTypeError("stream", f"must be a stream of the CPU, not {stream!r}")
 
     def CreateEvent(self) -> CpuEvent:
         return CpuEvent()
 
     def DestroyEvent(self, event: Event) -> None:
         if not isinstance(event, CpuEvent):
-            raise TypeError(f"event must be an event of the CPU, not {event!r}")
+            raise ArgumentTypeError("event", f"must be an event of the CPU, not {event!r}")
 
     def Alloc(self, options: AllocationOptions, size: int) -> Buffer:
         number = operator.index(size)
         if number < 0:
-            raise ValueError(f"size is {number}; it must not be negative")
+            raise ArgumentValueError("size", f"is {number}; it must not be negative")
         if options.HasNumaNodeAffinity():
-            raise ValueError(
-                f"numa_node_affinity is {options.numa_node_affinity}; the CPU device cannot place memory on a node"
+            raise ArgumentValueError(
+                "numa_node_affinity", f"is {options.numa_node_affinity}; the CPU device cannot place memory on a node"
             )
         if options.pinned_device_type not in (None, DeviceType.kCPU):
             device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
@@ -80,7 +81,7 @@ class CpuDevice(Settings, Device):
 
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, np.ndarray):
-            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+            raise ArgumentTypeError("buffer", f"must be a buffer from Alloc, not {buffer!r}")
         if options.pinned_device_type not in (None, DeviceType.kCPU):
             device = DeviceManagerRegistry.GetDevice(options.pinned_device_type, options.pinned_device_index)
             device.FreePinned(options, buffer)

@@ -8,6 +8,7 @@ from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError
 from ep.include.event import Event
 from ep.include.stream import Stream
 
@@ -69,5 +70,5 @@ class CpuStream(Stream):
 
 def _check_event(event: Event) -> CpuEvent:
     if not isinstance(event, CpuEvent):
-        raise TypeError(f"event must be an event of the CPU, not {event!r}")
+        raise ArgumentTypeError("event", f"must be an event of the CPU, not {event!r}")
     return event

@@ -12,6 +12,7 @@ from ep.cpu.device.buffers import check_stream
 from ep.cpu.device.stream import CpuStream
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
+from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.expression import Expression, ExpressionFactory, Structure, kMaxOperands
 from ep.include.primitive.primitive import Request, kMaxNumDims
 from ep.include.primitive.registry import register_primitive_factory
@@ -90,28 +91,34 @@ class ExpressionImpl(CpuPrimitive, Expression):
             raise ValueError(f"there are {len(arrays)} arrays; a launch takes {kMaxOperands} at most")
         for array, name, dtype in zip(arrays, names, types, strict=True):
             if not isinstance(array, np.ndarray):
-                raise TypeError(f"{name} must be a numpy.ndarray, not {type(array).__qualname__}")
+                raise ArgumentTypeError(name, f"must be a numpy.ndarray, not {type(array).__qualname__}")
             if array.dtype != dtype:
-                raise TypeError(f"{name} has dtype {array.dtype}; it must be {dtype}")
+                raise ArgumentTypeError(name, f"has dtype {array.dtype}; it must be {dtype}")
             if array.ndim > kMaxNumDims:
-                raise ValueError(f"{name} has {array.ndim} dims; it may have {kMaxNumDims} at most")
+                raise ArgumentValueError(name, f"has {array.ndim} dims; it may have {kMaxNumDims} at most")
             if any(stride % array.itemsize for stride in array.strides):
-                raise ValueError(f"{name} has strides {array.strides}, which are no multiples of its elements' bytes")
+                raise ArgumentValueError(
+                    name, f"has strides {array.strides}, which are no multiples of its elements' bytes"
+                )
         shape = arrays[0].shape
         for k, (array, name) in enumerate(zip(arrays, names, strict=True)):
             if k < num_results and not array.flags.writeable:
-                raise ValueError(f"{name} is read-only")
+                raise ArgumentValueError(name, "is read-only")
             if k < num_results and array.shape != shape:
-                raise ValueError(f"{name} has shape {array.shape}; results[0] has {shape}")
+                raise ArgumentValueError(name, f"has shape {array.shape};", Argument("results[0]"), f"has {shape}")
             try:
                 np.broadcast_to(array, shape)
             except ValueError:
-                raise ValueError(f"{name} has shape {array.shape}, which does not broadcast to {shape}") from None
+                raise ArgumentValueError(
+                    name, f"has shape {array.shape}, which does not broadcast to {shape}"
+                ) from None
         for k in range(num_results):
             for j, other in enumerate(arrays):
                 may_be = j == k or (j >= num_results and _is_same(arrays[k], other))
                 if not may_be and np.may_share_memory(arrays[k], other):
-                    raise ValueError(f"{names[k]} overlaps {names[j]}, and is not the same elements in the same order")
+                    raise ArgumentValueError(
+                        names[k], "overlaps", Argument(names[j]), "and is not the same elements in the same order"
+                    )
 
 
 def _is_same(one: Any, other: Any) -> bool:

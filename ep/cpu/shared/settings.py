@@ -11,6 +11,7 @@ import numpy as np
 from ep.common.environment import MAX_THREADS
 from ep.cpu.machine.calibration import Calibration, everywhere, least_size
 from ep.cpu.shared.state import SETTINGS
+from ep.include.errors import ArgumentValueError
 
 
 class Settings:
@@ -30,7 +31,7 @@ class Settings:
         """Let launches from now on use at most `num_threads` threads, the launching one among them."""
         number = operator.index(num_threads)
         if not 1 <= number <= MAX_THREADS:
-            raise ValueError(f"num_threads is {number}; it must be from 1 to {MAX_THREADS}")
+            raise ArgumentValueError("num_threads", f"is {number}; it must be from 1 to {MAX_THREADS}")
         if self._start_threads is not None:
             self._start_threads(number)
         self._settings[SETTINGS.num_threads] = number

@@ -13,6 +13,7 @@ from ep.common.checks import as_integer
 from ep.cuda.device.buffer import Memory
 from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.arrays import Keyed
+from ep.include.errors import ArgumentValueError
 from ep.include.process import ProcessBound
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
             raise BufferError("the array is read-only")
         consumer = LEGACY_STREAM if stream is None else as_integer(stream, "stream")
         if consumer == 0 or consumer < _NO_SYNCHRONIZATION:
-            raise ValueError(f"stream is {stream}; it must be -1, 1, 2 or a handle")
+            raise ArgumentValueError("stream", f"is {stream}; it must be -1, 1, 2 or a handle")
         if consumer != _NO_SYNCHRONIZATION:
             self._stream.let_wait(consumer)
         return dlpack.capsule(self.address, self.shape, self.dtype, self.__dlpack_device__(), self)

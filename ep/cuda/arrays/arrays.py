@@ -21,6 +21,7 @@ from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.primitive import kMaxNumDims
 
 
@@ -120,16 +121,17 @@ class CudaArrays(Arrays):
         index = self._stream.device_index
         array = read(value, argument, self._stream)
         if array is None:
-            raise TypeError(
-                f"{argument} must be an array on cuda:{index}, not {type(value).__qualname__}"
-                f"{f' on {value.device}' if hasattr(value, 'device') else ''}; ep.ops.copy_to_device brings one there"
+            raise ArgumentTypeError(
+                argument,
+                f"must be an array on cuda:{index}, not {type(value).__qualname__}"
+                f"{f' on {value.device}' if hasattr(value, 'device') else ''}; ep.ops.copy_to_device brings one there",
             )
         if native_dtype(array.dtype, argument) != array.dtype:
-            raise TypeError(f"{argument} has dtype {array.dtype}, which is in the byte order of another machine")
+            raise ArgumentTypeError(argument, f"has dtype {array.dtype}, which is in the byte order of another machine")
         if array.device != index and 0 not in array.shape:
-            raise TypeError(f"{argument} is on cuda:{array.device}, not on cuda:{index}")
+            raise ArgumentTypeError(argument, f"is on cuda:{array.device}, not on cuda:{index}")
         if array.strides is not None and min(array.strides) < 0:
-            raise ValueError(f"{argument} has negative strides {array.strides}; make it contiguous first")
+            raise ArgumentValueError(argument, f"has negative strides {array.strides}; make it contiguous first")
         if array.before is not None:
             self._stream.wait_for(array.before)
         return array
@@ -146,9 +148,10 @@ class CudaArrays(Arrays):
         """Queue a copy of elements from strides to strides."""
         if not copy_strided(self._stream, shape, src, src_strides, dst, dst_strides):
             dims = simplify_strided(shape, src_strides, dst_strides).dims
-            raise ValueError(
-                f"{argument} of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
-                f"at most {kMaxNumDims} can be copied, so make it contiguous first"
+            raise ArgumentValueError(
+                argument,
+                f"of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
+                f"at most {kMaxNumDims} can be copied, so make it contiguous first",
             )
 
 

@@ -21,6 +21,7 @@ from ep.cuda.device.buffer import CudaBuffer, Memory
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.device.stream import check_stream as check_stream
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 Adapter = Callable[[Any], "Memory | None"]
 """Reads one type of array; None for one that is not on a CUDA device (or no longer), or that `check_plain` refuses."""
@@ -47,7 +48,9 @@ def as_address(
         if isinstance(buffer, CudaBuffer):
             buffer.live_memory(argument)
         check_plain(buffer, argument)
-        raise TypeError(f"{argument} must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}")
+        raise ArgumentTypeError(
+            argument, f"must be an array on a CUDA device, not {type(buffer).__qualname__}{_hint(buffer)}"
+        )
     address, count, dtype, may_write, contiguous, device, producer = memory
     if data_type is None:
         check_no_objects(argument, dtype)
@@ -58,15 +61,15 @@ def as_address(
         if count < num_elements:
             check_size(argument, count, num_elements)
         if address % data_type.dtype.alignment:
-            raise ValueError(
-                f"{argument} is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
+            raise ArgumentValueError(
+                argument, f"is at {address:#x}, which is no multiple of {data_type.dtype.alignment} bytes"
             )
     if not contiguous:
-        raise ValueError(f"{argument} is not C-contiguous")
+        raise ArgumentValueError(argument, "is not C-contiguous")
     if writable and not may_write:
-        raise ValueError(f"{argument} is read-only")
+        raise ArgumentValueError(argument, "is read-only")
     if device != stream.device_index and count:
-        raise ValueError(f"{argument} is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
+        raise ArgumentValueError(argument, f"is on cuda:{device}; the stream is one of cuda:{stream.device_index}")
     if producer is not None and producer != stream.handle:
         stream.wait_for(producer)
     return address

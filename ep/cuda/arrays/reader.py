@@ -19,6 +19,7 @@ from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import LEGACY_STREAM
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 _ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged
 _UNNAMED: Final = np.dtype("V2")
@@ -95,9 +96,11 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
     try:
         tensor = dlpack.read(value, stream=stream.handle)  # the exporter lets our stream wait for its own
     except Exception as error:  # each library has its own for what it does not export
-        raise TypeError(f"{argument} ({type(value).__qualname__}) cannot be read through DLPack: {error}") from error
+        raise ArgumentTypeError(
+            argument, f"({type(value).__qualname__}) cannot be read through DLPack: {error}"
+        ) from error
     if tensor.dtype is None:
-        raise TypeError(f"{argument} ({type(value).__qualname__}) has elements of a type that is no DataType")
+        raise ArgumentTypeError(argument, f"({type(value).__qualname__}) has elements of a type that is no DataType")
     return View(
         address=tensor.address,
         shape=tensor.shape,
@@ -147,7 +150,9 @@ def _in_elements(
     if strides is None or _is_contiguous(shape, strides, dtype.itemsize):
         return None
     if any(stride % dtype.itemsize for size, stride in zip(shape, strides, strict=True) if size != 1):
-        raise ValueError(f"{argument} has strides of {strides} bytes, which are no whole numbers of {dtype} elements")
+        raise ArgumentValueError(
+            argument, f"has strides of {strides} bytes, which are no whole numbers of {dtype} elements"
+        )
     return tuple(stride // dtype.itemsize for stride in strides)
 
 

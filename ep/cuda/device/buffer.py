@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ep.cuda.driver.interface import LEGACY_STREAM, Driver
+from ep.include.errors import ArgumentValueError
 from ep.include.process import ProcessBound
 
 Memory = tuple[int, int, "np.dtype[Any]", bool, bool, int, "int | None"]
@@ -79,7 +80,7 @@ class CudaBuffer(ProcessBound):
         """What launches are told of the memory; ValueError, which names the argument, where it was freed."""
         memory = self.memory
         if memory is None:
-            raise ValueError(f"{argument} is {self!r}, which was freed")
+            raise ArgumentValueError(argument, f"is {self!r}, which was freed")
         return memory
 
     @property
@@ -115,9 +116,11 @@ class CudaBuffer(ProcessBound):
         self.live_memory()
         array = np.asarray(array)
         if array.dtype != self.dtype or array.size != self.size:
-            raise ValueError(f"array holds {array.size} {array.dtype}; the buffer holds {self.size} {self.dtype}")
+            raise ArgumentValueError(
+                "array", f"holds {array.size} {array.dtype}; the buffer holds {self.size} {self.dtype}"
+            )
         if not wait and not array.flags.c_contiguous:
-            raise ValueError("array is not C-contiguous, so the copy must be waited for")
+            raise ArgumentValueError("array", "is not C-contiguous, so the copy must be waited for")
         array = np.ascontiguousarray(array)
         if array.nbytes:
             self._driver.copy(self.device_index, self.address, array.ctypes.data, array.nbytes, stream.handle)
@@ -132,7 +135,7 @@ class CudaBuffer(ProcessBound):
         self.live_memory()
         array = np.empty(self.size, self.dtype) if out is None else out
         if array.dtype != self.dtype or array.size != self.size or not array.flags.c_contiguous:
-            raise ValueError(f"out must be C-contiguous and hold {self.size} elements of {self.dtype}")
+            raise ArgumentValueError("out", f"must be C-contiguous and hold {self.size} elements of {self.dtype}")
         if array.nbytes:
             self._driver.copy(self.device_index, array.ctypes.data, self.address, array.nbytes, stream.handle)
         stream.Sync()

@@ -25,6 +25,7 @@ from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.event import Event
 from ep.include.finding import Finding
 from ep.include.process import Rank, new_lock
@@ -184,7 +185,9 @@ class CudaDevice(Device):
         number = as_size(size, "size")
         _refuse_node(options)
         if options.HasPinnedDevice():
-            raise ValueError(f"pinned_device_type is {options.pinned_device_type!r}; memory of a GPU is not pinned")
+            raise ArgumentValueError(
+                "pinned_device_type", f"is {options.pinned_device_type!r}; memory of a GPU is not pinned"
+            )
         if number == 0:
             return self.buffer(0, Allocation(0, lambda: None))
         if number > self.properties.total_memory:
@@ -216,7 +219,7 @@ class CudaDevice(Device):
 
     def Free(self, options: AllocationOptions, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
-            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+            raise ArgumentTypeError("buffer", f"must be a buffer from Alloc, not {buffer!r}")
         release = buffer.allocation.take_release()
         if release is None:
             raise ValueError(f"{buffer!r} was freed already")
@@ -226,7 +229,9 @@ class CudaDevice(Device):
         number = as_size(size, "size")
         _refuse_node(options)
         if options.pinned_device_type not in (None, DeviceType.kCUDA):
-            raise ValueError(f"pinned_device_type is {options.pinned_device_type!r}; a GPU pins memory for GPUs")
+            raise ArgumentValueError(
+                "pinned_device_type", f"is {options.pinned_device_type!r}; a GPU pins memory for GPUs"
+            )
         if number == 0:
             return np.empty(0, np.uint8)
         address = self.with_room(number, lambda: self.driver.alloc_host(self._index, number))
@@ -246,10 +251,10 @@ class CudaDevice(Device):
         if isinstance(base, np.ndarray) and base.size == 0:
             return
         if not isinstance(base, _Pinned):
-            raise TypeError(f"buffer must be a buffer from AllocPinned, not {buffer!r}")
+            raise ArgumentTypeError("buffer", f"must be a buffer from AllocPinned, not {buffer!r}")
         release = base.allocation.take_release()
         if release is None:
-            raise ValueError("buffer was freed already")
+            raise ArgumentValueError("buffer", "was freed already")
         release()
 
     def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
@@ -303,4 +308,6 @@ class _Pinned:
 
 def _refuse_node(options: AllocationOptions) -> None:
     if options.HasNumaNodeAffinity():
-        raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; CUDA cannot place memory on a node")
+        raise ArgumentValueError(
+            "numa_node_affinity", f"is {options.numa_node_affinity}; CUDA cannot place memory on a node"
+        )

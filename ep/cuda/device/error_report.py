@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from ep.include.errors import ArgumentIndexError
 from ep.include.process import Rank, new_lock
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ WRAPPED_INDEX_OUT_OF_RANGE: Final = 3
 
 def _index_error(index: int, position: int, size: int, lowest: int = 0) -> Exception:
     allowed = f"{lowest} ... {size - 1}" if size else "nothing"
-    return IndexError(f"indices.flat[{position}] is {index}; the axis holds {allowed}")
+    return ArgumentIndexError(f"indices.flat[{position}]", f"is {index}; the axis holds {allowed}")
 
 
 _EXCEPTIONS: Final[dict[int, Callable[[int, int, int], Exception]]] = {

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from ep.cuda.driver.interface import CudaError, Driver
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.event import Event
 
 
@@ -53,7 +54,7 @@ class CudaEvent(Event):
 def check_event(event: Any) -> CudaEvent:
     """Return `event`; TypeError where it is no event of a CUDA device, ValueError where it was destroyed."""
     if not isinstance(event, CudaEvent):
-        raise TypeError(f"event must be an event of a CUDA device, not {event!r}")
+        raise ArgumentTypeError("event", f"must be an event of a CUDA device, not {event!r}")
     if not event.handle:
-        raise ValueError("event was destroyed")
+        raise ArgumentValueError("event", "was destroyed")
     return event

@@ -17,6 +17,7 @@ from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.event import Event
 from ep.include.stream import Stream
 
@@ -101,17 +102,18 @@ class CudaStream(Stream):
             stream = stream.__cuda_stream__()[1]
         handle = as_integer(stream, "stream") or LEGACY_STREAM
         if handle < 0:
-            raise ValueError(f"stream is {handle}; it must be a pointer")
+            raise ArgumentValueError("stream", f"is {handle}; it must be a pointer")
         if handle == PER_THREAD_STREAM:  # no fence could reach it from another thread, nor tell its work from others'
-            raise ValueError(
-                "stream is 2, the per-thread default stream, which is another one in each thread; launch on a stream "
-                "from CreateStream, or of the framework, that is the same in all threads"
+            raise ArgumentValueError(
+                "stream",
+                "is 2, the per-thread default stream, which is another one in each thread; launch on a stream "
+                "from CreateStream, or of the framework, that is the same in all threads",
             )
         if device_index is None or handle > LEGACY_STREAM:
             DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index or 0)  # says what is missing, if anything
             of_stream = driver().device_of_stream(handle)
             if device_index not in (None, of_stream):
-                raise ValueError(f"stream is one of cuda:{of_stream}, not of cuda:{device_index}")
+                raise ArgumentValueError("stream", f"is one of cuda:{of_stream}, not of cuda:{device_index}")
             device_index = of_stream
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
         wrapped: CudaStream = device.adopt(handle)
@@ -227,7 +229,7 @@ class CudaStream(Stream):
 
     def FreeAsync(self, buffer: Buffer) -> None:
         if not isinstance(buffer, CudaBuffer):
-            raise TypeError(f"buffer must be a buffer from AllocAsync, not {buffer!r}")
+            raise ArgumentTypeError("buffer", f"must be a buffer from AllocAsync, not {buffer!r}")
         if buffer.allocation.stream is None:
             self._device.Free(AllocationOptions(), buffer)
             return
@@ -275,5 +277,5 @@ class CudaStream(Stream):
 def check_stream(stream: Any) -> CudaStream:
     """Return `stream`; TypeError where it is no stream of a CUDA device."""
     if not isinstance(stream, CudaStream):
-        raise TypeError(f"stream must be a stream of a CUDA device, not {stream!r}")
+        raise ArgumentTypeError("stream", f"must be a stream of a CUDA device, not {stream!r}")
     return stream

@@ -11,6 +11,7 @@ from ep.cuda.arrays.launch_buffers import reader_of_sides
 from ep.cuda.device.stream import check_stream
 from ep.cuda.driver.current import driver
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentValueError
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory, MemcpyKind
 from ep.include.primitive.primitive import Request
@@ -44,9 +45,10 @@ class MemcpyImpl(Memcpy):
             if on_host and driver().device_of(address) is None
         ]
         if pageable and stream.is_capturing():
-            raise ValueError(
-                f"{pageable[0]} is pageable host memory, which a graph cannot copy later; AllocPinned gives memory "
-                "that can be used while launches are captured"
+            raise ArgumentValueError(
+                pageable[0],
+                "is pageable host memory, which a graph cannot copy later; AllocPinned gives memory "
+                "that can be used while launches are captured",
             )
         driver().copy(stream.device_index, to, place, size, stream.handle)
         if pageable:

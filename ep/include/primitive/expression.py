@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ep.include.data_type import DataType
+from ep.include.errors import ArgumentTypeError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.primitive import Factory, Primitive, Request
 from ep.include.primitive.unary_op import UnaryOp
@@ -88,5 +89,5 @@ class ExpressionFactory(Factory[Expression]):
     def New(self, structure: Structure) -> Expression | None:
         """Return what computes a structure, None where the device has no such primitive; see `NewPrimitive`."""
         if not isinstance(structure, Structure):
-            raise TypeError(f"structure must be a Structure, not {type(structure).__qualname__}")
+            raise ArgumentTypeError("structure", f"must be a Structure, not {type(structure).__qualname__}")
         return self.Select(Request(Expression, None, None, options={"structure": structure}))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.primitive import Factory, Key, Primitive, Request
 from ep.include.primitive.registry import check_contract, register_primitive_factory
 from ep.include.shown import shown
@@ -31,9 +32,11 @@ def implements(interface: type[Factory[Any]], *, on: DeviceType, keys: Iterable[
     try:
         table = frozenset(keys)
     except TypeError:
-        raise TypeError(f"keys must be an iterable of Key(op or None, (DataType, ...)), not {shown(keys)}") from None
+        raise ArgumentTypeError(
+            "keys", f"must be an iterable of Key(op or None, (DataType, ...)), not {shown(keys)}"
+        ) from None
     if not table:
-        raise ValueError(f"keys is empty; {interface.__name__} needs one key at least")
+        raise ArgumentValueError("keys", f"is empty; {interface.__name__} needs one key at least")
 
     def implement(primitive: C) -> C:
         contract = interface.primitive

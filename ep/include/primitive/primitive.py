@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ep.include.data_type import DataType, DTypeLike, as_data_type
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.op_table import attributes_of
@@ -148,8 +149,8 @@ E_ = TypeVar("E_", bound=Enum)
 def enumerator(value: E_, kind: type[E_], argument: str) -> E_:
     """Return `value` where it is a member of the enum `kind`; TypeError otherwise."""
     if not isinstance(value, kind):
-        raise TypeError(
-            f"{argument} must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {shown(value)}"
+        raise ArgumentTypeError(
+            argument, f"must be a {kind.__name__} such as {kind.__name__}.{next(iter(kind)).name}, not {shown(value)}"
         )
     return value
 
@@ -159,7 +160,7 @@ def product_options(
 ) -> dict[str, Enum | bool]:
     """Return the options of a request for a matrix product; TypeError for what is no BlasTransposeType, or no bool."""
     if not isinstance(allow_tf32, bool):
-        raise TypeError(f"allow_tf32 must be True or False, not {shown(allow_tf32)}")
+        raise ArgumentTypeError("allow_tf32", f"must be True or False, not {shown(allow_tf32)}")
     return {
         "transpose_a": enumerator(transpose_a, BlasTransposeType, "transpose_a"),
         "transpose_b": enumerator(transpose_b, BlasTransposeType, "transpose_b"),
@@ -170,13 +171,13 @@ def product_options(
 def num_dims(value: int, argument: str = "max_num_dims") -> int:
     """Return a number of dims as int; TypeError for what is no integer, ValueError below 0."""
     if isinstance(value, bool):
-        raise TypeError(f"{argument} must be an integer, not {shown(value)}")
+        raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{argument} must be an integer, not {shown(value)}") from None
+        raise ArgumentTypeError(argument, f"must be an integer, not {shown(value)}") from None
     if number < 0:
-        raise ValueError(f"{argument} is {number}; it must not be negative")
+        raise ArgumentValueError(argument, f"is {number}; it must not be negative")
     return number
 
 
@@ -193,18 +194,22 @@ def attributes(op: UnaryOp | BinaryOp, attr0: Any, attr1: Any) -> tuple[float, .
         if position >= len(declared):
             if given is not None:
                 takes = "only attr0" if declared else "no attributes"
-                raise ValueError(f"{argument} is {shown(given)}, but {op.name} takes {takes}")
+                raise ArgumentValueError(argument, f"is {shown(given)}, but {op.name} takes {takes}")
             continue
         attribute = declared[position]
         if given is None:
             if attribute.default is None:
-                raise TypeError(f"{argument} ({attribute.name}) of {op.name} is missing and has no default")
+                raise ArgumentTypeError(argument, f"({attribute.name}) of {op.name} is missing and has no default")
             given = attribute.default
         # float() would take text, drop an imaginary part, and unpack an array
         if isinstance(given, str | bytes | np.complexfloating | np.ndarray) or not hasattr(given, "__float__"):
-            raise TypeError(f"{argument} ({attribute.name}) of {op.name} must be a real number, not {shown(given)}")
+            raise ArgumentTypeError(
+                argument, f"({attribute.name}) of {op.name} must be a real number, not {shown(given)}"
+            )
         try:
             values.append(float(given))
         except OverflowError:
-            raise ValueError(f"{argument} ({attribute.name}) of {op.name} is beyond the range of float64") from None
+            raise ArgumentValueError(
+                argument, f"({attribute.name}) of {op.name} is beyond the range of float64"
+            ) from None
     return tuple(values)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from ep.include.data_type import DataType
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers, load_provider
-from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
+from ep.include.errors import ArgumentTypeError, DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.primitive.primitive import Factory, Key, P, Request, kMaxNumDims
 from ep.include.process import Rank, new_lock
 from ep.include.shown import shown
@@ -154,13 +154,17 @@ def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args
 def check_contract(interface: Any, device_type: Any) -> None:
     # a contract derives from Factory directly; a device's factory derives from a contract
     if not (isinstance(interface, type) and Factory in interface.__bases__):
-        raise TypeError(f"interface must be a factory contract such as GatherFactory, not {shown(interface)}")
+        raise ArgumentTypeError(
+            "interface", f"must be a factory contract such as GatherFactory, not {shown(interface)}"
+        )
     _check_device_type(device_type)
 
 
 def _check_device_type(device_type: Any) -> None:
     if not isinstance(device_type, DeviceType):
-        raise TypeError(f"device_type must be a DeviceType such as DeviceType.kCPU, not {shown(device_type)}")
+        raise ArgumentTypeError(
+            "device_type", f"must be a DeviceType such as DeviceType.kCPU, not {shown(device_type)}"
+        )
 
 
 class _Checks:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
+from ep.include.errors import ArgumentError
 from ep.ops.kernels.kernel import Launches
-from ep.ops.names import renamed
 
 
 class Prepared(NamedTuple):
@@ -32,10 +32,9 @@ class Prepared(NamedTuple):
         outputs = [arrays.destination(shape, self.dtype, out) for shape in self.shapes]
         try:
             self.launches(arrays, inputs, outputs)
-        except (TypeError, ValueError) as error:
-            if not self.names:
-                raise
-            raise renamed(error, self.names) from error
+        except ArgumentError as error:
+            error.rename(self.names)
+            raise
         return [arrays.delivered(output, out) for output in outputs]
 
     def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
@@ -47,10 +46,9 @@ class Prepared(NamedTuple):
             result = empty(shape, dtype) if out is None else destination(shape, dtype, out)
             try:
                 launches(arrays, inputs, (result,))
-            except (TypeError, ValueError) as error:
-                if not names:
-                    raise
-                raise renamed(error, names) from error
+            except ArgumentError as error:
+                error.rename(names)
+                raise
             return delivered(result, out)
 
         return compute

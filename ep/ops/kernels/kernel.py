@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
+from ep.include.errors import ArgumentError
 from ep.include.stream import Stream
 from ep.ops.kernels.conditions import Subject
-from ep.ops.names import renamed
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
 """Queues the work of a call: (the arrays of the device, inputs, outputs), as Call has them."""
@@ -78,8 +78,9 @@ class PreparedKernel(Kernel):
         launches = self.prepare([one.shape for one in call.inputs], call.attributes)
         try:
             launches(call.arrays, call.inputs, call.outputs)
-        except (TypeError, ValueError) as error:
-            raise renamed(error, self.names) from error
+        except ArgumentError as error:
+            error.rename(self.names)
+            raise
 
     def prepared(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> tuple[Launches, Mapping[str, str]]:
         if type(self).compute is not PreparedKernel.compute:

@@ -291,7 +291,7 @@ class TestRefusals(OfAnyLaunch):
         )
 
     def test_dims(self, refused):
-        refused(ValueError, r"do not broadcast at axis -1: src0_dims \(2, 3\), src1_dims \(4,\)", src1_dims=(4,))
+        refused(ValueError, r"src0_dims \(2, 3\), src1_dims \(4,\) do not broadcast at axis -1", src1_dims=(4,))
         refused(ValueError, r"src1_dims\[0\] is -3; it must not be negative", src1_dims=(-3,))
         refused(ValueError, "src1_dims has 4 dims; this primitive was made for at most 3", src1_dims=(1, 1, 1, 3))
         refused(TypeError, "src0_dims must be a sequence of integers, not 6", src0_dims=6)

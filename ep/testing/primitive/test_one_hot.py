@@ -137,7 +137,7 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, "num_indices is -1; it must not be negative", num_indices=-1)
         refused(TypeError, "num_indices must be an integer", num_indices=2.0)
         refused(ValueError, "indices has 2 elements; at least 3", num_indices=3)
-        refused(ValueError, "upper_bound is -1; it must not be below lower_bound, which is 0", upper_bound=-1)
+        refused(ValueError, "upper_bound is -1; it must not be below lower_bound 0", upper_bound=-1)
         refused(TypeError, "lower_bound must be an integer, not 0.0", lower_bound=0.0)
         refused(TypeError, "upper_bound must be an integer, not None", upper_bound=None)
         refused(

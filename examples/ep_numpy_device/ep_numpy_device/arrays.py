@@ -2,6 +2,7 @@
 
 from ep.common.arrays.host import HostArrays
 from ep.include import DeviceArrays
+from ep.include.errors import ArgumentTypeError
 from ep_numpy_device.device import kNumpy
 
 
@@ -36,7 +37,7 @@ class NumpyArrays(HostArrays):
 
     def destination(self, shape, dtype, out):
         if out is not None and not isinstance(out, NumpyArray):
-            raise TypeError(f"out must be a NumpyArray, not {type(out).__qualname__}")
+            raise ArgumentTypeError("out", f"must be a NumpyArray, not {type(out).__qualname__}")
         return super().destination(shape, dtype, out and out.array)
 
     def delivered(self, result, out):

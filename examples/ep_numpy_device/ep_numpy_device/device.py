@@ -9,6 +9,7 @@ import numpy as np
 from ep import AllocationOptions, DeviceType, DeviceUnavailableError
 from ep.common.checks import as_integer, as_size
 from ep.include import Device, DeviceManager, Event, Finding, Stream, kMaxAlignmentRequirement
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 kNumpy = DeviceType.Register("kNumpy", "numpy")
 
@@ -90,16 +91,16 @@ class NumpyDevice(Device):
     def Alloc(self, options, size):
         size = as_size(size, "size")
         if options.HasNumaNodeAffinity():
-            raise ValueError(f"numa_node_affinity is {options.numa_node_affinity}; this device places no memory")
+            raise ArgumentValueError("numa_node_affinity", f"is {options.numa_node_affinity}; no memory is placed")
         if options.pinned_device_type not in (None, kNumpy):
-            raise ValueError(f"pinned_device_type is {options.pinned_device_type}; this device pins for itself alone")
+            raise ArgumentValueError("pinned_device_type", f"is {options.pinned_device_type}; it pins for itself alone")
         block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
         start = -block.ctypes.data % kMaxAlignmentRequirement
         return block[start : start + size]
 
     def Free(self, options, buffer):
         if not isinstance(buffer, np.ndarray):
-            raise TypeError(f"buffer must be a buffer from Alloc, not {buffer!r}")
+            raise ArgumentTypeError("buffer", f"must be a buffer from Alloc, not {buffer!r}")
 
     def AllocPinned(self, options, size):
         return self.Alloc(options, size)
@@ -151,12 +152,12 @@ class NumpyEvent(Event):
 def check_stream(stream):
     """Return `stream`; TypeError where it is no stream of this device."""
     if not isinstance(stream, NumpyStream):
-        raise TypeError(f"stream must be a stream of the NumPy device, not {stream!r}")
+        raise ArgumentTypeError("stream", f"must be a stream of the NumPy device, not {stream!r}")
     return stream
 
 
 def check_event(event):
     """Return `event`; TypeError where it is no event of this device."""
     if not isinstance(event, NumpyEvent):
-        raise TypeError(f"event must be an event of the NumPy device, not {event!r}")
+        raise ArgumentTypeError("event", f"must be an event of the NumPy device, not {event!r}")
     return event

@@ -9,6 +9,7 @@ from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.strides import expanded_strides
 from ep.common.scalar import convert_value
+from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive import (
     ElementwiseUnary,
     ElementwiseUnaryFactory,
@@ -30,12 +31,12 @@ INDICES = (DataType.kInt32, DataType.kInt64)
 def elements(buffer, argument, data_type, count, *, written=False):
     """Return the first `count` elements of a buffer, once it is known to be one that this launch can use."""
     if not isinstance(buffer, np.ndarray):
-        raise TypeError(f"{argument} must be a numpy.ndarray, not {buffer!r}")
+        raise ArgumentTypeError(argument, f"must be a numpy.ndarray, not {buffer!r}")
     check_dtype(argument, buffer.dtype, data_type)
     if not buffer.flags.c_contiguous:
-        raise ValueError(f"{argument} is not C-contiguous")
+        raise ArgumentValueError(argument, "is not C-contiguous")
     if written and not buffer.flags.writeable:
-        raise ValueError(f"{argument} is read-only")
+        raise ArgumentValueError(argument, "is read-only")
     check_size(argument, buffer.size, count)
     return buffer.reshape(-1)[:count]
 

@@ -48,15 +48,15 @@ class TestBroadcastDims:
         try:
             want = np.broadcast_shapes(*map(tuple, dims))
         except ValueError:
-            with pytest.raises(ValueError, match="dims do not broadcast"):
+            with pytest.raises(ValueError, match="do not broadcast"):
                 broadcast_dims(*dims)
         else:
             assert broadcast_dims(*dims) == want
 
     def test_the_error_names_the_operands(self):
-        with pytest.raises(ValueError, match=r"^dims do not broadcast at axis -1: cond \(2, 3\), x \(4,\), y \(\)$"):
+        with pytest.raises(ValueError, match=r"^cond \(2, 3\), x \(4,\), y \(\) do not broadcast at axis -1$"):
             broadcast_dims((2, 3), (4,), (), names=("cond", "x", "y"))
-        with pytest.raises(ValueError, match=r"at axis -2: operand 0 \(2, 3\), operand 1 \(0, 1\)"):
+        with pytest.raises(ValueError, match=r"^operand 0 \(2, 3\), operand 1 \(0, 1\) do not broadcast at axis -2$"):
             broadcast_dims((2, 3), [0, 1])
 
 

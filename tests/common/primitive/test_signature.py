@@ -101,5 +101,5 @@ def test_parts_of_operands_are_not_compared():
 
 
 def test_what_is_not_declared_in_place_is_refused():
-    with pytest.raises(ValueError, match="out is the memory of params, which this launch cannot work in"):
+    with pytest.raises(ValueError, match="out is the memory of params and this launch cannot work in place"):
         read(BATCH_GATHER, (1000, 2000, 1000), (T.kFloat, T.kInt32, T.kFloat), (1, 1, 3, 1, 3))
