@@ -7,6 +7,7 @@ from typing import Any
 
 from ep.common.functor.lookup import functor_maker
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
+from ep.common.written_out import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.memory import loader, storer
@@ -36,14 +37,16 @@ def _plus(data_type: DataType) -> Maker:
 @cache
 def _sum(plus: Maker, num_operands: int) -> Maker:
     """The maker of the sum of so many arguments."""
-    if num_operands == 2:
-        return plus
 
     def maker(m: MathLibrary) -> Function:
-        add, rest = m.use(plus), m.use(_sum(plus, num_operands - 1))
+        add = m.use(plus)
 
+        @written_out
         def f(*values: Scalar) -> Scalar:
-            return add(rest(*values[:-1]), values[-1])
+            total = values[0]
+            for k in unrolled(range(1, num_operands)):
+                total = add(total, values[k])
+            return total
 
         return f
 
@@ -81,54 +84,46 @@ def _total(first_type: DataType, data_type: DataType, elements: int, aligned: bo
     load, load_first = loader(data_type, elements, aligned), loader(first_type, elements, aligned)
     step = _step(data_type, elements)
     loads, fold = _loads(load, GROUP), _fold(step, GROUP)
+    rest_of_first, fold_first = _loads(load, GROUP - 1), _fold(step, GROUP - 1)
 
-    def of_group(state, addresses, number, i):
-        return fold(state, loads(addresses, i), number)
-
-    add_group, rest_of_first = device_function(of_group), _loads(load, GROUP - 1)
-    fold_first = _fold(step, GROUP - 1)
-    groups = _groups(add_group, MANY // GROUP - 1)
-
+    @device_function
+    @written_out
     def total(addresses, number, i):
-        state, packs = load_first(addresses[0], i), rest_of_first(addresses[1:], i)
-        return groups(fold_first(state, packs, number - 1), addresses[GROUP:], number - GROUP, i)
+        state, packs = load_first(addresses[0], i), rest_of_first(addresses[1:GROUP], i)
+        state = fold_first(state, packs, number - 1)
+        for first in unrolled(range(GROUP, MANY, GROUP)):
+            if number <= first:
+                return state
+            state = fold(state, loads(addresses[first : first + GROUP], i), number - first)
+        return state
 
-    return device_function(total)
-
-
-def _groups(add_group: Any, count: int) -> Any:
-    """(state, addresses, number, i) -> the state with so many operands more, of `count` groups at most."""
-    if count == 0:
-        return device_function(lambda state, addresses, number, i: state)
-    rest = _groups(add_group, count - 1)
-
-    def groups(state, addresses, number, i):
-        if number <= 0:
-            return state
-        return rest(add_group(state, addresses, number, i), addresses[GROUP:], number - GROUP, i)
-
-    return device_function(groups)
+    return total
 
 
 @cache
 def _loads(load: Any, count: int) -> Any:
     """(addresses, i) -> pack i of the first `count` operands."""
-    if count == 1:
-        return device_function(lambda addresses, i: (load(addresses[0], i),))
-    half = count // 2
-    lower, upper = _loads(load, half), _loads(load, count - half)
-    return device_function(lambda addresses, i: lower(addresses[:half], i) + upper(addresses[half:count], i))
+
+    @device_function
+    @written_out
+    def loads(addresses, i):
+        return tuple(load(addresses[k], i) for k in unrolled(range(count)))
+
+    return loads
 
 
 @cache
 def _fold(step: Any, count: int) -> Any:
     """(state, packs, number) -> the state with the first `number` of `count` packs added, one after the other."""
-    if count == 1:
-        return device_function(lambda state, packs, number: step((state, packs[0]), (number > 0,)))
-    rest = _fold(step, count - 1)
-    return device_function(
-        lambda state, packs, number: rest(step((state, packs[0]), (number > 0,)), packs[1:], number - 1)
-    )
+
+    @device_function
+    @written_out
+    def fold(state, packs, number):
+        for k in unrolled(range(count)):
+            state = step((state, packs[k]), (number > k,))
+        return state
+
+    return fold
 
 
 def _step(data_type: DataType, elements: int) -> Any:
