@@ -8,7 +8,8 @@ import traceback
 import pytest
 
 from ep.common.kernel_cache.reach import reach
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled
+from ep.common.loops.writer import write_out
 
 FROM_GLOBALS = 3
 
@@ -18,7 +19,7 @@ def text_of(function):
 
 
 def weighted(functions, weight):
-    @written_out
+    @write_out
     def total(numbers, *, start=FROM_GLOBALS):
         """The sum."""
         for k, function in unrolled(enumerate(functions)):
@@ -47,7 +48,7 @@ def test_a_loop_of_no_turns_leaves_nothing():
 def test_generators_become_elements_terms_and_arguments():
     pairs, count = ((2, 3), (4, 5)), 3
 
-    @written_out
+    @write_out
     def made(x):
         products = tuple(a * b + x for a, b in unrolled(pairs))
         nested = tuple(tuple(i * j for j in unrolled(range(i))) for i in unrolled(range(count)))
@@ -59,7 +60,7 @@ def test_generators_become_elements_terms_and_arguments():
 
 
 def test_loops_in_loops_and_ordinary_loops_inside():
-    @written_out
+    @write_out
     def counted(numbers):
         total = 0
         for k in unrolled(range(3)):
@@ -75,7 +76,7 @@ def test_loops_in_loops_and_ordinary_loops_inside():
 
 
 def test_without_the_decorator_it_computes_the_same():
-    @written_out
+    @write_out
     def written(x):
         return tuple(x + k for k in unrolled(range(3)))
 
@@ -87,7 +88,7 @@ def test_without_the_decorator_it_computes_the_same():
 
 def test_values_of_loops_take_names_that_are_free():
     def functions_of(x_0):
-        @written_out
+        @write_out
         def each(number):
             function_0 = x_0
             return tuple(function(number) + function_0 for function in unrolled((abs, int, abs)))
@@ -239,9 +240,9 @@ def two_arguments():
         (two_arguments, "without its one argument"),
     ],
 )
-def test_what_cannot_be_written_out_is_refused_with_its_place(make, words):
+def test_what_cannot_be_write_out_is_refused_with_its_place(make, words):
     with pytest.raises(TypeError) as caught:
-        written_out(make())
+        write_out(make())
     assert words in str(caught.value)
     assert str(caught.value).startswith(f"{make.__name__}.<locals>.f ({__file__}:")
 
@@ -249,14 +250,15 @@ def test_what_cannot_be_written_out_is_refused_with_its_place(make, words):
 @pytest.mark.parametrize("value", [abs, 3, lambda x: x])
 def test_only_functions_that_were_written_are_taken(value):
     with pytest.raises(TypeError, match="must be a function that was written with `def`"):
-        written_out(value)
+        write_out(value)
 
 
 TEMPLATE = """
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled
+from ep.common.loops.writer import write_out
 
 def make(functions, count):
-    @written_out
+    @write_out
     def f(x):
         for function in unrolled(functions):
             x = function(x)
@@ -310,7 +312,7 @@ def test_a_file_that_changed_after_its_import_is_never_taken_for_the_code_that_r
     module, path = imported(TEMPLATE)
     path.write_text(TEMPLATE.replace("x += k", "x -= k"))
     with pytest.raises(
-        RuntimeError, match=r"make\.<locals>\.f \(.*:5\) is not what was imported: its file has changed"
+        RuntimeError, match=r"make\.<locals>\.f \(.*:6\) is not what was imported: its file has changed"
     ):
         module.make((), 2)
     path.write_text(TEMPLATE)
@@ -322,7 +324,7 @@ def test_a_file_that_changed_after_its_import_is_never_taken_for_the_code_that_r
 
 
 def test_a_function_without_source_is_refused():
-    space = {"written_out": written_out, "unrolled": unrolled}
+    space = {"write_out": write_out, "unrolled": unrolled}
     exec("def f(x):\n    for k in unrolled(range(2)):\n        x += k\n", space)
     with pytest.raises(RuntimeError, match="its source is not at hand"):
-        written_out(space["f"])
+        write_out(space["f"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.numba_cuda import device_function
 
@@ -21,8 +21,7 @@ def walk(num_axes: int, num_operands: int, bits: int) -> Any:
     of_axis = num_operands + 3
     outermost = of_axis * (num_axes - 1)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def offsets(n, words):
         n, places = narrow(n), tuple(narrow(0) for _ in unrolled(range(num_operands)))
         for first in unrolled(range(0, outermost, of_axis)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
@@ -60,8 +60,7 @@ def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool,
 def _one_row(distance: Any, count: int) -> Any:
     """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, all of one row."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def of_row(n, words, on, off):
         place = distance(n, words)
         return tuple(on if place == k else off for k in unrolled(range(count)))
@@ -72,8 +71,7 @@ def _one_row(distance: Any, count: int) -> Any:
 def _parts(distance: Any, count: int) -> Any:
     """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, each by the index of its row."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def of_rows(n, words, on, off):
         return tuple(on if distance(n + k, words) == 0 else off for k in unrolled(range(count)))
 

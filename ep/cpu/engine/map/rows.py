@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, stack_words
@@ -77,8 +77,7 @@ def _row(functions: RowFunctions) -> Any:
     sources = tuple(CONTEXT.sources + SOURCE_WORDS * k for k in range(len(loads)))
 
     def loop(functor, compile_loop):
-        @compile_loop
-        @written_out
+        @written_out(compile_loop)
         def apply_to(srcs, dst, begin, end, attributes):
             for i in range(begin, end):
                 store(dst, i, functor(*(load(srcs[k], i) for k, load in unrolled(enumerate(loads))), *attributes))
@@ -91,11 +90,13 @@ def _row(functions: RowFunctions) -> Any:
     if functions.beyond is not None:
         return _mended(apply_to, *functions.beyond)
 
-    @written_out
+    @written_out(jit)
+    def addresses(context):
+        return tuple(load_word(context, source) for source in unrolled(sources))
+
     def row(context, begin, end):
         attributes = read_attributes(load_word(context, CONTEXT.state) + 8 * MAP_STATE.attributes)
-        srcs = tuple(load_word(context, source) for source in unrolled(sources))
-        apply_to(srcs, load_word(context, CONTEXT.dst), begin, end, attributes)
+        apply_to(addresses(context), load_word(context, CONTEXT.dst), begin, end, attributes)
 
     return row
 
@@ -169,8 +170,7 @@ def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any, num_words: int) -> 
     num_words: how many words `exceeds` takes before the range, which is as many as their first argument has.
     """
 
-    @jit
-    @written_out
+    @written_out(jit)
     def blocks(srcs, dst, begin, end, attributes):
         while begin < end:
             stop = min(begin + BLOCK, end)

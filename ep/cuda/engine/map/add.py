@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.functor.lookup import functor_maker
 from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.memory import loader, storer
@@ -41,14 +41,14 @@ def _sum(plus: Maker, num_operands: int) -> Maker:
     def maker(m: MathLibrary) -> Function:
         add = m.use(plus)
 
-        @written_out
-        def f(*values: Scalar) -> Scalar:
+        @written_out(device_function)
+        def total(values):
             total = values[0]
             for k in unrolled(range(1, num_operands)):
                 total = add(total, values[k])
             return total
 
-        return f
+        return lambda *values: total(values)
 
     return maker
 
@@ -86,8 +86,7 @@ def _total(first_type: DataType, data_type: DataType, elements: int, aligned: bo
     loads, fold = _loads(load, GROUP), _fold(step, GROUP)
     rest_of_first, fold_first = _loads(load, GROUP - 1), _fold(step, GROUP - 1)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def total(addresses, number, i):
         state, packs = load_first(addresses[0], i), rest_of_first(addresses[1:GROUP], i)
         state = fold_first(state, packs, number - 1)
@@ -104,8 +103,7 @@ def _total(first_type: DataType, data_type: DataType, elements: int, aligned: bo
 def _loads(load: Any, count: int) -> Any:
     """(addresses, i) -> pack i of the first `count` operands."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def loads(addresses, i):
         return tuple(load(addresses[k], i) for k in unrolled(range(count)))
 
@@ -116,8 +114,7 @@ def _loads(load: Any, count: int) -> Any:
 def _fold(step: Any, count: int) -> Any:
     """(state, packs, number) -> the state with the first `number` of `count` packs added, one after the other."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def fold(state, packs, number):
         for k in unrolled(range(count)):
             state = step((state, packs[k]), (number > k,))

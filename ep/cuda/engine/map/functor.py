@@ -9,8 +9,8 @@ import numpy as np
 
 from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker
+from ep.common.loops import unrolled, written_out
 from ep.common.stored_types import stored_types
-from ep.common.written_out import unrolled, written_out
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import value_reader
@@ -67,8 +67,7 @@ def _over_packs(functor: Functor, count: int) -> Any:
     # whether floating types differ from the functor's
     differs = tuple(each is not scalar_type and issubclass(each, np.floating) for each in loaded)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def apply(packs, attributes):
         return tuple(
             function(
@@ -86,8 +85,7 @@ def attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
     """(word, word) -> the tuple of `count` attributes."""
     read = value_reader(scalar_type)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def attributes(*words):
         return tuple(read(words[k], 0) for k in unrolled(range(count)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
@@ -80,8 +80,7 @@ def _prepared(operands: tuple[Operand, ...]) -> Any:
     """(words) -> what each operand prepares of its two words."""
     preparations = tuple(each.prepare for each in operands)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def prepared(words):
         return tuple(prepare(words[2 * k], words[2 * k + 1]) for k, prepare in unrolled(enumerate(preparations)))
 
@@ -92,8 +91,7 @@ def _prepared(operands: tuple[Operand, ...]) -> Any:
 def _read_by(readers: tuple[Any, ...]) -> Any:
     """(sources, n, walk words) -> what each reader makes of its source."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def read_all(sources, n, words):
         return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
 

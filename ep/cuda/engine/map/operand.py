@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.memory import loader, value_reader
 from ep.cuda.compile.numba_cuda import device_function
@@ -88,8 +88,7 @@ def _constant(read: Any, count: int) -> Operand:
 def _spread(count: int) -> Any:
     """A pack of `count` times the one element of a pack."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def spread(pack):
         return tuple(pack[0] for _ in unrolled(range(count)))
 
@@ -99,8 +98,7 @@ def _spread(count: int) -> Any:
 def _each(one: Any, count: int) -> Any:
     """The pack of `count` elements from element `first` on, each read for itself."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def each(address, first, words):
         return tuple(one(address, first + k, words)[0] for k in unrolled(range(count)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.memory import loader, storer, unit_type
@@ -53,8 +53,7 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack."""
     load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def read(src, first, words):
         return sum((load(src, offsets(first + k, words)[0]) for k in unrolled(range(pack_units))), ())
 
@@ -85,8 +84,7 @@ def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
     """take(src, i, step, words): `count` units, `step` apart from unit i on, each as its place in dst and its value."""
     load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def take(src, i, step, words):
         places = tuple(offsets(i + k * step, words) for k in unrolled(range(count)))
         return tuple((places[k][1], load(src, places[k][0])) for k in unrolled(range(count)))
@@ -99,8 +97,7 @@ def _putter(unit: int, count: int) -> Any:
     """put(dst, taken): write `count` units where they belong."""
     store = storer(*unit_type(unit))
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(dst, taken):
         for k in unrolled(range(count)):
             store(dst, taken[k][0], taken[k][1])

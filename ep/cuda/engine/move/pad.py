@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
@@ -93,8 +93,7 @@ def _locate(num_axes: int, bits: int) -> Any:
         here = inside & is_below(place, narrow(size))
         return multiply_add(place if here else narrow(0), narrow(stride), offset), here
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def locate(n, offset, inside, words):
         for axis in unrolled(range(0, outermost, _OF_AXIS)):
             row = quotient(n, narrow(words[axis + 4]), narrow(words[axis + 5]))
@@ -150,8 +149,7 @@ def _row_reader(unit: int, count: int, bits: int) -> Any:
     def unit_at(src, place, size, offset, inside, value):
         return load(src, widen(multiply_add(place, narrow(1), offset))) if inside & is_below(place, size) else value
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def read(src, begin, size, offset, inside, even, odd):
         return sum(
             (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import (
@@ -83,13 +83,11 @@ def _loader(tile: Tile, count: int) -> Any:
     load, side = loader(data_type, elements), tile.side
     nothing = (data_type.dtype.type(0),) * (elements * side)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def load_cell(src, place, step, left):
         return sum((load(src, place + line * step) for line in unrolled(range(side))), ()) if left > 0 else nothing
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def load_cells(src, place, step, cell_step, left, apart):
         return sum(
             (load_cell(src, place + cell * cell_step, step, left - cell * apart) for cell in unrolled(range(count))),
@@ -105,8 +103,7 @@ def _turned(tile: Tile, count: int) -> Any:
     if side == 1:
         return one
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def turned(words):
         return sum((one(words[cell * side : (cell + 1) * side]) for cell in unrolled(range(count))), ())
 
@@ -119,14 +116,12 @@ def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -
     Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
     """
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(memory, place, numbers):
         for n in unrolled(range(count * planes)):
             memory[np.uint64(place + (n % planes * plane + n // planes * put_step))] = numbers[n]
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def get(memory, place):
         return tuple(
             memory[np.uint64(place + (n % planes * plane + n // planes * get_step))]
@@ -141,15 +136,13 @@ def _storer(tile: Tile, count: int) -> Any:
     data_type, elements = unit_type(tile.word)
     store, side, planes = storer(data_type, elements), tile.side, tile.planes
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def store_cell(dst, place, step, left, numbers):
         if left > 0:
             for line in unrolled(range(side)):
                 store(dst, place + line * step, numbers[line * elements : (line + 1) * elements])
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def store_cells(dst, place, step, cell_step, left, apart, numbers):
         for cell in unrolled(range(count)):
             own = numbers[cell * planes : (cell + 1) * planes]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
@@ -166,8 +166,7 @@ def _merger(work: Accumulator, row_threads: int) -> Any:
 def _add_pack(add: Any, count: int) -> Any:
     """(state, pack) -> the state with the pack's elements, one after the other."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def add_pack(state, pack):
         for k in unrolled(range(count)):
             state = add(state, pack[k])
@@ -180,8 +179,7 @@ def _states(work: Accumulator, count: int) -> Any:
     """() -> a tuple of `count` states of nothing."""
     empty = work.states.empty
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def states():
         return tuple(empty() for _ in unrolled(range(count)))
 
@@ -191,8 +189,7 @@ def _states(work: Accumulator, count: int) -> Any:
 def _add_each(add: Any, count: int) -> Any:
     """(states, pack) -> each state with an element of the pack."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def add_each(states, pack):
         return tuple(add(states[k], pack[k]) for k in unrolled(range(count)))
 
@@ -212,8 +209,7 @@ def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
 def _each_finisher(finish: Any, elements: int) -> Any:
     """The same for results n, n + 1, ... of several states."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def finish_each(dst, n, part, parts, results, states, count):
         for k in unrolled(range(elements)):
             finish(dst, n + k, part, parts, results, states[k], count)
@@ -247,15 +243,13 @@ def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
 def _shared_states(num_parts: int, elements: int) -> tuple[Any, Any]:
     """put(memory, thread, states) and get(memory, thread): a row of the block's threads for each number of states."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(memory, thread, states):
         for k in unrolled(range(elements)):
             for part in unrolled(range(num_parts)):
                 memory[(k * num_parts + part) * BLOCK_THREADS + thread] = states[k][part]
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def get(memory, thread):
         return tuple(
             tuple(memory[(k * num_parts + part) * BLOCK_THREADS + thread] for part in unrolled(range(num_parts)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
 from ep.cuda.compile.numba_cuda import barrier, device_function, shared_array, shuffle_xor
 
@@ -58,8 +58,7 @@ def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
     """Merge the states of neighbouring threads of a warp, in each of them."""
     shuffled = tuple(threads >> k for k in range(1, threads.bit_length()))
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def merge_warp(state, thread):
         for mask in unrolled(shuffled):
             state = merge(state, tuple(shuffle_xor(state[k], mask) for k in unrolled(range(num_parts))))
@@ -72,14 +71,12 @@ def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
 def _parts(num_parts: int, num_warps: int) -> tuple[Any, Any]:
     """put(states, warp, state) and get(states, warp), in an array with a row for each part of a state."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(states, warp, state):
         for part in unrolled(range(num_parts)):
             states[part * num_warps + warp] = state[part]
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def get(states, warp):
         return tuple(states[part * num_warps + warp] for part in unrolled(range(num_parts)))
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.functor.reduction import States
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
@@ -40,8 +40,7 @@ class Functions(NamedTuple):
 def row_begins(num_operands: int) -> Any:
     """(words, begin) -> where each operand's row is, which begins so many bytes into it."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def begins(words, begin):
         return tuple(words[k] + begin for k in unrolled(range(num_operands)))
 
@@ -55,16 +54,14 @@ def reader(num_operands: int, data_type: DataType, elements: int, aligned: bool,
     def whole_pack(begin, i, cols):
         return load(begin, i) if i * elements < cols else fills
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def each_element(begin, i, cols):
         n = i * elements
         return tuple(load_one(begin, n + k)[0] if n + k < cols else fill for k in unrolled(range(elements)))
 
     pack = whole_pack if aligned else each_element
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def read(begins, i, cols):
         return tuple(pack(begins[k], i, cols) for k in unrolled(range(num_operands)))
 
@@ -74,8 +71,7 @@ def reader(num_operands: int, data_type: DataType, elements: int, aligned: bool,
 def writer(result: Any, num_operands: int, data_type: DataType, elements: int, aligned: bool) -> Any:
     store, store_one = storer(data_type, elements), storer(data_type, 1)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def results(slot, top, number):
         return tuple(
             result(tuple(slot[j][k] for j in unrolled(range(num_operands))), top, number)
@@ -87,8 +83,7 @@ def writer(result: Any, num_operands: int, data_type: DataType, elements: int, a
         if i * elements < cols:
             store(dst, i, results(slot, top, number))
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def write_each(dst, i, cols, slot, top, number):
         if i * elements < cols:
             n, pack = i * elements, results(slot, top, number)
@@ -100,8 +95,7 @@ def writer(result: Any, num_operands: int, data_type: DataType, elements: int, a
 
 
 def added(add: Any, term: Any, num_operands: int, elements: int) -> Any:
-    @device_function
-    @written_out
+    @written_out(device_function)
     def add_pack(state, slot, top):
         for k in unrolled(range(elements)):
             state = add(state, term(tuple(slot[j][k] for j in unrolled(range(num_operands))), top))
@@ -111,8 +105,7 @@ def added(add: Any, term: Any, num_operands: int, elements: int) -> Any:
 
 
 def highest_in(elements: int) -> Any:
-    @device_function
-    @written_out
+    @written_out(device_function)
     def highest(top, slot):
         for k in unrolled(range(elements)):
             x = slot[0][k]
@@ -127,8 +120,7 @@ def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
         return device_function(lambda slot, top: slot)
     function = device_function(keep)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def keep_pack(slot, top):
         return (tuple(function((slot[0][k],), top)[0] for k in unrolled(range(elements))),)
 
@@ -139,35 +131,30 @@ def each_slot(functions: Functions, elements: int, row_threads: int, count: int)
     """The functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
     read, highest, keep, add, write, *_ = functions
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def read_each(begins, i, cols):
         return tuple(read(begins, i + k * row_threads, cols) for k in unrolled(range(count)))
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def highest_of(top, slots):
         for k in unrolled(range(count)):
             top = highest(top, slots[k])
         return top
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def keep_each(slots, i, cols, top):
         return tuple(
             keep(slots[k], top) if (i + k * row_threads) * elements < cols else slots[k] for k in unrolled(range(count))
         )
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def add_each(state, slots, i, cols, top):
         for k in unrolled(range(count)):
             if (i + k * row_threads) * elements < cols:
                 state = add(state, slots[k], top)
         return state
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def write_each(dst, i, cols, slots, top, number):
         for k in unrolled(range(count)):
             write(dst, i + k * row_threads, cols, slots[k], top, number)
@@ -181,15 +168,13 @@ def shared_slots(num_operands: int, elements: int) -> tuple[Any, Any]:
     Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
     """
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(memory, i, packs, slot):
         for operand in unrolled(range(num_operands)):
             for k in unrolled(range(elements)):
                 memory[np.uint64((operand * elements + k) * packs + i)] = slot[operand][k]
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def get(memory, i, packs):
         return tuple(
             tuple(memory[np.uint64((operand * elements + k) * packs + i)] for k in unrolled(range(elements)))

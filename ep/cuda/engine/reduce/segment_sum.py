@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.functor.lookup import functor_maker
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
@@ -190,8 +190,7 @@ def _plus(data_type: DataType) -> tuple[Any, Any]:
 
 
 def _add_packs(plus: Any, count: int) -> Any:
-    @device_function
-    @written_out
+    @written_out(device_function)
     def add(a, b):
         return tuple(plus(a[k], b[k]) for k in unrolled(range(count)))
 
@@ -201,8 +200,7 @@ def _add_packs(plus: Any, count: int) -> Any:
 def _loads(load_row: Any, apart: int, count: int) -> Any:
     """The elements of `count` rows, `apart` from one another."""
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def loads(data, places, row, end, first_row, cols, column):
         return tuple(
             load_row(data, places, row + k * apart, end, first_row, cols, column) for k in unrolled(range(count))

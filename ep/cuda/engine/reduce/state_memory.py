@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ep.common.written_out import unrolled, written_out
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
@@ -14,8 +14,7 @@ def state_storer(number: DataType, num_parts: int) -> Any:
     """(address, place, plane, state): the `num_parts` numbers of states lie in arrays of `plane` numbers each."""
     store = storer(number, 1)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def put(address, place, plane, state):
         for part in unrolled(range(num_parts)):
             store(address, part * plane + place, (state[part],))
@@ -27,8 +26,7 @@ def state_loader(number: DataType, num_parts: int) -> Any:
     """(address, place, plane) -> a state."""
     load = loader(number, 1)
 
-    @device_function
-    @written_out
+    @written_out(device_function)
     def get(address, place, plane):
         return tuple(load(address, part * plane + place)[0] for part in unrolled(range(num_parts)))
 

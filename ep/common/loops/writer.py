@@ -1,54 +1,21 @@
-"""Loops that are written out before a compiler sees them.
-
-Numba has no loop over a tuple of different types, and keeps an array where a loop counts through a tuple of numbers. So
-such a loop is written as any other, marked, and replaced by its turns:
-
-    @written_out
-    def sums(packs, i):
-        total = zero
-        for k, load in unrolled(enumerate(loads)):
-            total = add(total, load(packs[k], i))
-        return total, tuple(packs[k] for k in unrolled(range(2)))
-
-becomes, where `loads` has two functions,
-
-    def sums(packs, i):
-        total = zero
-        total = add(total, load_0(packs[0], i))
-        total = add(total, load_1(packs[1], i))
-        return (total, (packs[0], packs[1]))
-
-The function is still Python: without the decorator it computes the same. A traceback shows the lines that were written.
-"""
+"""Writes out the loops of a function: a turn for each value of a loop that is marked by `unrolled`."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import copy
-import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from types import CellType, CodeType, FunctionType
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, NoReturn
 
+from ep.common.loops.definition import codes_in, definition_of
+from ep.common.loops.marker import unrolled
 from ep.common.source import digest_of, kept_text
 
-T = TypeVar("T")
 
-
-def unrolled(values: Iterable[T]) -> Iterable[T]:
-    """Mark a loop over `values` that `written_out` replaces by its turns; anywhere else it is an ordinary loop.
-
-    It stands in a statement, `for k in unrolled(...)`, and in the generators of `tuple(... for k in unrolled(...))`, of
-    `sum((... for k in unrolled(...)), start)`, which joins tuples where `start` is (), and of the arguments of a call,
-    `function(*(... for k in unrolled(...)))`. What `values` is made of must be known before the function runs: numbers,
-    names of the closure and globals, and the variables of the loops around it.
-    """
-    return values
-
-
-def written_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def write_out(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` with the turns of its `unrolled` loops in place of these loops.
 
     In a turn, an integer stands where the loop has its variable, any other value has a name of its own. Integers that
@@ -58,66 +25,14 @@ def written_out(function: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         raise TypeError(f"function is {function!r}; it must be a function that was written with `def`")
     writer = _Writer(function)
-    definition = writer.written(copy.deepcopy(_definition(function)))
+    definition = writer.written(copy.deepcopy(definition_of(function)))
     text = ast.unparse(definition) + "\n"
     code = _compiled(text, kept_text(text, function.__module__, function.__name__), writer.free)
     closure = tuple(writer.free[name] for name in code.co_freevars)
     made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
-    made.__qualname__ = f"{function.__qualname__}_{digest_of(text)}"  # what keeps kernels tells functions apart by that
+    made.__qualname__ = f"{function.__qualname__}_{digest_of(text)}"
     return made
-
-
-class _Module:
-    """A module as a text has it: the code of its functions, and their definitions."""
-
-    def __init__(self, text: str, file_name: str) -> None:
-        tree = ast.parse(text)
-        self._definitions = {
-            (node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])): node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef)
-        }
-        self._codes = frozenset(_codes(compile(tree, file_name, "exec", dont_inherit=True)))
-
-    def definition(self, code: CodeType) -> ast.FunctionDef | None:
-        """The definition of the function that has this very code; None where there is none."""
-        return self._definitions[code.co_name, code.co_firstlineno] if code in self._codes else None
-
-
-_modules: Final[dict[str, _Module]] = {}  # by file; what was imported from it, whatever becomes of it
-
-
-def _definition(function: FunctionType) -> ast.FunctionDef:
-    """The syntax tree of a function, from the file that it was imported from."""
-    code = function.__code__
-    known = _modules.get(code.co_filename)
-    if known and (definition := known.definition(code)):
-        return definition
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
-        raise RuntimeError(f"{_place(code)} has loops to be written out, and its source is not at hand")
-    try:
-        read = _Module("".join(lines), code.co_filename)
-        definition = read.definition(code)
-    except (SyntaxError, ValueError):  # a file that is being written
-        definition = None
-    if definition is None:
-        raise RuntimeError(f"{_place(code)} is not what was imported: its file has changed; start Python anew")
-    _modules[code.co_filename] = read
-    return definition
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield constant
-            yield from _codes(constant)
-
-
-def _place(code: CodeType) -> str:
-    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
@@ -125,7 +40,7 @@ def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
     outer.body[0].body = ast.parse(text).body  # type: ignore[attr-defined]
     compiled = compile(outer, file_name, "exec", dont_inherit=True)
-    (code,) = (each for each in next(_codes(compiled)).co_consts if isinstance(each, CodeType))
+    (code,) = (each for each in next(codes_in(compiled)).co_consts if isinstance(each, CodeType))
     return code
 
 
