@@ -37,18 +37,16 @@ def _plus(data_type: DataType) -> Maker:
 @cache
 def _sum(plus: Maker, num_operands: int) -> Maker:
     """The maker of the sum of so many arguments."""
+    if num_operands == 2:
+        return plus
 
     def maker(m: MathLibrary) -> Function:
-        add = m.use(plus)
+        add, rest = m.use(plus), m.use(_sum(plus, num_operands - 1))
 
-        @written_out(device_function)
-        def total(values):
-            total = values[0]
-            for k in unrolled(range(1, num_operands)):
-                total = add(total, values[k])
-            return total
+        def f(*values: Scalar) -> Scalar:
+            return add(rest(*values[:-1]), values[-1])
 
-        return lambda *values: total(values)
+        return f
 
     return maker
 

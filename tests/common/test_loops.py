@@ -2,14 +2,20 @@
 
 import importlib.util
 import linecache
+import os
+import py_compile
+import subprocess
 import sys
 import traceback
+import zipfile
 
+import numba
 import pytest
 
 from ep.common.kernel_cache.reach import reach
 from ep.common.loops import unrolled
 from ep.common.loops.writer import write_out
+from ep.cpu.compile.jit import jit, separate
 
 FROM_GLOBALS = 3
 
@@ -328,3 +334,86 @@ def test_a_function_without_source_is_refused():
     exec("def f(x):\n    for k in unrolled(range(2)):\n        x += k\n", space)
     with pytest.raises(RuntimeError, match="its source is not at hand"):
         write_out(space["f"])
+
+
+KERNEL = """
+from ep.common.loops import unrolled, written_out
+
+def make(functions, compile_function):
+    \"\"\"A docstring, and an assertion, which -OO leaves out.\"\"\"
+    @written_out(compile_function)
+    def f(x):
+        \"\"\"Another one.\"\"\"
+        assert x
+        for function in unrolled(functions):
+            x = function(x)
+        return x
+    return f
+"""
+
+
+def test_a_source_is_read_when_a_compiler_asks_for_the_function(imported):
+    module, path = imported(KERNEL)
+    path.unlink()
+    made = module.make((abs, int), lambda function: function)
+    before = reach(made)
+    assert {"ep_template", "ep.common.loops.written_out"} < before.modules
+    with pytest.raises(
+        RuntimeError, match=r"make\.<locals>\.f \(.* has loops to be written out, and its source is not"
+    ):
+        made.compiled  # noqa: B018
+    path.write_text(KERNEL)
+    assert made.compiled(-2.5) == 2
+    assert made.compiled is made.compiled
+    assert reach(made) == before
+
+
+def test_keys_tell_apart_by_what_a_function_is_compiled(imported):
+    module, _ = imported(KERNEL)
+    assert reach(module.make((abs,), jit)).digest != reach(module.make((abs,), separate)).digest
+    assert reach(module.make((abs,), jit)).digest != reach(module.make((int,), jit)).digest
+    assert reach(module.make((abs,), jit)).digest == reach(module.make((abs,), jit)).digest
+
+
+def test_compiled_functions_call_it(imported):
+    module, _ = imported(KERNEL)
+    function, negative = module.make((abs, abs), numba.njit), numba.njit(lambda x: -x)
+    outer = numba.njit(lambda x: negative(function(x)))
+    assert outer(-3) == -3
+
+
+def test_numba_passes_on_why_a_function_cannot_be_written_out(imported):
+    module, path = imported(KERNEL)
+    path.unlink()
+    function = module.make((abs,), numba.njit)
+    with pytest.raises(RuntimeError, match="has loops to be written out, and its source is not at hand"):
+        numba.njit(lambda x: function(x))(1)
+
+
+CALL = "import ep_packed; print(ep_packed.make((abs, int), lambda function: function).compiled(-2.5))"
+
+
+def run(folder, *options):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), *sys.path))}
+    return subprocess.run([sys.executable, *options, "-c", CALL], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("options", [(), ("-OO",)])
+def test_sources_in_an_archive_and_without_docstrings(tmp_path, options):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("ep_packed.py", KERNEL)
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "ep_packed.py").write_text(KERNEL)
+    for folder in (tmp_path / "packed.zip", tmp_path / "plain"):
+        done = run(folder, *options)
+        assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_a_package_without_sources_says_what_it_needs(tmp_path):
+    path = tmp_path / "ep_packed.py"
+    path.write_text(KERNEL)
+    py_compile.compile(str(path), cfile=str(path) + "c")
+    path.unlink()
+    done = run(tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: make.<locals>.f (")
+    assert done.stderr.splitlines()[-1].endswith("has loops to be written out, and its source is not at hand")
