@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
@@ -56,25 +57,22 @@ def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool,
     return Kernel(f"one_hot.{indices_type.name}.{unit.name}.{elements}.{in_rows:d}.{bits}", one_hot, 0, 14)
 
 
-@cache
-def _row_part(count: int) -> Any:
-    """(distance, on, off) -> a pack of one row, which has `on` at `distance` where that is within it."""
-    if count == 1:
-        return device_function(lambda distance, on, off: (on if distance == 0 else off,))
-    half, rest = count // 2, _row_part(count // 2)
-    return device_function(lambda distance, on, off: rest(distance, on, off) + rest(distance - half, on, off))
-
-
 def _one_row(distance: Any, count: int) -> Any:
     """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, all of one row."""
-    part = _row_part(count)
-    return device_function(lambda n, words, on, off: part(distance(n, words), on, off))
+
+    @written_out(device_function)
+    def of_row(n, words, on, off):
+        place = distance(n, words)
+        return tuple(on if place == k else off for k in unrolled(range(count)))
+
+    return of_row
 
 
 def _parts(distance: Any, count: int) -> Any:
     """(n, words, on, off) -> the pack of elements n, n + 1, ... of out, each by the index of its row."""
-    if count == 1:
-        one = _row_part(1)
-        return device_function(lambda n, words, on, off: one(distance(n, words), on, off))
-    half, rest = count // 2, _parts(distance, count // 2)
-    return device_function(lambda n, words, on, off: rest(n, words, on, off) + rest(n + half, words, on, off))
+
+    @written_out(device_function)
+    def of_rows(n, words, on, off):
+        return tuple(on if distance(n + k, words) == 0 else off for k in unrolled(range(count)))
+
+    return of_rows

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from ep.common.loops import unrolled, written_out
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import load_word, stack_words
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.source import function_of
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
 from ep.cpu.vector_math.inlined import inlined
@@ -72,40 +72,33 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
     return compile_task(name, rows, light=functions.light, streaming=streaming)
 
 
-_ROW: Final = """
-def loop(functor, compile_loop):
-    @compile_loop
-    def apply_to({sources}dst, begin, end, attributes):
-        for i in range(begin, end):
-            store(dst, i, functor({loaded}*attributes))
-    return apply_to
-
-
-def row_of(apply_to):
-    def row(context, begin, end):
-        attributes = read_attributes(load_word(context, STATE) + 8 * ATTRIBUTES)
-        apply_to({addresses}load_word(context, DST), begin, end, attributes)
-    return row
-"""
-
-
 def _row(functions: RowFunctions) -> Any:
-    numbers = range(len(functions.loads))
-    source = _ROW.format(
-        sources="".join(f"src{k}, " for k in numbers),
-        loaded="".join(f"load{k}(src{k}, i), " for k in numbers),
-        addresses="".join(f"load_word(context, {CONTEXT.sources + SOURCE_WORDS * k}), " for k in numbers),
-    )
-    names = {f"load{k}": functions.loads[k] for k in numbers}
-    names |= {"store": functions.store, "read_attributes": functions.read_attributes}
-    names |= {"load_word": load_word}
-    names |= {"STATE": CONTEXT.state, "DST": CONTEXT.dst, "ATTRIBUTES": MAP_STATE.attributes}
-    loop, row_of = (function_of(source, name, __name__, names) for name in ("loop", "row_of"))
+    loads, store, read_attributes = functions.loads, functions.store, functions.read_attributes
+    sources = tuple(CONTEXT.sources + SOURCE_WORDS * k for k in range(len(loads)))
+
+    def loop(functor, compile_loop):
+        @written_out(compile_loop)
+        def apply_to(srcs, dst, begin, end, attributes):
+            for i in range(begin, end):
+                store(dst, i, functor(*(load(srcs[k], i) for k, load in unrolled(enumerate(loads))), *attributes))
+
+        return apply_to
+
     apply_to = loop(functions.apply, functions.compile_loop)
     if functions.apply_any is not None:
-        sources = "".join(f"src{k}, " for k in numbers)
-        apply_to = _checked(apply_to, loop(functions.apply_any, separate), functions.exceeds, sources)
-    return row_of(apply_to) if functions.beyond is None else _mended(apply_to, *functions.beyond)
+        apply_to = _checked(apply_to, loop(functions.apply_any, separate), functions.exceeds, len(loads))
+    if functions.beyond is not None:
+        return _mended(apply_to, *functions.beyond)
+
+    @written_out(jit)
+    def addresses(context):
+        return tuple(load_word(context, source) for source in unrolled(sources))
+
+    def row(context, begin, end):
+        attributes = read_attributes(load_word(context, CONTEXT.state) + 8 * MAP_STATE.attributes)
+        apply_to(addresses(context), load_word(context, CONTEXT.dst), begin, end, attributes)
+
+    return row
 
 
 def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
@@ -123,7 +116,7 @@ def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
         while begin < end:
             compute(which, src, begin, min(begin + BLOCK, end), buffer)
             stop = load_word(buffer, STOP)
-            apply_to(src, dst, begin, stop, ())
+            apply_to((src,), dst, begin, stop, ())
             if load_word(buffer, COUNT) != 0:
                 put_back(dst, buffer)
             begin = stop
@@ -136,7 +129,8 @@ def _rows_of_two(functions: RowFunctions) -> Any:
 
     def loops(functor, compile_loops=inlined):
         @compile_loops
-        def apply_to(src0, step0, src1, step1, dst, begin, end, attributes):
+        def apply_to(srcs, dst, begin, end, attributes):
+            src0, step0, src1, step1 = srcs
             if step0 == step1:
                 for i in range(begin, end):
                     store(dst, i, functor(load0(src0, i), load1(src1, i), *attributes))
@@ -153,8 +147,7 @@ def _rows_of_two(functions: RowFunctions) -> Any:
 
     apply_to = loops(functions.apply, functions.compile_loop)
     if functions.apply_any is not None:
-        operands = "src0, step0, src1, step1, "
-        apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds, operands)
+        apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds, 4)
 
     def rows(context, num_rows, count):
         attributes = read_attributes(load_word(context, ROWS.state) + 8 * MAP_STATE.attributes)
@@ -163,7 +156,7 @@ def _rows_of_two(functions: RowFunctions) -> Any:
         row0, row1 = load_word(context, ROWS.row), load_word(context, ROWS.row + 1)
         dst_row = count * load_word(context, ROWS.dst_size)
         for _ in range(num_rows):
-            apply_to(src0, step0, src1, step1, dst, 0, count, attributes)
+            apply_to((src0, step0, src1, step1), dst, 0, count, attributes)
             src0 += row0
             src1 += row1
             dst += dst_row
@@ -171,25 +164,20 @@ def _rows_of_two(functions: RowFunctions) -> Any:
     return rows
 
 
-_CHECKED: Final = """
-def checked(apply_to, apply_any_to, exceeds):
-    @jit
-    def blocks({operands}dst, begin, end, attributes):
-        while begin < end:
-            stop = min(begin + BLOCK, end)
-            if exceeds({operands}begin, stop):
-                apply_any_to({operands}dst, begin, stop, attributes)
-            else:
-                apply_to({operands}dst, begin, stop, attributes)
-            begin = stop
-    return blocks
-"""
-
-
-def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any, operands: str) -> Any:
+def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any, num_words: int) -> Any:
     """`apply_to`, but for blocks that it is not good for: it is the element that decides, as both give the same bits.
 
-    operands: the first arguments of all three, each with a comma behind it.
+    num_words: how many words `exceeds` takes before the range, which is as many as their first argument has.
     """
-    source = _CHECKED.format(operands=operands)
-    return function_of(source, "checked", __name__, {"jit": jit, "BLOCK": BLOCK})(apply_to, apply_any_to, exceeds)
+
+    @written_out(jit)
+    def blocks(srcs, dst, begin, end, attributes):
+        while begin < end:
+            stop = min(begin + BLOCK, end)
+            if exceeds(*(srcs[k] for k in unrolled(range(num_words))), begin, stop):
+                apply_any_to(srcs, dst, begin, stop, attributes)
+            else:
+                apply_to(srcs, dst, begin, stop, attributes)
+            begin = stop
+
+    return blocks

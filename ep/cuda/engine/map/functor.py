@@ -9,6 +9,7 @@ import numpy as np
 
 from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker
+from ep.common.loops import unrolled, written_out
 from ep.common.stored_types import stored_types
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
@@ -55,56 +56,28 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
 
 
 def over_packs(functor: Functor, count: int) -> tuple[Any, Any]:
-    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand. The same of 1.
-
-    Unrolled: a loop over a tuple would put it in local memory.
-    """
-    function = cuda_math_library(functor.scalar_type).use(functor.maker)
-    converted = _converted(tuple(map(storage_arithmetic, functor.src_types)), functor.scalar_type)
-    one = device_function(lambda packs, attributes: (function(*(converted(packs) + attributes)),))
-    return _unrolled(one, len(functor.src_types), count), one
-
-
-def _unrolled(one: Any, num_operands: int, count: int) -> Any:
-    if count == 1:
-        return one
-    half, rest = count // 2, _unrolled(one, num_operands, count // 2)
-    lower, upper = _halves(num_operands, half)
-    return device_function(lambda packs, attributes: rest(lower(packs), attributes) + rest(upper(packs), attributes))
+    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand. The same of 1."""
+    return _over_packs(functor, count), _over_packs(functor, 1)
 
 
 @cache
-def _halves(num_operands: int, half: int) -> tuple[Any, Any]:
-    """The lower and the upper halves of the operands' packs."""
-    if num_operands == 1:
-        return device_function(lambda packs: (packs[0][:half],)), device_function(lambda packs: (packs[0][half:],))
-    if num_operands == 2:
-        return (
-            device_function(lambda packs: (packs[0][:half], packs[1][:half])),
-            device_function(lambda packs: (packs[0][half:], packs[1][half:])),
+def _over_packs(functor: Functor, count: int) -> Any:
+    function, scalar_type = cuda_math_library(functor.scalar_type).use(functor.maker), functor.scalar_type
+    loaded, num_attributes = tuple(map(storage_arithmetic, functor.src_types)), functor.num_attributes
+    # whether floating types differ from the functor's
+    differs = tuple(each is not scalar_type and issubclass(each, np.floating) for each in loaded)
+
+    @written_out(device_function)
+    def apply(packs, attributes):
+        return tuple(
+            function(
+                *(scalar_type(packs[j][k]) if convert else packs[j][k] for j, convert in unrolled(enumerate(differs))),
+                *(attributes[j] for j in unrolled(range(num_attributes))),
+            )
+            for k in unrolled(range(count))
         )
-    (lower, upper), (lower_rest, upper_rest) = _halves(2, half), _halves(num_operands - 2, half)
-    return (
-        device_function(lambda packs: lower(packs) + lower_rest(packs[2:])),
-        device_function(lambda packs: upper(packs) + upper_rest(packs[2:])),
-    )
 
-
-@cache
-def _converted(loaded: tuple[type[np.generic], ...], scalar_type: type[np.generic]) -> Any:
-    """The first elements of the operands' packs, as `scalar_type` where floating types differ from it."""
-    is_it = [each is scalar_type or not issubclass(each, np.floating) for each in loaded]
-    if is_it == [True]:
-        return device_function(lambda packs: (packs[0][0],))
-    if is_it == [False]:
-        return device_function(lambda packs: (scalar_type(packs[0][0]),))
-    if is_it == [True, True]:
-        return device_function(lambda packs: (packs[0][0], packs[1][0]))
-    if is_it == [False, False]:
-        return device_function(lambda packs: (scalar_type(packs[0][0]), scalar_type(packs[1][0])))
-    taken = min(len(loaded) - 1, 2)
-    lower, upper = _converted(loaded[:taken], scalar_type), _converted(loaded[taken:], scalar_type)
-    return device_function(lambda packs: lower(packs) + upper(packs[taken:]))
+    return apply
 
 
 @cache
@@ -112,13 +85,8 @@ def attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
     """(word, word) -> the tuple of `count` attributes."""
     read = value_reader(scalar_type)
 
-    def none(word0, word1):
-        return ()
+    @written_out(device_function)
+    def attributes(*words):
+        return tuple(read(words[k], 0) for k in unrolled(range(count)))
 
-    def one(word0, word1):
-        return (read(word0, 0),)
-
-    def two(word0, word1):
-        return read(word0, 0), read(word1, 0)
-
-    return device_function((none, one, two)[count])
+    return attributes

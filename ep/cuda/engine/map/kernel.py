@@ -11,6 +11,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Final
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
@@ -79,31 +80,27 @@ def _in_short(names: Iterable[str]) -> str:
     return ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
 
 
-# What reads operands is compiled once for all functors of the same types, and two operands by one function: Numba takes
-# 10 ms and more for each function.
+# What reads operands is compiled once for all functors of the same types.
 
 
 @cache
 def _prepared(operands: tuple[Operand, ...]) -> Any:
     """(words) -> what each operand prepares of its two words."""
-    first, half = operands[0].prepare, len(operands) // 2
-    if len(operands) == 1:
-        return device_function(lambda words: (first(words[0], words[1]),))
-    if len(operands) == 2:
-        second = operands[1].prepare
-        return device_function(lambda words: (first(words[0], words[1]), second(words[2], words[3])))
-    lower, upper, middle = _prepared(operands[:half]), _prepared(operands[half:]), 2 * half
-    return device_function(lambda words: lower(words) + upper(words[middle:]))
+    preparations = tuple(each.prepare for each in operands)
+
+    @written_out(device_function)
+    def prepared(words):
+        return tuple(prepare(words[2 * k], words[2 * k + 1]) for k, prepare in unrolled(enumerate(preparations)))
+
+    return prepared
 
 
 @cache
 def _read_by(readers: tuple[Any, ...]) -> Any:
     """(sources, n, walk words) -> what each reader makes of its source."""
-    first, half = readers[0], len(readers) // 2
-    if len(readers) == 1:
-        return device_function(lambda sources, n, words: (first(sources[0], n, words),))
-    if len(readers) == 2:
-        second = readers[1]
-        return device_function(lambda sources, n, words: (first(sources[0], n, words), second(sources[1], n, words)))
-    lower, upper = _read_by(readers[:half]), _read_by(readers[half:])
-    return device_function(lambda sources, n, words: lower(sources[:half], n, words) + upper(sources[half:], n, words))
+
+    @written_out(device_function)
+    def read_all(sources, n, words):
+        return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
+
+    return read_all

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.memory import loader, value_reader
 from ep.cuda.compile.numba_cuda import device_function
@@ -86,17 +87,19 @@ def _constant(read: Any, count: int) -> Operand:
 @cache
 def _spread(count: int) -> Any:
     """A pack of `count` times the one element of a pack."""
-    if count == 1:
-        return device_function(lambda pack: pack)
-    half = _spread(count // 2)
-    return device_function(lambda pack: half(pack) + half(pack))
+
+    @written_out(device_function)
+    def spread(pack):
+        return tuple(pack[0] for _ in unrolled(range(count)))
+
+    return spread
 
 
 def _each(one: Any, count: int) -> Any:
     """The pack of `count` elements from element `first` on, each read for itself."""
-    if count == 1:
-        return one
-    half, rest = count // 2, _each(one, count // 2)
-    return device_function(
-        lambda address, first, words: rest(address, first, words) + rest(address, first + half, words)
-    )
+
+    @written_out(device_function)
+    def each(address, first, words):
+        return tuple(one(address, first + k, words)[0] for k in unrolled(range(count)))
+
+    return each

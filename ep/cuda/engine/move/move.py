@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.memory import loader, storer, unit_type
@@ -50,20 +51,13 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
 @cache
 def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     """read(src, first, words): the units of src that become units [first, first + pack_units) of dst, as one pack."""
-    if pack_units == 1:
-        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+    load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
-        def one(src, first, words):
-            return load(src, offsets(first, words)[0])
+    @written_out(device_function)
+    def read(src, first, words):
+        return sum((load(src, offsets(first + k, words)[0]) for k in unrolled(range(pack_units))), ())
 
-        return device_function(one)
-    half = pack_units // 2
-    rest = _reader(num_axes, unit, half, bits)
-
-    def both(src, first, words):
-        return rest(src, first, words) + rest(src, first + half, words)
-
-    return device_function(both)
+    return read
 
 
 @cache
@@ -88,32 +82,24 @@ def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
 @cache
 def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
     """take(src, i, step, words): `count` units, `step` apart from unit i on, each as its place in dst and its value."""
-    if count == 1:
-        load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
+    load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
-        def one(src, i, step, words):
-            place, to = offsets(i, words)
-            return ((to, load(src, place)),)
+    @written_out(device_function)
+    def take(src, i, step, words):
+        places = tuple(offsets(i + k * step, words) for k in unrolled(range(count)))
+        return tuple((places[k][1], load(src, places[k][0])) for k in unrolled(range(count)))
 
-        return device_function(one)
-    half, rest = count // 2, _taker(num_axes, unit, bits, count // 2)
-
-    def both(src, i, step, words):
-        return rest(src, i, step, words) + rest(src, i + half * step, step, words)
-
-    return device_function(both)
+    return take
 
 
 @cache
 def _putter(unit: int, count: int) -> Any:
     """put(dst, taken): write `count` units where they belong."""
-    if count == 1:
-        store = storer(*unit_type(unit))
-        return device_function(lambda dst, taken: store(dst, taken[0][0], taken[0][1]))
-    half, rest = count // 2, _putter(unit, count // 2)
+    store = storer(*unit_type(unit))
 
-    def both(dst, taken):
-        rest(dst, taken[:half])
-        rest(dst, taken[half:])
+    @written_out(device_function)
+    def put(dst, taken):
+        for k in unrolled(range(count)):
+            store(dst, taken[k][0], taken[k][1])
 
-    return device_function(both)
+    return put

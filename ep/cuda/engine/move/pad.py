@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
@@ -84,23 +85,23 @@ def _locate(num_axes: int, bits: int) -> Any:
     """locate(n, offset, inside, words): where in the box unit `n` of dst is, past `offset`, and whether inside."""
     narrow, quotient, multiply_add, remainder, minus, is_below, _ = index_math(bits)
 
-    def along(place, offset, inside, words):
-        place = minus(place, narrow(words[1]))
-        here = inside & is_below(place, narrow(words[2]))
-        return multiply_add(place if here else narrow(0), narrow(words[0]), offset), here
+    outermost = _OF_AXIS * (num_axes - 1)
 
-    step = device_function(along)
-    if num_axes == 1:
-        return step
-    outer = _locate(num_axes - 1, bits)
+    @device_function
+    def along(place, offset, inside, stride, begin, size):
+        place = minus(place, narrow(begin))
+        here = inside & is_below(place, narrow(size))
+        return multiply_add(place if here else narrow(0), narrow(stride), offset), here
 
-    def axis(n, offset, inside, words):
-        size, multiplier, shift = words[3], words[4], words[5]
-        row = quotient(n, narrow(multiplier), narrow(shift))
-        within, here = step(remainder(n, row, narrow(size)), offset, inside, words)
-        return outer(row, within, here, words[_OF_AXIS:])
+    @written_out(device_function)
+    def locate(n, offset, inside, words):
+        for axis in unrolled(range(0, outermost, _OF_AXIS)):
+            row = quotient(n, narrow(words[axis + 4]), narrow(words[axis + 5]))
+            place, n = remainder(n, row, narrow(words[axis + 3])), row
+            offset, inside = along(place, offset, inside, words[axis], words[axis + 1], words[axis + 2])
+        return along(n, offset, inside, words[outermost], words[outermost + 1], words[outermost + 2])
 
-    return device_function(axis)
+    return locate
 
 
 @cache
@@ -144,24 +145,18 @@ def _row_reader(unit: int, count: int, bits: int) -> Any:
     load = loader(*unit_type(unit))
     narrow, _, multiply_add, _, minus, is_below, widen = index_math(bits)
 
-    def of(first: int, count: int) -> Any:
-        if count == 1:
-            is_odd, back = first % 2 == 1, -first
+    @device_function
+    def unit_at(src, place, size, offset, inside, value):
+        return load(src, widen(multiply_add(place, narrow(1), offset))) if inside & is_below(place, size) else value
 
-            def one(src, begin, size, offset, inside, even, odd):
-                place = minus(begin, narrow(back))
-                if inside & is_below(place, size):
-                    return load(src, widen(multiply_add(place, narrow(1), offset)))
-                return odd if is_odd else even
+    @written_out(device_function)
+    def read(src, begin, size, offset, inside, even, odd):
+        return sum(
+            (
+                unit_at(src, minus(begin, narrow(-k)), size, offset, inside, odd if k % 2 else even)
+                for k in unrolled(range(count))
+            ),
+            (),
+        )
 
-            return device_function(one)
-        left, right = of(first, count // 2), of(first + count // 2, count // 2)
-
-        def both(src, begin, size, offset, inside, even, odd):
-            return left(src, begin, size, offset, inside, even, odd) + right(
-                src, begin, size, offset, inside, even, odd
-            )
-
-        return device_function(both)
-
-    return of(0, count)
+    return read

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import (
@@ -79,43 +80,34 @@ def _loader(tile: Tile, count: int) -> Any:
     step: words between the words of a cell; left: cells `apart` from one another are there while this is above 0.
     """
     data_type, elements = unit_type(tile.word)
-    load, zeros = loader(data_type, elements), (data_type.dtype.type(0),) * elements
-    cell = _each_word(device_function(lambda src, place, step: load(src, place)), tile.side)
-    nothing = zeros * tile.side
+    load, side = loader(data_type, elements), tile.side
+    nothing = (data_type.dtype.type(0),) * (elements * side)
 
-    def one(src, place, step, cell_step, left, apart):
-        return cell(src, place, step) if left > 0 else nothing
+    @written_out(device_function)
+    def load_cell(src, place, step, left):
+        return sum((load(src, place + line * step) for line in unrolled(range(side))), ()) if left > 0 else nothing
 
-    def of(count: int) -> Any:
-        if count == 1:
-            return device_function(one)
-        half, rest = count // 2, of(count // 2)
+    @written_out(device_function)
+    def load_cells(src, place, step, cell_step, left, apart):
+        return sum(
+            (load_cell(src, place + cell * cell_step, step, left - cell * apart) for cell in unrolled(range(count))),
+            (),
+        )
 
-        def both(src, place, step, cell_step, left, apart):
-            return rest(src, place, step, cell_step, left, apart) + rest(
-                src, place + half * cell_step, step, cell_step, left - half * apart, apart
-            )
-
-        return device_function(both)
-
-    return of(count)
-
-
-def _each_word(load: Any, count: int) -> Any:
-    """The words of a cell, one from each of `count` lines that are `step` words apart."""
-    if count == 1:
-        return load
-    half, rest = count // 2, _each_word(load, count // 2)
-    return device_function(lambda src, place, step: rest(src, place, step) + rest(src, place + half * step, step))
+    return load_cells
 
 
 def _turned(tile: Tile, count: int) -> Any:
     """Turn each of the `count` cells that are given one after the other."""
-    one = turn(tile.unit, tile.side)
-    if count == 1 or tile.side == 1:
+    one, side = turn(tile.unit, tile.side), tile.side
+    if side == 1:
         return one
-    first, rest = tile.side, _turned(tile, count - 1)
-    return device_function(lambda words: one(words[:first]) + rest(words[first:]))
+
+    @written_out(device_function)
+    def turned(words):
+        return sum((one(words[cell * side : (cell + 1) * side]) for cell in unrolled(range(count))), ())
+
+    return turned
 
 
 def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -> tuple[Any, Any]:
@@ -124,61 +116,36 @@ def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -
     Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
     """
 
-    def of(last: int) -> tuple[Any, Any]:
-        """For the numbers up to the one numbered `last`."""
-        cell, number = divmod(last, planes)
-        put_at, get_at = number * plane + cell * put_step, number * plane + cell * get_step
-        if last == 0:
+    @written_out(device_function)
+    def put(memory, place, numbers):
+        for n in unrolled(range(count * planes)):
+            memory[np.uint64(place + (n % planes * plane + n // planes * put_step))] = numbers[n]
 
-            def put_first(memory, place, numbers):
-                memory[np.uint64(place)] = numbers[0]
+    @written_out(device_function)
+    def get(memory, place):
+        return tuple(
+            memory[np.uint64(place + (n % planes * plane + n // planes * get_step))]
+            for n in unrolled(range(count * planes))
+        )
 
-            return device_function(put_first), device_function(lambda memory, place: (memory[np.uint64(place)],))
-        put_rest, get_rest = of(last - 1)
-
-        def put(memory, place, numbers):
-            put_rest(memory, place, numbers[:last])
-            memory[np.uint64(place + put_at)] = numbers[last]
-
-        get = device_function(lambda memory, place: (*get_rest(memory, place), memory[np.uint64(place + get_at)]))
-        return device_function(put), get
-
-    return of(planes * count - 1)
+    return put, get
 
 
 def _storer(tile: Tile, count: int) -> Any:
     """store(dst, place, step, cell_step, left, apart, numbers): as `_loader` has it, for the cells of dst."""
     data_type, elements = unit_type(tile.word)
-    store, side, per_cell = storer(data_type, elements), tile.side, tile.planes
+    store, side, planes = storer(data_type, elements), tile.side, tile.planes
 
-    def words_of(count: int) -> Any:
-        """Store the `count` words of a cell, each in a line of its own."""
-        if count == 1:
-            return device_function(lambda dst, place, step, numbers: store(dst, place, numbers))
-        half, rest = count // 2, words_of(count // 2)
-
-        def both(dst, place, step, numbers):
-            rest(dst, place, step, numbers[:half])
-            rest(dst, place + half * step, step, numbers[half:])
-
-        return device_function(both)
-
-    cell = words_of(side)
-
-    def one(dst, place, step, cell_step, left, apart, numbers):
+    @written_out(device_function)
+    def store_cell(dst, place, step, left, numbers):
         if left > 0:
-            cell(dst, place, step, numbers)
+            for line in unrolled(range(side)):
+                store(dst, place + line * step, numbers[line * elements : (line + 1) * elements])
 
-    def of(count: int) -> Any:
-        if count == 1:
-            return device_function(one)
-        half, rest = count // 2, of(count // 2)
-        middle = half * per_cell
+    @written_out(device_function)
+    def store_cells(dst, place, step, cell_step, left, apart, numbers):
+        for cell in unrolled(range(count)):
+            own = numbers[cell * planes : (cell + 1) * planes]
+            store_cell(dst, place + cell * cell_step, step, left - cell * apart, own)
 
-        def both(dst, place, step, cell_step, left, apart, numbers):
-            rest(dst, place, step, cell_step, left, apart, numbers[:middle])
-            rest(dst, place + half * cell_step, step, cell_step, left - half * apart, apart, numbers[middle:])
-
-        return device_function(both)
-
-    return of(count)
+    return store_cells

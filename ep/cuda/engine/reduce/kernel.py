@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
@@ -164,27 +165,35 @@ def _merger(work: Accumulator, row_threads: int) -> Any:
 
 def _add_pack(add: Any, count: int) -> Any:
     """(state, pack) -> the state with the pack's elements, one after the other."""
-    if count == 1:
-        return device_function(lambda state, pack: add(state, pack[0]))
-    half, rest = count // 2, _add_pack(add, count // 2)
-    return device_function(lambda state, pack: rest(rest(state, pack[:half]), pack[half:]))
+
+    @written_out(device_function)
+    def add_pack(state, pack):
+        for k in unrolled(range(count)):
+            state = add(state, pack[k])
+        return state
+
+    return add_pack
 
 
 def _states(work: Accumulator, count: int) -> Any:
     """() -> a tuple of `count` states of nothing."""
     empty = work.states.empty
-    if count == 1:
-        return device_function(lambda: (empty(),))
-    half = _states(work, count // 2)
-    return device_function(lambda: half() + half())
+
+    @written_out(device_function)
+    def states():
+        return tuple(empty() for _ in unrolled(range(count)))
+
+    return states
 
 
 def _add_each(add: Any, count: int) -> Any:
     """(states, pack) -> each state with an element of the pack."""
-    if count == 1:
-        return device_function(lambda states, pack: (add(states[0], pack[0]),))
-    half, rest = count // 2, _add_each(add, count // 2)
-    return device_function(lambda states, pack: rest(states[:half], pack[:half]) + rest(states[half:], pack[half:]))
+
+    @written_out(device_function)
+    def add_each(states, pack):
+        return tuple(add(states[k], pack[k]) for k in unrolled(range(count)))
+
+    return add_each
 
 
 def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
@@ -200,18 +209,12 @@ def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
 def _each_finisher(finish: Any, elements: int) -> Any:
     """The same for results n, n + 1, ... of several states."""
 
-    def one(dst, n, part, parts, results, states, count):
-        finish(dst, n, part, parts, results, states[0], count)
+    @written_out(device_function)
+    def finish_each(dst, n, part, parts, results, states, count):
+        for k in unrolled(range(elements)):
+            finish(dst, n + k, part, parts, results, states[k], count)
 
-    if elements == 1:
-        return device_function(one)
-    half, rest = elements // 2, _each_finisher(finish, elements // 2)
-
-    def both(dst, n, part, parts, results, states, count):
-        rest(dst, n, part, parts, results, states[:half], count)
-        rest(dst, n + half, part, parts, results, states[half:], count)
-
-    return device_function(both)
+    return finish_each
 
 
 def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
@@ -219,7 +222,7 @@ def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
     if sharers == 1:
         return device_function(lambda states, thread, sharer: states)
     numbers = shared_array(work.states.num_parts * elements * BLOCK_THREADS, work.scalar_type)
-    merge, (put, get) = _merge_each(work.states.merge, elements), _shared_states(work.states.num_parts, elements)
+    merge, (put, get) = _add_each(work.states.merge, elements), _shared_states(work.states.num_parts, elements)
     width = BLOCK_THREADS // sharers
 
     def merge_shared(states, thread, sharer):
@@ -237,49 +240,20 @@ def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
     return device_function(merge_shared)
 
 
-def _merge_each(merge: Any, count: int) -> Any:
-    if count == 1:
-        return device_function(lambda a, b: (merge(a[0], b[0]),))
-    half, rest = count // 2, _merge_each(merge, count // 2)
-    return device_function(lambda a, b: rest(a[:half], b[:half]) + rest(a[half:], b[half:]))
-
-
 def _shared_states(num_parts: int, elements: int) -> tuple[Any, Any]:
     """put(memory, thread, states) and get(memory, thread): a row of the block's threads for each number of states."""
 
-    def number(element: int, part: int) -> tuple[Any, Any]:
-        place = (element * num_parts + part) * BLOCK_THREADS
+    @written_out(device_function)
+    def put(memory, thread, states):
+        for k in unrolled(range(elements)):
+            for part in unrolled(range(num_parts)):
+                memory[(k * num_parts + part) * BLOCK_THREADS + thread] = states[k][part]
 
-        def put_last(memory, thread, states):
-            memory[place + thread] = states[element][part]
-
-        last_put = device_function(put_last)
-        last_get = device_function(lambda memory, thread: (memory[place + thread],))
-        if part == 0:
-            return last_put, last_get
-        rest_put, rest_get = number(element, part - 1)
-
-        def put(memory, thread, states):
-            rest_put(memory, thread, states)
-            last_put(memory, thread, states)
-
-        return device_function(put), device_function(
-            lambda memory, thread: rest_get(memory, thread) + last_get(memory, thread)
+    @written_out(device_function)
+    def get(memory, thread):
+        return tuple(
+            tuple(memory[(k * num_parts + part) * BLOCK_THREADS + thread] for part in unrolled(range(num_parts)))
+            for k in unrolled(range(elements))
         )
 
-    def of(element: int) -> tuple[Any, Any]:
-        last_put, of_last = number(element, num_parts - 1)
-        last_get = device_function(lambda memory, thread: (of_last(memory, thread),))
-        if element == 0:
-            return last_put, last_get
-        rest_put, rest_get = of(element - 1)
-
-        def put(memory, thread, states):
-            rest_put(memory, thread, states)
-            last_put(memory, thread, states)
-
-        return device_function(put), device_function(
-            lambda memory, thread: rest_get(memory, thread) + last_get(memory, thread)
-        )
-
-    return of(elements - 1)
+    return put, get

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
 from ep.cuda.compile.numba_cuda import barrier, device_function, shared_array, shuffle_xor
 
@@ -55,38 +56,28 @@ def merger(
 
 def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
     """Merge the states of neighbouring threads of a warp, in each of them."""
-    if threads == 1:
-        return device_function(lambda state, thread: state)
-    half, rest, exchanged = threads // 2, _warp_merger(merge, num_parts, threads // 2), _exchanged(num_parts)
-    return device_function(lambda state, thread: rest(merge(state, exchanged(state, half)), thread))
+    shuffled = tuple(threads >> k for k in range(1, threads.bit_length()))
 
+    @written_out(device_function)
+    def merge_warp(state, thread):
+        for mask in unrolled(shuffled):
+            state = merge(state, tuple(shuffle_xor(state[k], mask) for k in unrolled(range(num_parts))))
+        return state
 
-@cache
-def _exchanged(num_parts: int) -> Any:
-    """(state, mask) -> the state of the other thread, by `shuffle_xor`."""
-    if num_parts == 1:
-        return device_function(lambda state, mask: (shuffle_xor(state[0], mask),))
-    first, rest = _exchanged(1), _exchanged(num_parts - 1)
-    return device_function(lambda state, mask: first(state[:1], mask) + rest(state[1:], mask))
+    return merge_warp
 
 
 @cache
 def _parts(num_parts: int, num_warps: int) -> tuple[Any, Any]:
     """put(states, warp, state) and get(states, warp), in an array with a row for each part of a state."""
-    last = num_parts - 1
-    if num_parts == 1:
 
-        def put_one(states, warp, state):
-            states[warp] = state[0]
-
-        return device_function(put_one), device_function(lambda states, warp: (states[warp],))
-    put_rest, get_rest = _parts(num_parts - 1, num_warps)
-
+    @written_out(device_function)
     def put(states, warp, state):
-        put_rest(states, warp, state[:last])
-        states[last * num_warps + warp] = state[last]
+        for part in unrolled(range(num_parts)):
+            states[part * num_warps + warp] = state[part]
 
-    return (
-        device_function(put),
-        device_function(lambda states, warp: (*get_rest(states, warp), states[last * num_warps + warp])),
-    )
+    @written_out(device_function)
+    def get(states, warp):
+        return tuple(states[part * num_warps + warp] for part in unrolled(range(num_parts)))
+
+    return put, get

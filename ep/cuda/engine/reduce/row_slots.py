@@ -6,12 +6,12 @@ A *slot* is a pack of each operand. A thread has one after the other, or several
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ep.common.functor.reduction import States
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
@@ -39,105 +39,80 @@ class Functions(NamedTuple):
 
 def row_begins(num_operands: int) -> Any:
     """(words, begin) -> where each operand's row is, which begins so many bytes into it."""
-    one = device_function(lambda words, begin: (words[0] + begin,))
-    return one if num_operands == 1 else device_function(lambda words, begin: (words[0] + begin, words[1] + begin))
+
+    @written_out(device_function)
+    def begins(words, begin):
+        return tuple(words[k] + begin for k in unrolled(range(num_operands)))
+
+    return begins
 
 
 def reader(num_operands: int, data_type: DataType, elements: int, aligned: bool, fill: Any) -> Any:
-    fills = (fill,) * elements
-    if aligned:
-        load = loader(data_type, elements)
-        pack = device_function(lambda begin, i, cols: load(begin, i) if i * elements < cols else fills)
-    else:
-        load_one = loader(data_type, 1)
-        each = _each_element(
-            device_function(lambda begin, n, cols: load_one(begin, n) if n < cols else (fill,)), elements
-        )
-        pack = device_function(lambda begin, i, cols: each(begin, i * elements, cols))
-    if num_operands == 1:
-        return device_function(lambda begins, i, cols: (pack(begins[0], i, cols),))
-    return device_function(lambda begins, i, cols: (pack(begins[0], i, cols), pack(begins[1], i, cols)))
+    load, load_one, fills = loader(data_type, elements), loader(data_type, 1), (fill,) * elements
 
+    @device_function
+    def whole_pack(begin, i, cols):
+        return load(begin, i) if i * elements < cols else fills
 
-def _each_element(one: Any, count: int) -> Any:
-    """(begin, n, cols) -> the pack of elements n, n + 1, ..., each by `one`."""
-    if count == 1:
-        return one
-    half, rest = count // 2, _each_element(one, count // 2)
-    return device_function(lambda begin, n, cols: rest(begin, n, cols) + rest(begin, n + half, cols))
+    @written_out(device_function)
+    def each_element(begin, i, cols):
+        n = i * elements
+        return tuple(load_one(begin, n + k)[0] if n + k < cols else fill for k in unrolled(range(elements)))
+
+    pack = whole_pack if aligned else each_element
+
+    @written_out(device_function)
+    def read(begins, i, cols):
+        return tuple(pack(begins[k], i, cols) for k in unrolled(range(num_operands)))
+
+    return read
 
 
 def writer(result: Any, num_operands: int, data_type: DataType, elements: int, aligned: bool) -> Any:
-    computed, store_pack = _results(result, num_operands, elements), storer(data_type, elements)
-    store_each = _stores(storer(data_type, 1), elements)
-    if aligned:
-        store = device_function(lambda dst, i, cols, pack: store_pack(dst, i, pack))
-    else:
-        store = device_function(lambda dst, i, cols, pack: store_each(dst, i * elements, cols, pack))
+    store, store_one = storer(data_type, elements), storer(data_type, 1)
 
-    def write(dst, i, cols, slot, top, number):
+    @written_out(device_function)
+    def results(slot, top, number):
+        return tuple(
+            result(tuple(slot[j][k] for j in unrolled(range(num_operands))), top, number)
+            for k in unrolled(range(elements))
+        )
+
+    @device_function
+    def write_pack(dst, i, cols, slot, top, number):
         if i * elements < cols:
-            store(dst, i, cols, computed(slot, top, number))
+            store(dst, i, results(slot, top, number))
 
-    return device_function(write)
+    @written_out(device_function)
+    def write_each(dst, i, cols, slot, top, number):
+        if i * elements < cols:
+            n, pack = i * elements, results(slot, top, number)
+            for k in unrolled(range(elements)):
+                if n + k < cols:
+                    store_one(dst, n + k, (pack[k],))
 
-
-def _stores(store_one: Any, count: int) -> Any:
-    """(dst, n, cols, pack): store elements n, n + 1, ... of a row."""
-
-    def one(dst, n, cols, pack):
-        if n < cols:
-            store_one(dst, n, pack)
-
-    if count == 1:
-        return device_function(one)
-    half, rest = count // 2, _stores(store_one, count // 2)
-
-    def both(dst, n, cols, pack):
-        rest(dst, n, cols, pack[:half])
-        rest(dst, n + half, cols, pack[half:])
-
-    return device_function(both)
+    return write_pack if aligned else write_each
 
 
-@cache
-def _element(num_operands: int, number: int) -> Any:
-    """(slot) -> element `number` of each operand's pack."""
-    if num_operands == 1:
-        return device_function(lambda slot: (slot[0][number],))
-    return device_function(lambda slot: (slot[0][number], slot[1][number]))
+def added(add: Any, term: Any, num_operands: int, elements: int) -> Any:
+    @written_out(device_function)
+    def add_pack(state, slot, top):
+        for k in unrolled(range(elements)):
+            state = add(state, term(tuple(slot[j][k] for j in unrolled(range(num_operands))), top))
+        return state
+
+    return add_pack
 
 
-def _results(result: Any, num_operands: int, count: int) -> Any:
-    element = _element(num_operands, count - 1)
-    last = device_function(lambda slot, top, number: (result(element(slot), top, number),))
-    if count == 1:
-        return last
-    rest = _results(result, num_operands, count - 1)
-    return device_function(lambda slot, top, number: rest(slot, top, number) + last(slot, top, number))
+def highest_in(elements: int) -> Any:
+    @written_out(device_function)
+    def highest(top, slot):
+        for k in unrolled(range(elements)):
+            x = slot[0][k]
+            top = x if x > top else top
+        return top
 
-
-def added(add: Any, term: Any, num_operands: int, count: int) -> Any:
-    element = _element(num_operands, count - 1)
-    last = device_function(lambda state, slot, top: add(state, term(element(slot), top)))
-    if count == 1:
-        return last
-    rest = added(add, term, num_operands, count - 1)
-    return device_function(lambda state, slot, top: last(rest(state, slot, top), slot, top))
-
-
-def highest_in(count: int) -> Any:
-    number = count - 1
-
-    def last(top, slot):
-        x = slot[0][number]
-        return x if x > top else top
-
-    one = device_function(last)
-    if count == 1:
-        return one
-    rest = highest_in(count - 1)
-    return device_function(lambda top, slot: one(rest(top, slot), slot))
+    return highest
 
 
 def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
@@ -145,51 +120,46 @@ def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
         return device_function(lambda slot, top: slot)
     function = device_function(keep)
 
-    def of(count: int) -> Any:
-        if count == 1:
-            return device_function(lambda pack, top: function((pack[0],), top))
-        half, rest = count // 2, of(count // 2)
-        return device_function(lambda pack, top: rest(pack[:half], top) + rest(pack[half:], top))
+    @written_out(device_function)
+    def keep_pack(slot, top):
+        return (tuple(function((slot[0][k],), top)[0] for k in unrolled(range(elements))),)
 
-    pack = of(elements)
-    return device_function(lambda slot, top: (pack(slot[0], top),))
+    return keep_pack
 
 
 def each_slot(functions: Functions, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
     """The functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
     read, highest, keep, add, write, *_ = functions
-    one = (
-        device_function(lambda begins, i, cols: (read(begins, i, cols),)),
-        device_function(lambda top, slots: highest(top, slots[0])),
-        device_function(lambda slots, i, cols, top: (keep(slots[0], top),) if i * elements < cols else (slots[0],)),
-        device_function(lambda state, slots, i, cols, top: add(state, slots[0], top) if i * elements < cols else state),
-        device_function(lambda dst, i, cols, slots, top, number: write(dst, i, cols, slots[0], top, number)),
-    )
-    if count == 1:
-        return one
-    half = count // 2
-    step = half * row_threads
-    rest_read, rest_highest, rest_keep, rest_add, rest_write = each_slot(functions, elements, row_threads, half)
 
-    def write_both(dst, i, cols, slots, top, number):
-        rest_write(dst, i, cols, slots[:half], top, number)
-        rest_write(dst, i + step, cols, slots[half:], top, number)
+    @written_out(device_function)
+    def read_each(begins, i, cols):
+        return tuple(read(begins, i + k * row_threads, cols) for k in unrolled(range(count)))
 
-    return (
-        device_function(lambda begins, i, cols: rest_read(begins, i, cols) + rest_read(begins, i + step, cols)),
-        device_function(lambda top, slots: rest_highest(rest_highest(top, slots[:half]), slots[half:])),
-        device_function(
-            lambda slots, i, cols, top: (
-                rest_keep(slots[:half], i, cols, top) + rest_keep(slots[half:], i + step, cols, top)
-            )
-        ),
-        device_function(
-            lambda state, slots, i, cols, top: rest_add(
-                rest_add(state, slots[:half], i, cols, top), slots[half:], i + step, cols, top
-            )
-        ),
-        device_function(write_both),
-    )
+    @written_out(device_function)
+    def highest_of(top, slots):
+        for k in unrolled(range(count)):
+            top = highest(top, slots[k])
+        return top
+
+    @written_out(device_function)
+    def keep_each(slots, i, cols, top):
+        return tuple(
+            keep(slots[k], top) if (i + k * row_threads) * elements < cols else slots[k] for k in unrolled(range(count))
+        )
+
+    @written_out(device_function)
+    def add_each(state, slots, i, cols, top):
+        for k in unrolled(range(count)):
+            if (i + k * row_threads) * elements < cols:
+                state = add(state, slots[k], top)
+        return state
+
+    @written_out(device_function)
+    def write_each(dst, i, cols, slots, top, number):
+        for k in unrolled(range(count)):
+            write(dst, i + k * row_threads, cols, slots[k], top, number)
+
+    return read_each, highest_of, keep_each, add_each, write_each
 
 
 def shared_slots(num_operands: int, elements: int) -> tuple[Any, Any]:
@@ -198,36 +168,17 @@ def shared_slots(num_operands: int, elements: int) -> tuple[Any, Any]:
     Places are unsigned where they are used: Numba lets negative ones count from the end, which takes instructions.
     """
 
-    def of(operand: int, number: int) -> tuple[Any, Any]:
-        plane = operand * elements + number
+    @written_out(device_function)
+    def put(memory, i, packs, slot):
+        for operand in unrolled(range(num_operands)):
+            for k in unrolled(range(elements)):
+                memory[np.uint64((operand * elements + k) * packs + i)] = slot[operand][k]
 
-        def put_last(memory, i, packs, slot):
-            memory[np.uint64(plane * packs + i)] = slot[operand][number]
-
-        last_get = device_function(lambda memory, i, packs: (memory[np.uint64(plane * packs + i)],))
-        last_put = device_function(put_last)
-        if number == 0:
-            return last_put, last_get
-        rest_put, rest_get = of(operand, number - 1)
-
-        def put(memory, i, packs, slot):
-            rest_put(memory, i, packs, slot)
-            last_put(memory, i, packs, slot)
-
-        return (
-            device_function(put),
-            device_function(lambda memory, i, packs: rest_get(memory, i, packs) + last_get(memory, i, packs)),
+    @written_out(device_function)
+    def get(memory, i, packs):
+        return tuple(
+            tuple(memory[np.uint64((operand * elements + k) * packs + i)] for k in unrolled(range(elements)))
+            for operand in unrolled(range(num_operands))
         )
 
-    put0, get0 = of(0, elements - 1)
-    if num_operands == 1:
-        return put0, device_function(lambda memory, i, packs: (get0(memory, i, packs),))
-    put1, get1 = of(1, elements - 1)
-
-    def put(memory, i, packs, slot):
-        put0(memory, i, packs, slot)
-        put1(memory, i, packs, slot)
-
-    return device_function(put), device_function(
-        lambda memory, i, packs: (get0(memory, i, packs), get1(memory, i, packs))
-    )
+    return put, get

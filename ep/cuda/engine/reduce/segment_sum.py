@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.functor.lookup import functor_maker
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
@@ -189,26 +190,20 @@ def _plus(data_type: DataType) -> tuple[Any, Any]:
 
 
 def _add_packs(plus: Any, count: int) -> Any:
-    if count == 1:
-        return device_function(lambda a, b: (plus(a[0], b[0]),))
-    half, rest = count // 2, _add_packs(plus, count // 2)
-    return device_function(lambda a, b: rest(a[:half], b[:half]) + rest(a[half:], b[half:]))
+    @written_out(device_function)
+    def add(a, b):
+        return tuple(plus(a[k], b[k]) for k in unrolled(range(count)))
+
+    return add
 
 
 def _loads(load_row: Any, apart: int, count: int) -> Any:
     """The elements of `count` rows, `apart` from one another."""
-    if count == 1:
-        return device_function(
-            lambda data, places, row, end, first_row, cols, column: (
-                load_row(data, places, row, end, first_row, cols, column),
-            )
-        )
-    half, rest = count // 2, _loads(load_row, apart, count // 2)
-    step = half * apart
 
-    def both(data, places, row, end, first_row, cols, column):
-        return rest(data, places, row, end, first_row, cols, column) + rest(
-            data, places, row + step, end, first_row, cols, column
+    @written_out(device_function)
+    def loads(data, places, row, end, first_row, cols, column):
+        return tuple(
+            load_row(data, places, row + k * apart, end, first_row, cols, column) for k in unrolled(range(count))
         )
 
-    return device_function(both)
+    return loads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
@@ -13,32 +14,20 @@ def state_storer(number: DataType, num_parts: int) -> Any:
     """(address, place, plane, state): the `num_parts` numbers of states lie in arrays of `plane` numbers each."""
     store = storer(number, 1)
 
-    def of(part: int) -> Any:
-        def last(address, place, plane, state):
+    @written_out(device_function)
+    def put(address, place, plane, state):
+        for part in unrolled(range(num_parts)):
             store(address, part * plane + place, (state[part],))
 
-        if part == 0:
-            return device_function(last)
-        rest = of(part - 1)
-
-        def put(address, place, plane, state):
-            rest(address, place, plane, state)
-            store(address, part * plane + place, (state[part],))
-
-        return device_function(put)
-
-    return of(num_parts - 1)
+    return put
 
 
 def state_loader(number: DataType, num_parts: int) -> Any:
     """(address, place, plane) -> a state."""
     load = loader(number, 1)
 
-    def of(part: int) -> Any:
-        last = device_function(lambda address, place, plane: load(address, part * plane + place))
-        if part == 0:
-            return last
-        rest = of(part - 1)
-        return device_function(lambda address, place, plane: rest(address, place, plane) + last(address, place, plane))
+    @written_out(device_function)
+    def get(address, place, plane):
+        return tuple(load(address, part * plane + place)[0] for part in unrolled(range(num_parts)))
 
-    return of(num_parts - 1)
+    return get

@@ -1,0 +1,66 @@
+"""The definition of a function, as a syntax tree, from the source that it was imported from."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Final
+
+
+class _Module:
+    """A module as a text has it: the code of its functions, and their definitions."""
+
+    def __init__(self, text: str, file_name: str) -> None:
+        tree = ast.parse(text)
+        self._definitions = {
+            (node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])): node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef)
+        }
+        self._codes = frozenset(codes_in(compile(tree, file_name, "exec", dont_inherit=True)))
+
+    def definition(self, code: CodeType) -> ast.FunctionDef | None:
+        """The definition of the function that has this very code; None where there is none."""
+        return self._definitions[code.co_name, code.co_firstlineno] if code in self._codes else None
+
+
+_modules: Final[dict[str, _Module]] = {}  # by file; what was imported from it, whatever becomes of it
+
+
+def definition_of(function: FunctionType) -> ast.FunctionDef:
+    """Return the syntax tree of a function. RuntimeError where its source is not at hand, or is not what was imported.
+
+    A file is read when the first of its functions is asked for, as Python's tracebacks read it: from an archive, too.
+    """
+    code = function.__code__
+    known = _modules.get(code.co_filename)
+    if known and (definition := known.definition(code)):
+        return definition
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise RuntimeError(f"{place_of(code)} has loops to be written out, and its source is not at hand")
+    try:
+        read = _Module("".join(lines), code.co_filename)
+        definition = read.definition(code)
+    except (SyntaxError, ValueError):  # a file that is being written
+        definition = None
+    if definition is None:
+        raise RuntimeError(f"{place_of(code)} is not what was imported: its file has changed; start Python anew")
+    _modules[code.co_filename] = read
+    return definition
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Give the code of every function inside of `code`."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from codes_in(constant)
+
+
+def place_of(code: CodeType) -> str:
+    """Return where a function is, for messages."""
+    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"

@@ -1,0 +1,35 @@
+"""Functions whose loops are written out when a compiler first asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+from ep.common.loops.writer import write_out
+
+
+def written_out(compile_function: Callable[[Any], Any]) -> Callable[[FunctionType], WrittenOut]:
+    """Decorate a function that has `unrolled` loops for what `compile_function` compiles, once they are written out."""
+    return lambda function: WrittenOut(function, compile_function)
+
+
+class WrittenOut:
+    """A function that compiled functions call like any other. Its source is read when Numba first asks for its type.
+
+    A kernel that is kept on disk is loaded without that: its key is made of `py_func`, which is as it was written.
+    """
+
+    def __init__(self, function: FunctionType, compile_function: Callable[[Any], Any]) -> None:
+        # by the names that Numba's compiled functions have, and that keys of kernels are made of
+        self.py_func, self.targetoptions = function, {"compiled by": compile_function}
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What the compiler makes of the function."""
+        return self.targetoptions["compiled by"](write_out(self.py_func))
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_

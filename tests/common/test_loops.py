@@ -1,0 +1,419 @@
+"""Loops that are written out: what becomes of them, what is refused, and what tells the functions apart."""
+
+import importlib.util
+import linecache
+import os
+import py_compile
+import subprocess
+import sys
+import traceback
+import zipfile
+
+import numba
+import pytest
+
+from ep.common.kernel_cache.reach import reach
+from ep.common.loops import unrolled
+from ep.common.loops.writer import write_out
+from ep.cpu.compile.jit import jit, separate
+
+FROM_GLOBALS = 3
+
+
+def text_of(function):
+    return "".join(linecache.getlines(function.__code__.co_filename))
+
+
+def weighted(functions, weight):
+    @write_out
+    def total(numbers, *, start=FROM_GLOBALS):
+        """The sum."""
+        for k, function in unrolled(enumerate(functions)):
+            start += function(numbers[k + weight * 2]) * weight
+        return start
+
+    return total
+
+
+def test_a_loop_becomes_its_turns():
+    function = weighted((abs, int), 1)
+    assert text_of(function).splitlines()[2:] == [
+        "    start += function_0(numbers[0 + 1 * 2]) * 1",
+        "    start += function_1(numbers[1 + 1 * 2]) * 1",
+        "    return start",
+    ]
+    assert function((9, 9, -5, 6.5)) == 3 + 5 + 6
+    assert function((9, 9, -5, 6.5), start=1) == 12
+    assert (function.__name__, function.__module__, function.__doc__) == ("total", __name__, "The sum.")
+
+
+def test_a_loop_of_no_turns_leaves_nothing():
+    assert weighted((), 1)(()) == FROM_GLOBALS
+
+
+def test_generators_become_elements_terms_and_arguments():
+    pairs, count = ((2, 3), (4, 5)), 3
+
+    @write_out
+    def made(x):
+        products = tuple(a * b + x for a, b in unrolled(pairs))
+        nested = tuple(tuple(i * j for j in unrolled(range(i))) for i in unrolled(range(count)))
+        joined = sum((products[k : k + 1] for k in unrolled(range(1, -1, -1))), ())
+        return products, nested, joined, max(0, *(x - k for k in unrolled(range(-1, count))), x)
+
+    assert made(1) == ((7, 21), ((), (0,), (0, 2)), (21, 7), 2)
+    assert "max(0, x - -1, x - 0, x - 1, x - 2, x)" in text_of(made)
+
+
+def test_loops_in_loops_and_ordinary_loops_inside():
+    @write_out
+    def counted(numbers):
+        total = 0
+        for k in unrolled(range(3)):
+            for _ in unrolled(range(k)):
+                total += 1
+            for number in numbers:
+                if number < k:
+                    continue
+                total += number
+        return total
+
+    assert counted((1, 2)) == 3 + (1 + 2) + (1 + 2) + 2
+
+
+def test_without_the_decorator_it_computes_the_same():
+    @write_out
+    def written(x):
+        return tuple(x + k for k in unrolled(range(3)))
+
+    def plain(x):
+        return tuple(x + k for k in unrolled(range(3)))
+
+    assert plain(5) == written(5) == (5, 6, 7)
+
+
+def test_values_of_loops_take_names_that_are_free():
+    def functions_of(x_0):
+        @write_out
+        def each(number):
+            function_0 = x_0
+            return tuple(function(number) + function_0 for function in unrolled((abs, int, abs)))
+
+        return each
+
+    function = functions_of(1)
+    assert function(-2.5) == (3.5, -1, 3.5)
+    assert "(function_0_(number) + function_0, function_1(number) + function_0, function_0_(number)" in text_of(
+        function
+    )
+
+
+def test_a_traceback_shows_the_line_that_was_written():
+    def broken(_):
+        raise ArithmeticError("broken")
+
+    function = weighted((abs, broken), 1)
+    with pytest.raises(ArithmeticError) as caught:
+        function((0, 0, 0, 0))
+    frame = traceback.extract_tb(caught.value.__traceback__)[1]
+    assert (frame.lineno, frame.line) == (4, "start += function_1(numbers[1 + 1 * 2]) * 1")
+    linecache.checkcache()
+    assert text_of(function)
+
+
+def no_loop():
+    def f(x):
+        return x
+
+    return f
+
+
+def unknown():
+    def f(x):
+        for k in unrolled(range(x)):
+            x += k
+
+    return f
+
+
+def not_a_sequence():
+    def f(x):
+        for k in unrolled(FROM_GLOBALS):
+            x += k
+
+    return f
+
+
+def left():
+    def f(x):
+        for k in unrolled(range(2)):
+            if x:
+                break
+            x += k
+
+    return f
+
+
+def with_else():
+    def f(x):
+        for k in unrolled(range(2)):
+            x += k
+        else:
+            x = 0
+
+    return f
+
+
+def assigned():
+    def f(x):
+        for k in unrolled(range(2)):
+            k += x
+
+    return f
+
+
+def used_later():
+    def f(x):
+        for k in unrolled(range(2)):
+            x += k
+        return k
+
+    return f
+
+
+def filtered():
+    def f(x):
+        return tuple(x for k in unrolled(range(2)) if k)
+
+    return f
+
+
+def in_a_list():
+    def f(x):
+        return [x for _ in unrolled(range(2))]
+
+    return f
+
+
+def wrong_parts():
+    def f(x):
+        for a, b in unrolled(((1, 2), (3,))):
+            x += a + b
+
+    return f
+
+
+def to_an_item():
+    def f(x):
+        for x[0] in unrolled(range(2)):
+            pass
+
+    return f
+
+
+def in_itself():
+    def f(x):
+        for k in unrolled(range(2)):
+            for k in unrolled(range(2)):
+                x += k
+
+    return f
+
+
+def two_arguments():
+    def f(x):
+        for k in unrolled(range(2), 3):
+            x += k
+
+    return f
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (no_loop, "has no loop over"),
+        (unknown, "`unrolled(range(x))`, and `x` is only known when it runs"),
+        (not_a_sequence, "cannot be looped over: 'int' object is not iterable"),
+        (left, "by `break` or `continue`"),
+        (with_else, "with `else`"),
+        (assigned, "assigns `k`, the variable of a loop"),
+        (used_later, "has `k` outside of the loop"),
+        (filtered, "with a condition or a second loop"),
+        (in_a_list, "elsewhere than in `for`, `tuple`"),
+        (wrong_parts, "loops by `(a, b)`, and a value has 1 parts"),
+        (to_an_item, "by `x[0]`, which is not made of names"),
+        (in_itself, "a loop of `k` in a loop of `k`"),
+        (two_arguments, "without its one argument"),
+    ],
+)
+def test_what_cannot_be_write_out_is_refused_with_its_place(make, words):
+    with pytest.raises(TypeError) as caught:
+        write_out(make())
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(f"{make.__name__}.<locals>.f ({__file__}:")
+
+
+@pytest.mark.parametrize("value", [abs, 3, lambda x: x])
+def test_only_functions_that_were_written_are_taken(value):
+    with pytest.raises(TypeError, match="must be a function that was written with `def`"):
+        write_out(value)
+
+
+TEMPLATE = """
+from ep.common.loops import unrolled
+from ep.common.loops.writer import write_out
+
+def make(functions, count):
+    @write_out
+    def f(x):
+        for function in unrolled(functions):
+            x = function(x)
+        for k in unrolled(range(count)):
+            x += k
+        return x
+    return f
+"""
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Imports a module of a text, from a file."""
+    made = []
+
+    def import_module(text, name="ep_template"):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        made.append(name)
+        spec.loader.exec_module(module)
+        return module, path
+
+    yield import_module
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_digests_tell_loops_and_their_functions_apart(imported):
+    module, _ = imported(TEMPLATE)
+    other, _ = imported("def g(x):\n    return x\ndef h(x):\n    return x\n", "ep_other")
+    made = [
+        module.make(*each) for each in (((), 1), ((), 2), ((other.g,), 1), ((other.h,), 1), ((other.g, other.h), 1))
+    ]
+    assert len({reach(function).digest for function in made}) == len(made)
+    again = module.make((other.g,), 1)
+    assert reach(again).digest == reach(made[2]).digest
+    assert reach(again).modules == {"ep_template", "ep_other"}
+
+
+def test_digests_tell_texts_apart(imported):
+    module, _ = imported(TEMPLATE)
+    changed, _ = imported(TEMPLATE.replace("x += k", "x -= k"), "ep_template2")
+    vars(changed)["__name__"] = "ep_template"
+    assert reach(module.make((), 2)).digest != reach(changed.make((), 2)).digest
+
+
+def test_a_file_that_changed_after_its_import_is_never_taken_for_the_code_that_runs(imported):
+    module, path = imported(TEMPLATE)
+    path.write_text(TEMPLATE.replace("x += k", "x -= k"))
+    with pytest.raises(
+        RuntimeError, match=r"make\.<locals>\.f \(.*:6\) is not what was imported: its file has changed"
+    ):
+        module.make((), 2)
+    path.write_text(TEMPLATE)
+    assert module.make((), 3)(0) == 3
+    path.write_text("")  # what was read once is known
+    assert module.make((), 4)(0) == 6
+    path.unlink()
+    assert module.make((abs,), 2)(-1) == 2
+
+
+def test_a_function_without_source_is_refused():
+    space = {"write_out": write_out, "unrolled": unrolled}
+    exec("def f(x):\n    for k in unrolled(range(2)):\n        x += k\n", space)
+    with pytest.raises(RuntimeError, match="its source is not at hand"):
+        write_out(space["f"])
+
+
+KERNEL = """
+from ep.common.loops import unrolled, written_out
+
+def make(functions, compile_function):
+    \"\"\"A docstring, and an assertion, which -OO leaves out.\"\"\"
+    @written_out(compile_function)
+    def f(x):
+        \"\"\"Another one.\"\"\"
+        assert x
+        for function in unrolled(functions):
+            x = function(x)
+        return x
+    return f
+"""
+
+
+def test_a_source_is_read_when_a_compiler_asks_for_the_function(imported):
+    module, path = imported(KERNEL)
+    path.unlink()
+    made = module.make((abs, int), lambda function: function)
+    before = reach(made)
+    assert {"ep_template", "ep.common.loops.written_out"} < before.modules
+    with pytest.raises(
+        RuntimeError, match=r"make\.<locals>\.f \(.* has loops to be written out, and its source is not"
+    ):
+        made.compiled  # noqa: B018
+    path.write_text(KERNEL)
+    assert made.compiled(-2.5) == 2
+    assert made.compiled is made.compiled
+    assert reach(made) == before
+
+
+def test_keys_tell_apart_by_what_a_function_is_compiled(imported):
+    module, _ = imported(KERNEL)
+    assert reach(module.make((abs,), jit)).digest != reach(module.make((abs,), separate)).digest
+    assert reach(module.make((abs,), jit)).digest != reach(module.make((int,), jit)).digest
+    assert reach(module.make((abs,), jit)).digest == reach(module.make((abs,), jit)).digest
+
+
+def test_compiled_functions_call_it(imported):
+    module, _ = imported(KERNEL)
+    function, negative = module.make((abs, abs), numba.njit), numba.njit(lambda x: -x)
+    outer = numba.njit(lambda x: negative(function(x)))
+    assert outer(-3) == -3
+
+
+def test_numba_passes_on_why_a_function_cannot_be_written_out(imported):
+    module, path = imported(KERNEL)
+    path.unlink()
+    function = module.make((abs,), numba.njit)
+    with pytest.raises(RuntimeError, match="has loops to be written out, and its source is not at hand"):
+        numba.njit(lambda x: function(x))(1)
+
+
+CALL = "import ep_packed; print(ep_packed.make((abs, int), lambda function: function).compiled(-2.5))"
+
+
+def run(folder, *options):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), *sys.path))}
+    return subprocess.run([sys.executable, *options, "-c", CALL], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("options", [(), ("-OO",)])
+def test_sources_in_an_archive_and_without_docstrings(tmp_path, options):
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
+        archive.writestr("ep_packed.py", KERNEL)
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "ep_packed.py").write_text(KERNEL)
+    for folder in (tmp_path / "packed.zip", tmp_path / "plain"):
+        done = run(folder, *options)
+        assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_a_package_without_sources_says_what_it_needs(tmp_path):
+    path = tmp_path / "ep_packed.py"
+    path.write_text(KERNEL)
+    py_compile.compile(str(path), cfile=str(path) + "c")
+    path.unlink()
+    done = run(tmp_path)
+    assert done.stderr.splitlines()[-1].startswith("RuntimeError: make.<locals>.f (")
+    assert done.stderr.splitlines()[-1].endswith("has loops to be written out, and its source is not at hand")
