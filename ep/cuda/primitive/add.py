@@ -13,11 +13,9 @@ from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.driver.current import driver
-from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, Side, chunk_launches
+from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, Side, chunk_launches, sum_type
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
-from ep.include.number_kind import FLOATS
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.implements import implements
@@ -27,14 +25,12 @@ from ep.include.stream import Stream
 
 @implements(AddFactory, on=DeviceType.kCUDA, keys=ADD)
 class AddImpl(CudaPrimitive, Add):
-    signature = signatures.add(1)
-    """All srcs are alike."""
+    signature = signatures.add(1)  # all srcs are alike
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._type, _ = stored_types(BinaryOp.kAdd, self._types[0], self._types[0])
-        narrow = self._type in FLOATS and self._type.itemsize == 2
-        self._sum_type = DataType.kFloat if narrow else self._type
+        self._sum_type = sum_type(self._type)
 
     def _kernel(self, variant: ChunkVariant) -> Any:
         from ep.cuda.kernels.add import kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
@@ -31,11 +31,9 @@ class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
         src_strides: Sequence[int] | None = None,
         dst_strides: Sequence[int] | None = None,
     ) -> None:
-        stream = check_stream(stream)
-        dims = src_dims, dst_dims, src_strides, dst_strides
-        shape = self._shapes.find(*dims) or self._shape(dims)
+        stream, shape = check_stream(stream), self._shape(src_dims, dst_dims, src_strides, dst_strides)
         self._launch(stream, shape, (src, dst))
 
-    def _shape(self, dims: tuple[Any, Any, Any, Any]) -> MapShape:
+    def _check(self, dims: tuple[Any, Any, Any, Any]) -> tuple[Hashable, MapShape]:
         given = as_expand_shape(*dims, self.request.max_num_dims)
-        return self._shapes.keep(given.key, lambda: strided_shape(given))
+        return given.key, strided_shape(given)

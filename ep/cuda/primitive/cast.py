@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import CAST
 from ep.cuda.device.stream import check_stream
@@ -25,4 +24,4 @@ class CastImpl(OpPrimitive, Cast):
         super().__init__(request, UnaryOp.kCast)
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_flat(check_stream(stream), as_size(count, "count"), src, dst)
+        self._launch_flat(check_stream(stream), count, src, dst)

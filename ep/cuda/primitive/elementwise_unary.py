@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
 from ep.cuda.device.stream import check_stream
@@ -20,4 +19,4 @@ class ElementwiseUnaryImpl(OpPrimitive, ElementwiseUnary):
     signature = signatures.ELEMENTWISE_UNARY
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_flat(check_stream(stream), as_size(count, "count"), src, dst)
+        self._launch_flat(check_stream(stream), count, src, dst)

@@ -10,7 +10,6 @@ from ep.common.primitive.keys import FILL
 from ep.cuda.device.stream import check_stream
 from ep.cuda.driver.current import driver
 from ep.cuda.engine.map.access import Access
-from ep.cuda.engine.map.plan import filled_shape
 from ep.cuda.primitive.tensor_fill import CudaFill
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
@@ -33,5 +32,4 @@ class FillImpl(CudaFill, Fill):
             if count:
                 driver().fill(stream.device_index, address, contents[0], count * size, stream.handle)
             return
-        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
-        self._queue_sides(stream, shape, (number, address))
+        self._queue_sides(stream, self._flat(count), (number, address))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ep.common.bounded_cache import BoundedCache
+from ep.common.checks import as_size
 from ep.common.primitive.signature import Reader
 from ep.common.scalar import convert_value, is_scalar
 from ep.cuda.arrays.launch_buffers import reader
@@ -14,8 +14,8 @@ from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.plan import MapShape, flat_shape, map_plan
-from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.number_words import Number, NumberWords
+from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ep.cuda.engine.map.functor import Functor
 
 
-class MapPrimitive(CudaPrimitive):
+class MapPrimitive(PlannedPrimitive):
     """A primitive that computes dst[n] = functor(operands at n). Its signature has the operands, and dst at last."""
 
     attribute_words: tuple[int, int] = 0, 0
@@ -36,7 +36,6 @@ class MapPrimitive(CudaPrimitive):
         self.stored, self.takes_packs = tuple(stored), takes_packs
         self.elements = pack_elements(*stored) if takes_packs else 1
         self._packs = [self.elements * data_type.itemsize for data_type in stored]
-        self._shapes = BoundedCache()
         self._numbers = [NumberWords(*types, self.convert_number) for types in zip(self._types, stored, strict=False)]
 
     @abstractmethod
@@ -51,10 +50,19 @@ class MapPrimitive(CudaPrimitive):
     def _usual_variant(self) -> Variant:
         return Variant(self.elements, (Access.SAME,) * (len(self.stored) - 1))
 
-    def _launch_flat(self, stream: CudaStream, count: int, *buffers: Any) -> None:
+    def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
+        """By default `dims` are a number of adjacent elements of each side, checked."""
+        (count,) = dims
+        return dims, flat_shape(count, len(self.stored) - 1)
+
+    def _launch_flat(self, stream: CudaStream, count: Any, *buffers: Any) -> None:
         """Launch over `count` adjacent elements of each side."""
-        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: flat_shape(count, len(buffers) - 1))
-        self._launch(stream, shape, buffers)
+        self._launch(stream, self._flat(as_size(count, "count")), buffers)
+
+    def _flat(self, count: int) -> MapShape:
+        """The shape of a launch over a number of elements that has been checked."""
+        shape: MapShape = self._shapes.get((count,)) or self._shape(count)
+        return shape
 
     def _launch(self, stream: CudaStream, shape: MapShape, buffers: Sequence[Any]) -> None:
         """Check the buffers of a launch of `shape`, in the order of the signature, and queue it."""

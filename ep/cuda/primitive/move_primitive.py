@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.movement import widest_unit
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.primitive.cuda_primitive import CudaPrimitive
-from ep.include.primitive.primitive import Request
+from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 
 
 class Shape:
@@ -40,23 +37,8 @@ class Shape:
         return plan
 
 
-class MovePrimitive(CudaPrimitive):
-    """A primitive that keeps what follows from dims for later launches."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._shapes = BoundedCache()
-
-    @abstractmethod
-    def _check(self, dims: Any) -> tuple[Hashable, Shape]:
-        """Check dims as Launch takes them; return them in tuples, in this order, and what follows from them."""
-
-    def _shape(self, *dims: Any) -> Shape:
-        shape: Shape | None = self._shapes.find(*dims)
-        if shape is None:
-            key, shape = self._check(dims)
-            self._shapes.put(key, shape)
-        return shape
+class MovePrimitive(PlannedPrimitive):
+    """A primitive that copies elements, and knows their size alone."""
 
     def _kernel(self, variant: Any) -> Any:
         from ep.cuda.engine.move.move import kernel

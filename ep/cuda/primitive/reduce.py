@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.movement import widest_unit
@@ -14,7 +13,7 @@ from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.plan import STATE_BYTES, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.shape import Shape, stored_for
-from ep.cuda.primitive.cuda_primitive import CudaPrimitive
+from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -26,7 +25,7 @@ from ep.include.stream import Stream
 
 
 @implements(ReduceFactory, on=DeviceType.kCUDA, keys=REDUCE)
-class ReduceImpl(CudaPrimitive, Reduce):
+class ReduceImpl(PlannedPrimitive, Reduce):
     signature = signatures.REDUCE
     op: ReduceOp
 
@@ -35,7 +34,6 @@ class ReduceImpl(CudaPrimitive, Reduce):
         super().__init__(request)
         self._in_parts, self._src_type = stored_for(self.op, data_type)
         self._dst_type = self._types[1] if self._types[1] is DataType.kBool else self._src_type
-        self._shapes = BoundedCache()
 
     def _data_types(self, request: Request) -> Sequence[DataType]:
         (data_type,) = request.dtypes or ()
@@ -50,8 +48,7 @@ class ReduceImpl(CudaPrimitive, Reduce):
         return Shape(ReduceShape((1, 1024), (1,)), self._in_parts).plan(self._src_type, PACK_BYTES).variant
 
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
-        stream = check_stream(stream)
-        shape = self._shapes.find(src_dims, axes) or self._shape(src_dims, axes)
+        stream, shape = check_stream(stream), self._shape(src_dims, axes)
         src, dst = self._read(stream, (src, dst), shape.counts)
         if not shape.counts[1]:
             return
@@ -63,7 +60,7 @@ class ReduceImpl(CudaPrimitive, Reduce):
             self._queue_grid(stream, plan.variant, plan.grid, src, memory.address, *plan.part_words)
             self._queue_grid(stream, plan.finish, plan.finish_grid, memory.address, dst, *plan.finish_words)
 
-    def _shape(self, src_dims: Any, axes: Any) -> Shape:
-        given = as_reduce_shape(src_dims, axes, self.request.max_num_dims)
+    def _check(self, dims: tuple[Any, Any]) -> tuple[Hashable, Shape]:
+        given = as_reduce_shape(*dims, self.request.max_num_dims)
         check_reduces_something(self.op, given)
-        return self._shapes.keep(tuple(given), lambda: Shape(given, self._in_parts))
+        return given, Shape(given, self._in_parts)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.common.stored_types import unit_of
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.plan import filled_shape
+from ep.cuda.engine.map.plan import MapShape, filled_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -37,6 +37,9 @@ class CudaFill(MapPrimitive):
 
         return functor_of(UnaryOp.kIdentity, *self.stored)
 
+    def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
+        return dims, filled_shape(*dims)
+
     def _usual_variant(self) -> Variant:
         return Variant(self.elements, (self.access,))
 
@@ -46,6 +49,4 @@ class TensorFillImpl(CudaFill, TensorFill):
     signature, access = signatures.TENSOR_FILL, Access.SINGLE
 
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        stream, count = check_stream(stream), as_size(count, "count")
-        shape = self._shapes.get(count) or self._shapes.keep(count, lambda: filled_shape(count))
-        self._launch(stream, shape, (src, dst))
+        self._launch_flat(check_stream(stream), count, src, dst)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ep.common.checks import as_dims
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.common.stored_types import unit_of
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.map.plan import MapShape, map_shape
+from ep.cuda.engine.map.plan import MapShape, checked_shape
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -20,8 +19,6 @@ from ep.include.stream import Stream
 
 if TYPE_CHECKING:
     from ep.cuda.engine.map.functor import Functor
-
-_NAMES = "cond_dims", "x_dims", "y_dims"
 
 
 @implements(WhereFactory, on=DeviceType.kCUDA, keys=WHERE)
@@ -48,12 +45,8 @@ class WhereImpl(MapPrimitive, Where):
         y: Any,
         z: Any,
     ) -> None:
-        stream = check_stream(stream)
-        dims = cond_dims, x_dims, y_dims
-        shape = self._shapes.find(*dims) or self._shape(dims)
+        stream, shape = check_stream(stream), self._shape(cond_dims, x_dims, y_dims)
         self._launch(stream, shape, (cond, x, y, z))
 
-    def _shape(self, given: tuple[Any, ...]) -> MapShape:
-        most = self.request.max_num_dims or 0
-        dims = tuple(as_dims(each, name, most) for each, name in zip(given, _NAMES, strict=True))
-        return self._shapes.keep(dims, lambda: map_shape(dims, _NAMES))
+    def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
+        return checked_shape(dims, ("cond_dims", "x_dims", "y_dims"), self.request.max_num_dims)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from ep.cuda.compile.launch_config import pack_elements
 from ep.include.data_type import DataType
+from ep.include.number_kind import FLOATS
 
 CHUNK: Final = 16
 """The most operands of one launch; a sum of those before them is one."""
@@ -34,6 +35,11 @@ class ChunkLaunch(NamedTuple):
     variant: ChunkVariant
     num_items: int
     words: tuple[int, ...]
+
+
+def sum_type(data_type: DataType) -> DataType:
+    """The type of memory for a sum that is as exact as registers."""
+    return DataType.kFloat if data_type in FLOATS and data_type.itemsize == 2 else data_type
 
 
 def chunk_launches(srcs: Sequence[Side], total: Side | None, dst: Side, count: int) -> Iterator[ChunkLaunch]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
+from ep.common.checks import as_dims
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.movement import fits_32_bit_offsets
@@ -59,6 +60,12 @@ def filled_shape(count: int) -> MapShape:
     """The shape of a launch that writes one element `count` times."""
     dims, strides = ((count,), ((0,), (1,))) if count else ((), ())
     return MapShape(dims, strides, (1, count), (False,))
+
+
+def checked_shape(given: Sequence[Any], names: Sequence[str], max_num_dims: int | None) -> tuple[Hashable, MapShape]:
+    """The dims of operands as Launch takes them, in tuples, and their shape; raises what is wrong, with `names`."""
+    dims = tuple(as_dims(each, name, max_num_dims or 0) for each, name in zip(given, names, strict=True))
+    return dims, map_shape(dims, names)
 
 
 def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
