@@ -42,9 +42,8 @@ class AddImpl(CudaPrimitive, Add):
 
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         stream, srcs, count = check_stream(stream), as_buffers(srcs, "srcs"), as_size(count, "count")
-        sides = len(srcs) + 1
-        signature, types = signatures.add(len(srcs)), self._types[:1] * sides
-        *addresses, dst = signature.read((*srcs, dst), types, (count,) * sides, reader(stream))
+        signature, sides = signatures.add(len(srcs)), len(srcs) + 1
+        *addresses, dst = signature.read((*srcs, dst), self._types[:1] * sides, (count,) * sides, reader(stream))
         if not count or addresses == [dst]:
             return
         if len(addresses) == 1:
