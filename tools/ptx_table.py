@@ -20,14 +20,14 @@ from ep.cuda.compile import compiler
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
 from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant, sum_type
 from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.map.kernel import kernel
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.kernels import add, indices, one_hot, where
-from ep.cuda.primitive.add import CHUNK
 from ep.include import DataType
-from ep.include.number_kind import FLOATS, INTEGERS
+from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BinaryOp, UnaryOp
 from ep.include.primitive.primitive import Key
 from tools.ptx import find_ptxas, instructions, resources
@@ -118,11 +118,9 @@ def _choices() -> Iterator[compiler.Kernel]:
 def _sums() -> Iterator[compiler.Kernel]:
     """Add: of whole chunks, whose first operand or result may be a sum, and of fewer operands."""
     for data_type in sorted({stored_types(BinaryOp.kAdd, each, each)[0] for each in _types(ADD)}, key=str):
-        is_narrow = data_type in FLOATS and data_type.itemsize == 2
-        for first, last in product({data_type, DataType.kFloat if is_narrow else data_type}, repeat=2):
+        for first, last in product({data_type, sum_type(data_type)}, repeat=2):
             for number in range(2, CHUNK + 1):
-                usual = Variant(pack_elements(first, data_type, last), (Access.SAME,) * number)
-                yield kernel(add.functor(number, first, data_type, last), usual)
+                yield add.kernel(data_type, ChunkVariant(number, first, last, pack_elements(first, data_type, last)))
 
 
 def _one_hots() -> Iterator[compiler.Kernel]:

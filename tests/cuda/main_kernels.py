@@ -16,6 +16,7 @@ from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.driver.packages import why_no_compiler
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.chunks import ChunkVariant
 from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import Tile
@@ -200,8 +201,8 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
         name = f"where {cond.name} {unit.name} {' '.join(way.name for way in ways)}"
         yield name, MainKernel(of(partial(where.functor, cond, unit), variant), *widths)
     for number, *types, load, store in ADDED:
-        variant = Variant(pack_elements(*types), (A.SAME,) * number)
-        make = of(partial(add.functor, number, *types), variant)
+        first, data_type, last = types
+        make = partial(add.kernel, data_type, ChunkVariant(number, first, last, pack_elements(*types)))
         yield f"add {number} {' '.join(data_type.name for data_type in types)}", MainKernel(make, load, store)
 
 

@@ -27,13 +27,11 @@ def environment(tmp_path):
 
 A_CHUNK = """
 from ep.cuda.compile import compiler
-from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.kernel import kernel
-from ep.cuda.kernels.add import functor
-from ep.cuda.primitive.add import CHUNK
+from ep.cuda.engine.map.chunks import CHUNK, ChunkVariant
+from ep.cuda.kernels.add import kernel
 from ep.include import DataType
 T = DataType.kComplex128
-compiler.cubin(kernel(functor(CHUNK, T, T, T), Variant(1, (Access.SAME,) * CHUNK)), (9, 0))
+compiler.cubin(kernel(T, ChunkVariant(CHUNK, T, T, 1)), (9, 0))
 print(compiler.statistics.compiled, compiler.statistics.loaded)
 """
 

@@ -31,8 +31,8 @@ def test_cropping_beyond_all_that_is_there_needs_no_wide_words():
     """What does not fit in 32 bits is only how far away src would be."""
     plan = pad_plan(PadShape((5, 3), (-(10**12), 0), (10**12, 0)), 4, 16, 16)
     assert plan.variant.bits == 32
-    assert all(0 <= word < 2**31 for word in plan.words)
-    assert plan.words[2] == 0  # nothing of src is read
+    assert all(0 <= word < 2**31 for word in plan.walk_words)
+    assert plan.walk_words[2] == 0  # nothing of src is read
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+from ep.common.lazy import lazy
 from ep.common.loops.writer import write_out
 
 
@@ -25,7 +25,7 @@ class WrittenOut:
         # by the names that Numba's compiled functions have, and that keys of kernels are made of
         self.py_func, self.targetoptions = function, {"compiled by": compile_function}
 
-    @cached_property
+    @lazy
     def compiled(self) -> Any:
         """What the compiler makes of the function."""
         return self.targetoptions["compiled by"](write_out(self.py_func))

@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from ep.cpu.engine.source import function_of
 
 from ep.common.functor.lookup import functor_maker
+from ep.common.source import function_of
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.kernels.math_library import cpu_math_library
