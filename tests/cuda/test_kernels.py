@@ -10,9 +10,8 @@ from ep.cuda.compile.launch_config import num_blocks
 from ep.cuda.compile.walk_words import num_walk_words, walk_words
 from ep.cuda.engine.map import plan as map_plan
 from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.move import pad_plan, tile
+from ep.cuda.engine.move import gather_plan, pad_plan, tile
 from ep.cuda.engine.move import plan as move_plan
-from ep.cuda.primitive import gather
 from ep.include import DataType
 from ep.include.primitive import (
     BatchGatherFactory,
@@ -37,7 +36,7 @@ def gpu(cuda):
 @pytest.fixture
 def in_64_bits(monkeypatch):
     """Lets all launches compute indices in 64 bits."""
-    for module in (map_plan, move_plan, tile, pad_plan, gather):
+    for module in (map_plan, move_plan, tile, pad_plan, gather_plan):
         monkeypatch.setattr(module, "fits_32_bit_offsets", lambda *counts: False)
 
 
