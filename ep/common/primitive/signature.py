@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from ep.common.buffer_checks import check_overlap
 from ep.include.data_type import DataType
@@ -17,6 +18,9 @@ Where the data type is None, elements may be of any type, and the buffer must ha
 
 Returns what the device's launch takes for it, and its address; raises TypeError or ValueError that names the argument.
 """
+
+
+_taken: Final = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +138,13 @@ class Signature:
         """
         # without a loop of Python's where none is needed: every launch on CUDA comes here
         read = list(map(reader, buffers, self._names, data_types, counts, self._are_written))
-        sizes = [count * kind.itemsize if kind else count for count, kind in zip(counts, data_types, strict=True)]
         for one, other in self.pairs:
-            begin, size = read[one][1], sizes[one]
-            other_begin, other_size = read[other][1], sizes[other]
+            begin, other_begin, kind, other_kind = read[one][1], read[other][1], data_types[one], data_types[other]
+            size = counts[one] * kind.itemsize if kind else counts[one]
+            other_size = counts[other] * other_kind.itemsize if other_kind else counts[other]
             if begin < other_begin + other_size and other_begin < begin + size:
                 allowed = in_place and self.operands[one].in_place and counts[one] == counts[other]
                 check_overlap(
                     *(begin, size, self._names[one], other_begin, other_size, self._names[other]), in_place=allowed
                 )
-        return [taken for taken, _ in read]
+        return list(map(_taken, read))
