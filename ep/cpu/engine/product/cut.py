@@ -44,7 +44,8 @@ def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
 
 
 def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
-    """Into how many parts the sums of all blocks are cut, where blocks are too few to be shared.
+    """Into how many parts the sums of all blocks are cut, where blocks are too few to be shared: a power of two, so that
+    as many threads take as much each.
 
     depth: how much there is to cut, of products or of k; work: the multiplications of all blocks. Compiled, too.
     """
@@ -52,4 +53,7 @@ def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
         return 1
     least_work = _LEAST_WORK_OF_NARROW_PARTS if m == 1 or n == 1 or max(m, n) <= NARROW else _LEAST_WORK
     most = min(work / num_blocks / least_work, _MOST_PIECES // num_blocks, depth // (_LEAST_DEPTH * max(m, n)))
-    return max(int(most), 1)
+    parts = 1
+    while parts < int(most):
+        parts *= 2
+    return parts
