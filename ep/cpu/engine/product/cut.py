@@ -44,8 +44,9 @@ def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
 
 
 def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
-    """Into how many parts the sums of all blocks are cut, where blocks are too few to be shared: a power of two, so that
-    as many threads take as much each.
+    """Into how many parts the sums of all blocks are cut, where blocks are too few to be shared.
+
+    It is a power of two: as many threads take as much each.
 
     depth: how much there is to cut, of products or of k; work: the multiplications of all blocks. Compiled, too.
     """
