@@ -38,6 +38,7 @@ class CudaArrays(Arrays):
     def __init__(self, device_index: int) -> None:
         """One call's worth: it remembers the streams that are to wait for it."""
         self._stream = default_stream(device_index)
+        self._memory_on = self._stream.device().memory_on
         self.place = f"cuda:{device_index}"
         self._waiting: set[int] = set()
 
@@ -112,7 +113,7 @@ class CudaArrays(Arrays):
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """A new array of unknown contents."""
         stream, count = self._stream, math.prod(shape)
-        address, owner = stream.device().memory_on(stream, count * dtype.itemsize)
+        address, owner = self._memory_on(stream, count * dtype.itemsize)
         memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
         return CudaArray(memory, tuple(shape), stream, owner)
 

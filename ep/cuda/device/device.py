@@ -53,6 +53,7 @@ class CudaDevice(Device):
         self._streams: weakref.WeakValueDictionary[int, CudaStream] = weakref.WeakValueDictionary()
         self._owned: dict[int, None] = {}  # handles from CreateStream that were not destroyed
         self._left: deque[int] = deque()  # those of them whose objects are gone
+        self._is_shared = False  # whether memory may be used on several streams, so that fences have work to do
 
     @lazy
     def properties(self) -> DeviceProperties:
@@ -82,6 +83,7 @@ class CudaDevice(Device):
         with self._lock:
             self._streams[stream.handle] = stream
             self._owned[stream.handle] = None
+            self._is_shared = True  # until a fence finds one stream
         self._allocator.fence()  # so that memory which was given out before is safe on the new stream too
         return stream
 
@@ -92,6 +94,7 @@ class CudaDevice(Device):
             if stream is not None:
                 return stream
             stream = self._streams[handle] = CudaStream(self, handle, owned=False)
+            self._is_shared = True
         self._allocator.fence()
         return stream
 
@@ -112,6 +115,7 @@ class CudaDevice(Device):
         Takes no lock and calls no driver, since the garbage collector may call it anywhere, in a capture too.
         """
         self._left.append(handle)
+        self._is_shared = True
 
     def _destroy_left(self) -> None:
         """Destroy the streams that were left, where their work is done. Until then fences have them."""
@@ -131,14 +135,13 @@ class CudaDevice(Device):
 
     def _fence(self) -> None:
         """Let every stream wait for what is queued on the others; those that are being captured stay out of it."""
-        owned = [*self._owned]
-        # one stream, which is alive: the usual case, and most allocations come here
-        if len(owned) == len(self._streams) == 1 and owned[0] in self._streams and not self._left:
+        if not self._is_shared:  # the usual case, and most allocations come here
             return
         with self._lock:
             self._destroy_left()
             handles = self._handles()
             if len(handles) < 2:
+                self._is_shared = bool(self._left)
                 return
             handles = [handle for handle in handles if not self.driver.is_capturing(self._index, handle)]
             for handle in handles:

@@ -22,6 +22,7 @@ _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _OUT_OF_MEMORY: Final = 2
 _NO_DEVICE: Final = 100
 _INVALID_CONTEXT: Final = 201
+_NOT_CAPTURED: Final = 0, 0  # the result, and CU_STREAM_CAPTURE_STATUS_NONE
 _INVALID_HANDLE: Final = 400
 _NOT_READY: Final = 600
 _CAPTURE_IMPLICIT: Final = 906
@@ -273,7 +274,9 @@ class CudaDriver(Driver):
         return self._cuda.cuStreamIsCapturing
 
     def capture_of(self, device: int, stream: int) -> int:
-        if stream <= _LAST_DEFAULT_STREAM or not self.is_capturing(device, stream):
+        if stream <= _LAST_DEFAULT_STREAM or self._is_captured(stream) == _NOT_CAPTURED:
+            return 0
+        if not self.is_capturing(device, stream):
             return 0
         status, number, *_ = self._in(device, self._cuda.cuStreamGetCaptureInfo, stream)
         if status != self._cuda.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_ACTIVE:

@@ -32,4 +32,4 @@ class FillImpl(CudaFill, Fill):
             if count:
                 driver().fill(stream.device_index, address, contents[0], count * size, stream.handle)
             return
-        self._queue_sides(stream, self._flat(count), (number, address))
+        self._queue_sides(stream, self._shape(count), (number, address))

@@ -57,12 +57,8 @@ class MapPrimitive(PlannedPrimitive):
 
     def _launch_flat(self, stream: CudaStream, count: Any, *buffers: Any) -> None:
         """Launch over `count` adjacent elements of each side."""
-        self._launch(stream, self._flat(as_size(count, "count")), buffers)
-
-    def _flat(self, count: int) -> MapShape:
-        """The shape of a launch over a number of elements that has been checked."""
-        shape: MapShape = self._shapes.get((count,)) or self._shape(count)
-        return shape
+        known = self._shapes.get((count,)) if type(count) is int else None
+        self._launch(stream, known or self._shape(as_size(count, "count")), buffers)
 
     def _launch(self, stream: CudaStream, shape: MapShape, buffers: Sequence[Any]) -> None:
         """Check the buffers of a launch of `shape`, in the order of the signature, and queue it."""
