@@ -9,17 +9,20 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.instructions import HOST
+
 _PACKAGES: Final = (
     *("ep", "numpy", "numba", "llvmlite", "ml_dtypes"),
     *("torch", "numexpr", "jax", "jaxlib", "onnxruntime"),
 )
 
 
-def describe(threads: int) -> dict[str, Any]:
-    """Machine, versions, date, threads."""
+def describe(threads: int, isa: str = HOST) -> dict[str, Any]:
+    """Machine, versions, date, threads, and the instructions that libraries were held to."""
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "threads": threads,
+        "isa": isa,
         "machine": {
             "processor": _field("/proc/cpuinfo", "model name") or platform.processor(),
             "processors": os.cpu_count(),

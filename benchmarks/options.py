@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from benchmarks.instructions import HOST, ISAS, NOT_HELD
+
 SETS: Final = (
     *("unary", "binary", "gather", "batch_gather", "transformer", "expand"),
     *("cast", "where", "add", "fill", "one_hot"),
@@ -36,6 +38,9 @@ _THREADS: Final = (
     *("EP_CPU_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"),
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC"),
 )
+_HELP_ON_ISA: Final = "the instructions of every library: those of the machine, or no more than avx2; " + "; ".join(
+    f"{name} is left out then: {why}" for name, why in NOT_HELD.items()
+)
 
 
 def parse(given: list[str] | None = None) -> argparse.Namespace:
@@ -51,6 +56,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtypes", type=names(DTYPES), metavar="DTYPES", help=f"{comma}: {', '.join(DTYPES)}")
     parser.add_argument("--peers", type=names(PEERS), default=PEERS, help=f"{comma}: {', '.join(PEERS)}")
     parser.add_argument("--threads", type=_positive, default=_available(), help="of each library; default: %(default)s")
+    parser.add_argument("--isa", choices=ISAS, default=HOST, help=_HELP_ON_ISA)
     parser.add_argument("--quick", action="store_true", help="few cases and sizes, float32: under three minutes")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
     parser.add_argument("--seconds", type=float, help="for each case; default: 0.5, quick 0.25")
@@ -62,6 +68,8 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the cases and measure nothing")
     arguments = parser.parse_args(given)
     arguments.dtypes = arguments.dtypes or (_QUICK_DTYPES if arguments.quick else DTYPES)
+    if arguments.isa != HOST:
+        arguments.peers = tuple(name for name in arguments.peers if name not in NOT_HELD)
     if arguments.seconds is None:
         arguments.seconds = 0.25 if arguments.quick else 0.5
     return arguments

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks import calls, launches, machine, plot, report, startup
+from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
 from benchmarks.options import CALLS, LAUNCHES
 from benchmarks.peers import installed_peers
@@ -54,7 +55,9 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
     peers = installed_peers(arguments.threads, arguments.peers)
     for peer in peers:
         print(f"{peer.name} {peer.version}" + (f" ({peer.note})" if peer.note else ""))
-    document = machine.describe(arguments.threads) | {
+    if arguments.isa != HOST:
+        print(f"all of them with the instructions of {arguments.isa} at most, and so without {', '.join(NOT_HELD)}")
+    document = machine.describe(arguments.threads, arguments.isa) | {
         "peers": {peer.name: {"version": peer.version, "note": peer.note} for peer in peers},
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
@@ -107,9 +110,11 @@ def _rounded(value: Any) -> Any:
 def _read(paths: list[Path]) -> dict[str, Any]:
     """The runs of several files in one document that is otherwise the first of them."""
     documents = [json.loads(path.read_text()) for path in paths]
-    different = {(d["machine"]["processor"], d["threads"], json.dumps(d["versions"])) for d in documents}
+    different = {
+        (d["machine"]["processor"], d["threads"], d.get("isa", HOST), json.dumps(d["versions"])) for d in documents
+    }
     if len(different) > 1:
-        print("warning: the files come from different machines, threads or versions")
+        print("warning: the files come from different machines, threads, instructions or versions")
     started, launched, called = ([d[name] for d in documents if d.get(name)] for name in _WITHOUT_CASES)
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {

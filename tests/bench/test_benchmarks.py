@@ -192,3 +192,23 @@ def test_the_group_of_launches(monkeypatch, capsys):
     assert {"concat", "stack", "split"} <= found["many_arrays"].keys()
     launches.show(found)
     assert "binary, row: new dims" in capsys.readouterr().out
+
+
+def test_libraries_are_held_to_avx2():
+    """They choose their instructions when they are imported, so this is another process."""
+    assert options.parse([]).isa == "host"
+    given = options.parse(["--isa", "avx2", "--peers", "numpy,onnxruntime"])
+    assert (given.isa, given.peers) == ("avx2", ("numpy",))
+    code = """
+import warnings
+warnings.simplefilter("error")
+from benchmarks.instructions import hold
+hold("avx2")
+import numpy as np
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+from numba.core.registry import cpu_target
+newer = [name for name in __cpu_dispatch__ if name.startswith(("X86_V4", "AVX512")) and __cpu_features__[name]]
+print(newer, cpu_target.target_context.codegen().magic_tuple()[1:])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] ('haswell', '')"

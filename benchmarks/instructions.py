@@ -1,0 +1,47 @@
+"""Which instructions the libraries may use: all of the machine's, or no more than those of an older processor.
+
+So kernels are measured on any machine as they run where there is AVX2 alone. Like `options`, it imports neither NumPy
+nor a peer: libraries choose their instructions when they are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+HOST: Final = "host"
+ISAS: Final = (HOST, "avx2")
+
+_VARIABLES: Final[Mapping[str, Mapping[str, str]]] = {
+    "avx2": {
+        "NUMBA_CPU_NAME": "haswell",
+        "NUMBA_CPU_FEATURES": "",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    }
+}
+
+NOT_HELD: Final = {"onnxruntime": "it takes all instructions that it finds, and has no switch for that"}
+"""The peers that no variable holds, and why."""
+
+_NEWER: Final = """
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+print(*(name for name in __cpu_dispatch__ if __cpu_features__[name] and name.startswith(("X86_V4", "AVX512"))))
+"""
+
+
+def hold(isa: str) -> None:
+    """Tell every library that has yet to be imported which instructions it may use."""
+    if isa == HOST:
+        return
+    os.environ.update(_VARIABLES[isa])
+    # NumPy takes names of features that it was built for and that are there, and warns of all others
+    command = [sys.executable, "-c", _NEWER]
+    newer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    os.environ["NPY_DISABLE_CPU_FEATURES"] = newer.strip()
