@@ -10,16 +10,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import calls, launches, machine, plot, report, startup
+from benchmarks import calls, launches, machine, pauses, plot, report, startup
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, LAUNCHES
+from benchmarks.options import CALLS, LAUNCHES, PAUSES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.cli import output
 from ep.include.data_type import as_data_type
 
-_WITHOUT_CASES: Final = ("startup", LAUNCHES, CALLS)
+_WITHOUT_CASES: Final[dict[str, Any]] = {"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses}
+"""The groups that have no cases: the module that measures each, and shows it."""
 
 
 def run(arguments: Namespace) -> int:
@@ -37,12 +38,9 @@ def run(arguments: Namespace) -> int:
     results = report.combined(document["runs"])
     if results:
         report.show(results)
-    if document["startup"]:
-        startup.show(document["startup"])
-    if document.get(LAUNCHES):
-        launches.show(document[LAUNCHES])
-    if document.get(CALLS):
-        calls.show(document[CALLS])
+    for name, group in _WITHOUT_CASES.items():
+        if document.get(name):
+            group.show(document[name])
     if results:
         report.summarise(results)
     if arguments.plot:
@@ -61,10 +59,11 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "peers": {peer.name: {"version": peer.version, "note": peer.note} for peer in peers},
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
-        "startup": startup.measure() if "startup" in arguments.only else {},
-        LAUNCHES: launches.measure() if LAUNCHES in arguments.only else {},
-        CALLS: calls.measure(arguments.peers, arguments.threads) if CALLS in arguments.only else {},
         "runs": [],
+        **{
+            name: group.measure(arguments.peers, arguments.threads) if name in arguments.only else {}
+            for name, group in _WITHOUT_CASES.items()
+        },
     }
     total = sum(1 for _ in selection)
     if total == 0:
@@ -115,13 +114,10 @@ def _read(paths: list[Path]) -> dict[str, Any]:
     }
     if len(different) > 1:
         print("warning: the files come from different machines, threads, instructions or versions")
-    started, launched, called = ([d[name] for d in documents if d.get(name)] for name in _WITHOUT_CASES)
     copies = [document["copy_gb_per_s"] for document in documents]
     merged: dict[str, Any] = documents[0] | {
         "runs": [results for document in documents for results in document["runs"]],
-        "startup": started[0] if started else {},
-        LAUNCHES: launched[0] if launched else {},
-        CALLS: called[0] if called else {},
+        **{name: next((d[name] for d in documents if d.get(name)), {}) for name in _WITHOUT_CASES},
         "copy_gb_per_s": max(copies, key=lambda found: max(found.values(), default=0)),
     }
     return merged

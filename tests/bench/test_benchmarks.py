@@ -4,15 +4,17 @@ import dataclasses
 import json
 import subprocess
 import sys
+import threading
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import calls, launches, options, report
+from benchmarks import calls, launches, options, pauses, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
+from benchmarks.scheduling import Scheduled, Threads
 from benchmarks.selection import MEMORY_SIZES, Selection
 from ep import DeviceManagerRegistry, DeviceType
 from ep.bench.all_cases import SETS
@@ -124,6 +126,28 @@ def test_the_group_of_calls(capsys, monkeypatch):
     assert options.parse(["--only", "calls"]).only == ("calls",)
 
 
+def test_the_group_of_pauses(capsys, monkeypatch):
+    monkeypatch.setattr(pauses, "_SAMPLES", 2)
+    monkeypatch.setattr(pauses, "_SECONDS", {"0 ms": 0.0, "1 ms": 0.001})
+    found = pauses.measure(["numpy"], 2)
+    assert set(found) == {"relu", "add", "matmul", "softmax"}
+    assert all(set(of_op) == {"0 ms", "1 ms", "a product of NumPy's"} for of_op in found.values())
+    assert set(found["matmul"]["1 ms"]) == {"ep", "numpy"}
+    pauses.show(found)
+    assert "on one processor" in capsys.readouterr().out
+    assert "pauses" not in options.parse([]).only
+    assert options.parse(["--only", "pauses"]).only == ("pauses",)
+
+
+def test_threads_and_what_the_kernel_did_with_them():
+    before = Threads({"1": (0, 0, 0), "2": (0, 5_000, 1), "3": (0, 0, 0)}, 7)
+    later = Threads({"1": (900_000, 0, 0), "2": (800_000, 2_005_000, 0), "3": (10, 0, 1), "4": (10**9, 0, 1)}, 7)
+    assert before.until(later) == Scheduled(threads=2, processors=1, waited=0.002, stolen=False)
+    assert before.until(later._replace(steal=8)).stolen
+    now = Threads.now()
+    assert not now.threads or str(threading.get_native_id()) in now.threads
+
+
 def test_options():
     given = options.parse(["--quick", "--only", "gather,startup", "--sizes", "1,2^20", "--threads", "3"])
     assert (given.only, given.sizes, given.threads) == (("gather", "startup"), (1, 2**20), 3)
@@ -187,7 +211,7 @@ def test_the_group_of_launches(monkeypatch, capsys):
     monkeypatch.setattr(launches, "_SECONDS", 0.001)
     assert "launches" not in options.parse([]).only
     assert options.parse(["--only", "launches"]).only == ("launches",)
-    found = launches.measure()
+    found = launches.measure((), 1)
     assert all(min(times.values()) > 0 for times in found["new_dims"].values())
     assert {"concat", "stack", "split"} <= found["many_arrays"].keys()
     launches.show(found)

@@ -1,0 +1,149 @@
+"""Launches after a pause, since that is how most programs launch: beside NumPy and PyTorch, after the same pause.
+
+Threads that slept have to be woken, and the scheduler chooses where they run. So each launch of ours is noted with how
+many of its threads ended on how many processors, and how long they were ready without one. A sample in which the host
+took a processor away is thrown away.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.quiet import wait_for_threads
+from benchmarks.scheduling import Scheduled, Threads
+from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep.cli import output
+from ep.include import primitive as p
+from ep.include.primitive import BlasTransposeType
+
+Call = Callable[[], object]
+
+_F32: Final = np.dtype(np.float32)
+_SIDE: Final = 1024
+_PRODUCT: Final = 512
+_SAMPLES: Final = 25
+_TRIES: Final = 4  # for each sample, where the host takes processors away
+_SEED: Final = 20
+_SECONDS: Final = {"0 ms": 0.0, "1 ms": 1e-3, "20 ms": 2e-2, "100 ms": 0.1}
+_AFTER_PRODUCT: Final = "a product of NumPy's"
+
+
+def measure(peers: Sequence[str], threads: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """For each op and pause, by library: seconds, the median of 25; and of ours how its threads were scheduled."""
+    a = np.random.default_rng(_SEED).standard_normal((_SIDE, _SIDE)).astype(_F32)
+    libraries = {"ep": _of_ep(a, threads)}
+    if "numpy" in peers:
+        libraries["numpy"] = _of_numpy(a)
+    if "torch" in peers and find_spec("torch") is not None:
+        libraries["torch"] = _of_torch(a, threads)
+    pauses: dict[str, Call] = {
+        name: (lambda seconds=seconds: time.sleep(seconds)) if seconds else (lambda: None)  # type: ignore[misc]
+        for name, seconds in _SECONDS.items()
+    }
+    of_product, result = a[:_PRODUCT, :_PRODUCT].copy(), np.empty((_PRODUCT, _PRODUCT), _F32)
+    pauses[_AFTER_PRODUCT] = lambda: np.matmul(of_product, of_product, out=result)
+    return {
+        op: {
+            pause: {library: _measure(calls[op], before) for library, calls in libraries.items() if op in calls}
+            for pause, before in pauses.items()
+        }
+        for op in libraries["ep"]
+    }
+
+
+def show(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Print a table: microseconds of each library, and of ours how its threads were scheduled."""
+    libraries = list(
+        dict.fromkeys(name for of_op in found.values() for of_pause in of_op.values() for name in of_pause)
+    )
+    rows = []
+    for op, of_op in found.items():
+        for pause, of_pause in of_op.items():
+            ours = of_pause["ep"]
+            times = [f"{of_pause[name]['seconds'] * 1e6:.0f}" if name in of_pause else "" for name in libraries]
+            rows.append([op, pause, *times, f"{ours['together']:.0%}", f"{ours['waited'] * 1e6:.0f}"])
+    columns = ("op", "after", *libraries, "on one processor", "waited")
+    title = f"microseconds after a pause: float32, {_SIDE:,} x {_SIDE:,}, products {_PRODUCT} x {_PRODUCT}"
+    output.table(columns, rows, title, right=columns[2:])
+
+
+def _measure(call: Call, pause: Call) -> dict[str, float]:
+    """Seconds of a call after a pause, and what its threads met, of samples from which the host took nothing.
+
+    together: the share of launches whose threads, more than one, ended on one processor.
+    waited: seconds that all threads of a launch were ready to run without a processor, the median.
+    stolen: how many samples were thrown away; where the host took from each of them, none was.
+    """
+    clean: list[tuple[float, Scheduled]] = []
+    stolen: list[tuple[float, Scheduled]] = []
+    wait_for_threads()
+    call()
+    while len(clean) < _SAMPLES and len(clean) + len(stolen) < _TRIES * _SAMPLES:
+        before = Threads.now()
+        pause()
+        start = time.perf_counter()
+        call()
+        taken = time.perf_counter() - start
+        scheduled = before.until(Threads.now())
+        (stolen if scheduled.stolen else clean).append((taken, scheduled))
+    samples = clean or stolen
+    shared = [scheduled for _, scheduled in samples if scheduled.threads > 1]
+    return {
+        "seconds": statistics.median(taken for taken, _ in samples),
+        "together": sum(one.processors == 1 for one in shared) / len(shared) if shared else 0.0,
+        "waited": statistics.median(scheduled.waited for _, scheduled in samples),
+        "stolen": len(stolen),
+    }
+
+
+def _of_ep(a: np.ndarray[Any, Any], threads: int) -> dict[str, Call]:
+    device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    device.SetNumThreads(threads)
+    stream, out, size = device.CreateStream(), np.empty_like(a), a.size
+    b, n = a[:_PRODUCT, :_PRODUCT].copy(), _PRODUCT
+    product = np.empty_like(b)
+
+    def primitive(factory: Any, *key: Any) -> Any:
+        return RequirePrimitive(factory, DeviceType.kCPU, *key)
+
+    relu = primitive(p.ElementwiseUnaryFactory, UnaryOp.kRelu, _F32, _F32)
+    add = primitive(p.BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, _F32, _F32, 2)
+    matmul = primitive(p.MatmulFactory, _F32, BlasTransposeType.N, BlasTransposeType.N)
+    softmax = primitive(p.SoftmaxFactory, _F32)
+    return {
+        "relu": lambda: relu.Launch(stream, a, out, size),
+        "add": lambda: add.Launch(stream, a.shape, a, a.shape, a, out),
+        "matmul": lambda: matmul.Launch(stream, n, n, n, 1.0, b, b, 0.0, product),
+        "softmax": lambda: softmax.Launch(stream, *a.shape, a, out),
+    }
+
+
+def _of_numpy(a: np.ndarray[Any, Any]) -> dict[str, Call]:
+    out, b = np.empty_like(a), a[:_PRODUCT, :_PRODUCT].copy()
+    product = np.empty_like(b)
+    return {
+        "relu": lambda: np.maximum(a, 0, out=out),
+        "add": lambda: np.add(a, a, out=out),
+        "matmul": lambda: np.matmul(b, b, out=product),
+    }
+
+
+def _of_torch(array: np.ndarray[Any, Any], threads: int) -> dict[str, Call]:
+    import torch
+
+    torch.set_num_threads(threads)
+    a = torch.from_numpy(array)
+    out, b = torch.empty_like(a), a[:_PRODUCT, :_PRODUCT].clone()
+    product = torch.empty_like(b)
+    return {
+        "relu": lambda: torch.clamp_min(a, 0, out=out),
+        "add": lambda: torch.add(a, a, out=out),
+        "matmul": lambda: torch.matmul(b, b, out=product),
+        "softmax": lambda: torch.softmax(a, -1, out=out),
+    }
