@@ -64,7 +64,7 @@ def parse(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="whole runs; ratios are their medians")
     parser.add_argument("--seconds", type=float, help="for each case; default: 0.5, quick 0.25")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all measurements")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw achieved bandwidth by size, as PNG")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw achieved bandwidth by size: .svg, .png")
     parser.add_argument(
         "--read", type=Path, nargs="+", metavar="FILE", help="measure nothing: put together what --json wrote before"
     )

@@ -16,6 +16,7 @@ from benchmarks.measure import Bench
 from benchmarks.options import CALLS, LAUNCHES, PAUSES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
+from ep.bench.plot import draw
 from ep.cli import output
 from ep.include.data_type import as_data_type
 
@@ -45,7 +46,8 @@ def run(arguments: Namespace) -> int:
         report.summarise(results)
     if arguments.plot:
         title = f"{document['machine']['processor']}, {document['threads']} threads, {document['date'][:10]}"
-        plot.draw(results, max(document["copy_gb_per_s"].values()), title, arguments.plot)
+        copies = {"copy of 128 MiB": max(document["copy_gb_per_s"].values())}
+        draw(plot.panels(results), copies, title, arguments.plot)
     return 1 if any("ep" in result["wrong"] for result in results) else 0
 
 

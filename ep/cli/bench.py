@@ -4,21 +4,29 @@ Both sides write into memory that is allocated beforehand, take turns, and are c
 are medians. On a GPU they are the GPU's own, of launches back to back on data that is there already. Bandwidth counts
 what has to be read and written at least, and is compared with a copy of as many elements where the device has one.
 'ep demo' shows larger, real-looking work.
+
+  ep bench --primitive reduce --plot reduce.svg
+
+draws the bandwidth of results of 1,024 to 16,777,216 elements instead, a line for each device and for NumPy.
 """
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import Any, Final
 
 from ep.bench.cases import Case, bench_cases, copy
+from ep.bench.plot import Point, check_path, draw
 from ep.bench.trial import Trial
 from ep.cli import names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
+from ep.include.device import Device
 
 SIZES: Final = {"small": 2**12, "medium": 2**20, "large": 2**24}
+_PLOTTED: Final = tuple(2**exponent for exponent in range(10, 25, 2))
 _SECONDS: Final = 0.4
 _COLUMNS: Final = ("primitive", "case", "ep", "NumPy", "faster", "GB/s", "of copy", "check")
 
@@ -31,36 +39,79 @@ def add_arguments(parser: Parser) -> None:
         "--size", choices=SIZES, default="medium", help=f"elements of a result: {sizes} (default: medium)"
     )
     parser.add_argument("--device", type=names.device_type, action="append", help="such as cpu (default: all present)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw bandwidth by size: .svg, .png or .pdf")
     output.add_format(parser, "table", "json")
 
 
 def run(arguments: Namespace) -> int:
     """Time the chosen cases on the chosen devices; 1 where a result is wrong, or nothing was run."""
+    if arguments.plot:
+        return _plot(arguments)
     count = SIZES[arguments.size]
+    coverages, measured = [], []
+    for device in present.devices(arguments.device):
+        coverages.append(_coverage(arguments, device, count))
+        measured.append(_measure_device(coverages[-1], count))
+        if arguments.format == "table" and measured[-1]["cases"]:
+            if len(measured) > 1:
+                print()
+            _print(measured[-1], count)
+    status = _status(arguments, coverages, measured)
+    if arguments.format == "json":
+        output.as_json({"size": arguments.size, "elements": count, "devices": measured})
+    return status
+
+
+def _plot(arguments: Namespace) -> int:
+    """Time the chosen cases at all sizes, and draw a panel for each."""
+    path, devices = arguments.plot, present.devices(arguments.device)
+    try:
+        check_path(path)
+    except (ImportError, ValueError) as error:
+        raise CommandError(f"--plot: {error}") from None
+    coverages, measured = [], []
+    points: dict[str, dict[int, dict[str, float]]] = {}  # by case and bytes, the seconds of each line
+    copies: dict[str, float] = {}
+    with output.progress("sizes", len(devices) * len(_PLOTTED)) as advance:
+        for device in devices:
+            for count in _PLOTTED:
+                coverages.append(_coverage(arguments, device, count))
+                measured.append(_measure_device(coverages[-1], count))
+                for row in measured[-1]["cases"]:
+                    of_case = points.setdefault(f"{row['primitive']}: {row['case']}", {})
+                    lines = of_case.setdefault(row["bytes"], {})
+                    lines |= {f"ep, {coverages[-1].label}": row["ep_seconds"], "numpy": row["numpy_seconds"]}
+                advance(1)
+            if speed := measured[-1]["copy_gb_per_s"]:
+                copies[f"copy of {count:,} elements, {coverages[-1].label}"] = speed
+    status = _status(arguments, coverages, measured)
+    panels = {case: [Point(*point) for point in sorted(of_case.items())] for case, of_case in points.items()}
+    draw(panels, copies, f"results of {_PLOTTED[0]:,} to {_PLOTTED[-1]:,} elements", path)
+    print(f"{path}: {text.plural(len(panels), 'case')}")
+    return status
+
+
+def _coverage(arguments: Namespace, device: Device, count: int) -> Coverage:
+    """The chosen cases of about `count` elements on a device; CommandError where there are none."""
     cases = [
         case for case in bench_cases(count) if arguments.primitive is None or case.primitive in arguments.primitive
     ]
     if not cases:
         names_of_cases = dict.fromkeys(case.primitive.__name__ for case in bench_cases(count))
         raise CommandError(f"only {', '.join(names_of_cases)} have cases to time")
-    coverages, measured = [], []
-    for device in present.devices(arguments.device):
-        coverage = Coverage(device, cases, chosen=arguments.primitive is not None)
-        coverages.append(coverage)
-        measured.append(_measure_device(coverage, count))
-        if arguments.format == "table" and measured[-1]["cases"]:
-            if len(measured) > 1:
-                print()
-            _print(measured[-1], count)
+    return Coverage(device, cases, chosen=arguments.primitive is not None)
+
+
+def _status(arguments: Namespace, coverages: list[Coverage], measured: list[dict[str, Any]]) -> int:
+    """Say what was left out and what failed; 1 where a result is wrong or a case failed, else 0."""
     if why := why_nothing_ran(coverages):
         raise CommandError(why)
-    for coverage in coverages:
-        if left_out := coverage.in_words():
+    for left_out in dict.fromkeys(coverage.in_words() for coverage in coverages):
+        if left_out:
             output.note(left_out)
+    for coverage in coverages:
         for failure in coverage.failures:
             print(f"{arguments.prog}: {coverage.label}: {failure}", file=sys.stderr)
-    if arguments.format == "json":
-        output.as_json({"size": arguments.size, "elements": count, "devices": measured})
     right = all(row["right"] for result in measured for row in result["cases"])
     return 0 if right and not any(coverage.failures for coverage in coverages) else 1
 
@@ -81,6 +132,7 @@ def _measure(case: Case, trial: Trial) -> dict[str, Any]:
     return {
         "primitive": case.primitive.__name__,
         "case": case.name,
+        "bytes": case.bytes_moved,
         "ep_seconds": times["ep"].median,
         "ep_quartiles": [times["ep"].lower, times["ep"].upper],
         "numpy_seconds": times["numpy"].median,

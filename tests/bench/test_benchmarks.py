@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import calls, launches, options, pauses, report
+from benchmarks import calls, launches, options, pauses, plot, report
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
 from benchmarks.scheduling import Scheduled, Threads
@@ -19,6 +19,7 @@ from benchmarks.selection import MEMORY_SIZES, Selection
 from ep import DeviceManagerRegistry, DeviceType
 from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
+from ep.bench.plot import Point
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -193,16 +194,10 @@ def test_the_command(tmp_path):
     assert both["machine"]["processors"] > 0
 
 
-def test_plot(tmp_path):
-    pytest.importorskip("matplotlib")
-    from benchmarks import plot
-
-    results = [result(2.0, size=2**n) for n in (4, 8, 12)]
-    assert plot.panels(results) == [results]
-    plot.draw(results, 20.0, "a machine", tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="three sizes"):
-        plot.draw(results[:2], 20.0, "a machine", tmp_path / "none.png")
+def test_panels():
+    results = [result(2.0, size=2**n) for n in (12, 4, 8)]
+    (points,) = plot.panels([*results, *(result(2.0, "rare", 2**n) for n in (4, 8))]).values()
+    assert points == [Point(r["bytes"], r["seconds"]) for r in sorted(results, key=lambda r: r["bytes"])]
 
 
 def test_the_group_of_launches(monkeypatch, capsys):

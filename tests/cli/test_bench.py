@@ -6,7 +6,7 @@ import functools
 import numpy as np
 import pytest
 
-from ep.bench import timing
+from ep.bench import plot, timing
 from ep.bench.cases import bench_cases, copy
 from ep.bench.timing import interleaved
 from ep.bench.trial import set_up
@@ -117,3 +117,26 @@ def test_wrong_results_fail(ep, quick, monkeypatch):
         done = ep(*command)
         assert done.code == 1
         assert " fail\n" in done.out
+
+
+def test_plot(ep, quick, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "_PLOTTED", (2**10, 2**12, 2**14))
+    path = tmp_path / "plot.svg"
+    done = ep("bench", "--primitive", "gather", "--device", "cpu", "--plot", str(path))
+    assert (done.code, done.out.splitlines()[-1]) == (0, f"{path}: 3 cases")
+    drawn = path.read_text()
+    assert "<svg" in drawn
+    for path, wrong in ((tmp_path / "plot.txt", ".svg"), (tmp_path / "none" / "plot.svg", "is no folder")):
+        done = ep("bench", "--plot", str(path))
+        assert done.code != 0
+        assert wrong in done.err
+        assert not path.exists()
+
+
+def test_lines_of_a_plot(tmp_path):
+    points = [plot.Point(2**n, {"ep, cpu:0": 1e-3, "numpy": 2e-3}) for n in (4, 8, 12)]
+    plot.draw({"a case": points}, {"a copy": 20.0}, "a machine", tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="nothing to plot"):
+        plot.draw({}, {}, "a machine", tmp_path / "none.png")
+    assert not (tmp_path / "none.png").exists()
