@@ -12,7 +12,7 @@ from ep.cpu.device.device import CpuDevice
 from ep.cpu.machine import processor
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared import object_layout
-from ep.include.arrays import DeviceArrays
+from ep.include.arrays import CallFinder, DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
@@ -26,7 +26,7 @@ class CpuDeviceManager(DeviceManager):
 
     def __init__(self) -> None:
         self._device: CpuDevice | None = None
-        self._arrays = NumpyArrays(DeviceType.kCPU)
+        self._arrays = NumpyArrays(DeviceType.kCPU, _new_finder)
 
     def device_type(self) -> DeviceType:
         return DeviceType.kCPU
@@ -72,3 +72,12 @@ class CpuDeviceManager(DeviceManager):
             raise DeviceUnavailableError(f"there is no CPU device: {why}")
         if index != 0:
             raise DeviceUnavailableError(f"device_index is {device_index}; there is one CPU device, number 0")
+
+
+def _new_finder() -> CallFinder:
+    def new() -> CallFinder:
+        from ep.cpu.engine.known_calls import CpuCallFinder  # here Numba is imported
+
+        return CpuCallFinder()
+
+    return exclusively(new)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,54 @@ Array = Any
 
 ArrayLike = Any
 """What is taken as an array: what NumPy makes one of, and what exports DLPack or the CUDA array interface."""
+
+
+class Placeholder(NamedTuple):
+    """Stands for an array among the arguments of a launch: for operand `number` of the call, or its result, if None."""
+
+    number: int | None
+
+
+RESULT: Final = Placeholder(None)
+
+
+class KnownCall(NamedTuple):
+    """A call of a function that was made, and that is one launch.
+
+    args, names: what it was given, and the names of the last of these. The first `num_operands` are arrays, and
+        those of later calls are alike; all others are the very same objects.
+    shape, dtype: of its result.
+    launch, arguments: what is launched, with a Placeholder for each array.
+    """
+
+    args: Sequence[Any]
+    names: tuple[str, ...]
+    num_operands: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    launch: Callable[..., None]
+    arguments: Sequence[Any]
+
+
+class CallFinder(ABC):
+    """What does calls of one function that it knows, faster than Python can tell them apart.
+
+    find: takes what the function takes, and returns what that returns; `UNKNOWN` for a call that is not known.
+    """
+
+    find: Callable[..., Any]
+
+    @abstractmethod
+    def known(self, call: KnownCall) -> Any | None:
+        """Return what is to be kept of a call: `add` takes it. None for a call that `find` cannot do."""
+
+    @abstractmethod
+    def add(self, known: Any) -> None:
+        """Let `find` do a call; one that was added long before may go."""
+
+
+UNKNOWN: Final = False
+"""What `CallFinder.find` returns for a call that it does not know."""
 
 
 class Keyed:
@@ -106,6 +154,10 @@ class Arrays(Operands):
     def kept(self) -> Arrays:
         """Return the Arrays that any number of calls may use, at once, whose inputs are buffers already."""
         return self
+
+    def new_finder(self) -> CallFinder | None:
+        """Return what does the known calls of one function; None where the device has nothing faster than Python."""
+        return None
 
     def compute(
         self, operator: Any, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array | None

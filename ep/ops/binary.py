@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.include.arrays import Array, Arrays, Operands
+from ep.include.arrays import RESULT, Array, Operands, Placeholder
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.op_table import OPS
@@ -17,7 +17,7 @@ from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
 from ep.ops.elementwise_rows import binary_rows
-from ep.ops.kernels import Launches, PrimitiveExists, Subject
+from ep.ops.kernels import Launches, OneLaunch, PrimitiveExists, Subject
 from ep.ops.names import function_name
 from ep.ops.operands import as_operands
 from ep.ops.shapes import launch_dims
@@ -33,13 +33,8 @@ class BinaryKernel(ElementwiseKernel):
         self._name, self.names = function_name(op), {"src0": first, "src1": second, "dst": "out"}
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        launch, (x_dims, y_dims) = self.primitive.Launch, launch_dims(self._name, *shapes)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            x, y = inputs
-            launch(arrays.stream, x_dims, x, y_dims, y, outputs[0])
-
-        return launches
+        x_dims, y_dims = launch_dims(self._name, *shapes)
+        return OneLaunch(self.primitive, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT)
 
 
 def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import B, moved_rows, row
 from ep.ops.shapes import as_sizes, launch_dims
@@ -95,12 +95,8 @@ class ExpandingKernel(PreparedKernel):
 
         Raises ValueError where the dims need more axes than a primitive has.
         """
-        launch, (src_dims, dst_dims) = self._primitive.Launch, launch_dims(operator, src_dims, dst_dims)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, src_dims, inputs[0], dst_dims, outputs[0])
-
-        return launches
+        src_dims, dst_dims = launch_dims(operator, src_dims, dst_dims)
+        return OneLaunch(self._primitive, src_dims, Placeholder(0), dst_dims, RESULT)
 
 
 @register_kernel("expand", matches=ExpandingKernel.exists)

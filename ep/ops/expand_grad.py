@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
@@ -15,7 +15,7 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import expanded_shape
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.repeat import repeat_dims
 from ep.ops.rows import PMAX, PMIN, P, row
@@ -124,12 +124,8 @@ class SumKernel(PreparedKernel):
             shape = ReduceShape(tuple(axis.size for axis in merged), gone)
         if len(shape.src_dims) > kMaxNumDims:
             raise ValueError(f"dy needs {len(shape.src_dims)} axes; at most {kMaxNumDims} are possible")
-        launch, (src_dims, gone) = self._primitive.Launch, shape
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, src_dims, inputs[0], gone, outputs[0])
-
-        return launches
+        src_dims, gone = shape
+        return OneLaunch(self._primitive, src_dims, Placeholder(0), gone, RESULT)
 
 
 @register_kernel("expand_grad", matches=SumKernel.exists)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_broadcast_dims
-from ep.include.arrays import Array, ArrayLike, Arrays
+from ep.include.arrays import RESULT, Array, ArrayLike, Placeholder
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -17,7 +17,16 @@ from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, attribute, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import (
+    Launches,
+    OneLaunch,
+    PreparedKernel,
+    Subject,
+    attribute,
+    data_type,
+    primitive_exists,
+    register_kernel,
+)
 from ep.ops.names import in_errors
 from ep.ops.rows import B, P, row
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -128,6 +137,8 @@ def _of_views(function: Any) -> Any:
     ) -> Array:
         x1, transpose_x1 = _of_view(x1, transpose_x1)
         x2, transpose_x2 = _of_view(x2, transpose_x2)
+        if out is None:  # a call without it is known faster
+            return function(x1, x2, transpose_x1, transpose_x2)
         return function(x1, x2, transpose_x1, transpose_x2, out=out)
 
     return matmul
@@ -165,10 +176,4 @@ class MatmulKernel(PreparedKernel):
         if len(c) > kMaxNumDims and 0 not in c:
             (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
             a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
-        launch = self._primitive.Launch
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            x1, x2 = inputs
-            launch(arrays.stream, 1, a, x1, b, x2, 0, c, outputs[0])
-
-        return launches
+        return OneLaunch(self._primitive, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT)

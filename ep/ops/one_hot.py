@@ -10,14 +10,14 @@ import numpy as np
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.primitive.one_hot import OneHotFactory
 from ep.include.shown import shown
 from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, row
 from ep.sbp import Problem, Signature, Split, span
 
@@ -83,15 +83,11 @@ class OneHotKernel(PreparedKernel):
         self._primitive = _ONE_HOT.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        launch, count, on, off = (
-            self._primitive.Launch,
+        values, bounds = ("on_value", "off_value"), ("lower_bound", "upper_bound")
+        return OneLaunch(
+            self._primitive,
+            *(Placeholder(0), RESULT),
+            *(attributes[name] for name in values),
             math.prod(shapes[0]),
-            attributes["on_value"],
-            attributes["off_value"],
+            *(attributes[name] for name in bounds),
         )
-        lower_bound, upper_bound = attributes["lower_bound"], attributes["upper_bound"]
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, inputs[0], outputs[0], on, off, count, lower_bound, upper_bound)
-
-        return launches

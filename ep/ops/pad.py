@@ -11,14 +11,14 @@ from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.scalar import is_scalar
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import B, P, partials_of, row
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
@@ -121,9 +121,5 @@ class PadKernel(PreparedKernel):
                 f"x of shape {of_x} with {before} before and {after} after needs {len(simple.src_dims)} axes; at "
                 f"most {kMaxNumDims} are possible"
             )
-        launch, (dims, before, after) = self._primitive.Launch, simple
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, dims, inputs[0], before, after, value, outputs[0])
-
-        return launches
+        dims, before, after = simple
+        return OneLaunch(self._primitive, dims, Placeholder(0), before, after, value, RESULT)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
 from ep.ops.declare.function import Tensor, function_of, operator
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import moved_rows
 from ep.ops.shapes import from_front
@@ -106,9 +106,4 @@ class PermuteKernel(PreparedKernel):
                 f"x of shape {shape} by axes {order} needs {len(dims)} axes where neighbours that stay together are "
                 f"one; at most {kMaxNumDims} are possible"
             )
-        launch, dtype = self._primitive.Launch, self.subject.data_types["x"].dtype
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, dtype, dims, inputs[0], merged, outputs[0])
-
-        return launches
+        return OneLaunch(self._primitive, self.subject.data_types["x"].dtype, dims, Placeholder(0), merged, RESULT)

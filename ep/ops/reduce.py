@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -26,6 +26,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
 from ep.ops.kernels import (
     Launches,
+    OneLaunch,
     Predicate,
     PreparedKernel,
     Subject,
@@ -229,17 +230,18 @@ class ReduceKernel(PreparedKernel):
         self._cast = _CAST.make(subject) if self._type is not x else None
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (shape,), axes, launch, cast = shapes, attributes["axes"], self._primitive.Launch, self._cast
+        (shape,), axes, cast = shapes, attributes["axes"], self._cast
         count, converted = math.prod(shape), (shape, self._type.dtype)
         if len(shape) > kMaxNumDims:
             shape, axes = _simplified(shape, axes)
+        reduce = OneLaunch(self._primitive, shape, Placeholder(0), axes, RESULT)
+        if cast is None:
+            return reduce
 
         def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (x,), stream = inputs, arrays.stream
-            if cast is not None:
-                source, x = x, arrays.empty(*converted)
-                cast.Launch(stream, source, x, count)
-            launch(stream, shape, x, axes, outputs[0])
+            x = arrays.empty(*converted)
+            cast.Launch(arrays.stream, inputs[0], x, count)
+            reduce(arrays, [x], outputs)
 
         return launches
 

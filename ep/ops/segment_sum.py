@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from ep.common.checks import as_size
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.rows import B, P, row
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -77,11 +77,7 @@ class SegmentSumKernel(PreparedKernel):
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (shape, _), axis = shapes, attributes["axis"]
-        launch, outer, inner = self._primitive.Launch, math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
-        num_segments, num_ids, offset = attributes["num_segments"], shape[axis], attributes["offset"]
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            data, ids = inputs
-            launch(arrays.stream, outer, num_segments, inner, data, num_ids, ids, outputs[0], offset)
-
-        return launches
+        outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+        sizes, num_ids = (outer, attributes["num_segments"], inner), shape[axis]
+        data, ids = Placeholder(0), Placeholder(1)
+        return OneLaunch(self._primitive, *sizes, data, num_ids, ids, RESULT, attributes["offset"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax import SoftmaxFactory
@@ -16,6 +16,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import (
     Launches,
+    OneLaunch,
     PreparedKernel,
     PrimitiveExists,
     Subject,
@@ -85,10 +86,9 @@ class SoftmaxKernel(PreparedKernel):
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (shape,), axis = shapes, attributes["axis"]
         outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+        if inner == 1:
+            return OneLaunch(self._primitive, outer, cols, Placeholder(0), RESULT)
         launch, permute, dtype = self._primitive.Launch, self._permute.Launch, self.subject.data_types["x"].dtype
-
-        def of_rows(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, outer, cols, inputs[0], outputs[0])
 
         def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
             stream, turned = arrays.stream, arrays.empty((outer, inner, cols), dtype)
@@ -96,7 +96,7 @@ class SoftmaxKernel(PreparedKernel):
             launch(stream, outer * inner, cols, turned, turned)
             permute(stream, dtype, (outer, inner, cols), turned, (0, 2, 1), outputs[0])
 
-        return of_rows if inner == 1 else of_columns
+        return of_columns
 
 
 for _name, _factory in (("softmax", SoftmaxFactory), ("log_softmax", LogSoftmaxFactory)):

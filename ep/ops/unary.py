@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays, Operands
+from ep.include.arrays import RESULT, Array, Operands, Placeholder
 from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
 from ep.ops.elementwise_rows import unary_rows
-from ep.ops.kernels import Launches
+from ep.ops.kernels import Launches, OneLaunch
 from ep.ops.names import in_errors
 
 
@@ -24,12 +24,7 @@ class UnaryKernel(ElementwiseKernel):
     names = in_errors(src="x", dst="out")
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        launch, count = self.primitive.Launch, math.prod(shapes[0])
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            launch(arrays.stream, inputs[0], outputs[0], count)
-
-        return launches
+        return OneLaunch(self.primitive, Placeholder(0), RESULT, math.prod(shapes[0]))
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.where import WhereFactory
 from ep.ops.declare.function import Condition, Operand, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import B, broadcast_rows, partials_of, row
 from ep.ops.shapes import launch_dims
@@ -58,10 +58,6 @@ class WhereKernel(PreparedKernel):
         self._primitive = _WHERE.make(subject)
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        launch, (condition_dims, x_dims, y_dims) = self._primitive.Launch, launch_dims("where", *shapes)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            condition, x, y = inputs
-            launch(arrays.stream, condition_dims, condition, x_dims, x, y_dims, y, outputs[0])
-
-        return launches
+        condition_dims, x_dims, y_dims = launch_dims("where", *shapes)
+        operands = (condition_dims, Placeholder(0), x_dims, Placeholder(1), y_dims, Placeholder(2))
+        return OneLaunch(self._primitive, *operands, RESULT)

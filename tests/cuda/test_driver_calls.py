@@ -87,7 +87,7 @@ for name in ("ops.relu", "ops.add", "ops.gather"):
 print(json.dumps(found))
 """
     found = json.loads(python("-c", code)[-1])
-    for name, most in (("ops.relu", 31), ("ops.add", 34), ("ops.gather", 45)):
+    for name, most in (("ops.relu", 33), ("ops.add", 36), ("ops.gather", 46)):
         assert 0 < found[name] <= most, found
 
 

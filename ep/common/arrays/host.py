@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.host_views import gains, to_c_order, write_view
 from ep.common.buffer_checks import check_plain, is_masked_array
 from ep.common.lazy import lazy
-from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
+from ep.include.arrays import ArrayLike, Arrays, CallFinder, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError
@@ -32,9 +32,14 @@ class HostArrays(Arrays):
 
     takes_host_arrays = True
 
-    def __init__(self, device_type: DeviceType, place: str) -> None:
-        """place: where the arrays are, in words for a user."""
-        self.device_type, self.place = device_type, place
+    def __init__(
+        self, device_type: DeviceType, place: str, new_finder: Callable[[], CallFinder | None] = lambda: None
+    ) -> None:
+        """place: where the arrays are, in words for a user; new_finder: see the method of this name."""
+        self.device_type, self.place, self._new_finder = device_type, place, new_finder
+
+    def new_finder(self) -> CallFinder | None:
+        return self._new_finder()
 
     @lazy
     def stream(self) -> Stream:
@@ -124,9 +129,9 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
 class NumpyArrays(DeviceArrays):
     """The host's arrays are NumPy's, and what NumPy makes an array of."""
 
-    def __init__(self, device_type: DeviceType) -> None:
-        """device_type: of the one device that works on them."""
-        self._arrays = HostArrays(device_type, "the host")
+    def __init__(self, device_type: DeviceType, new_finder: Callable[[], CallFinder | None] = lambda: None) -> None:
+        """device_type: of the one device that works on them; new_finder: as `Arrays.new_finder`."""
+        self._arrays = HostArrays(device_type, "the host", new_finder)
 
     def recognises(self, value: Any) -> bool:
         return isinstance(value, _OF_NUMPY)

@@ -24,6 +24,10 @@ _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = (ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p)
 
+_new_bound: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p)(
+    ("PyCFunction_NewEx", ctypes.pythonapi)
+)
+
 _new_method: Final = ctypes.pythonapi.PyDescr_NewMethod
 _new_method.restype = ctypes.py_object
 _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
@@ -35,6 +39,13 @@ _definitions: Final[list[_MethodDef]] = []
 def python_function(name: str, address: int) -> Callable[..., Any]:
     """Return the C function (self, tuple of arguments, dict of keywords) at `address` as one that Python calls."""
     function: Callable[..., Any] = _new_function(_defined(name, address, _VARARGS | _KEYWORDS, ""), None, None)
+    return function
+
+
+def bound_function(name: str, address: int, to: object) -> Callable[..., Any]:
+    """Return the C function (`to`, address of arguments, their number, names of the last ones) as a function."""
+    definition = _defined(name, address, _FASTCALL | _KEYWORDS, "")
+    function: Callable[..., Any] = _new_bound(definition, to, None)
     return function
 
 

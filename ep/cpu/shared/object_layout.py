@@ -31,6 +31,7 @@ TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
 FIRST_SLOT, SECOND_SLOT, THIRD_SLOT = (_HEADER + offset for offset in (0, 8, 16))
 
 C_CONTIGUOUS: Final = 0x0001
+ALIGNED: Final = 0x0100
 WRITEABLE: Final = 0x0400
 
 # what is asked of the flags of an array
@@ -123,13 +124,14 @@ def _difference_of_slots(made: _WithSlots) -> str | None:
 
 def _difference(array: np.ndarray[Any, Any]) -> str | None:
     """What is not found in `array` where it is expected."""
-    flags = C_CONTIGUOUS * array.flags.c_contiguous + WRITEABLE * array.flags.writeable
+    of_array = array.flags
+    flags = C_CONTIGUOUS * of_array.c_contiguous + ALIGNED * of_array.aligned + WRITEABLE * of_array.writeable
     expected: tuple[tuple[str, int, type[Any], int, int], ...] = (
         ("type", TYPE, ctypes.c_int64, -1, id(np.ndarray)),
         ("data", DATA, ctypes.c_int64, -1, array.ctypes.data),
         ("number of dims", NUM_DIMS, ctypes.c_int32, -1, array.ndim),
         ("dtype", DTYPE, ctypes.c_int64, -1, id(array.dtype)),
-        ("flags", FLAGS, ctypes.c_int32, C_CONTIGUOUS | WRITEABLE, flags),
+        ("flags", FLAGS, ctypes.c_int32, C_CONTIGUOUS | ALIGNED | WRITEABLE, flags),
     )
     for what, offset, kind, mask, value in expected:
         found = _read(array, offset, kind)

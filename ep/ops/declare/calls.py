@@ -4,6 +4,8 @@ What a call does follows from the types, dtypes and shapes of its operands and f
 that is its key. A function keeps what it has worked out by this key (`Prepared`), and a call whose key is known
 converts its Python number, takes or checks `out`, and launches. A call without a key is read anew: one with a view, a
 list, an array of a subclass or of another library, an operand by name, or an attribute that has no exact key.
+
+Where a call is one launch on plain arrays, a device may do it without making a key (`CallFinder`).
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
-from ep.include.arrays import Array, Arrays, Keyed, Operands
+from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, KnownCall, Operands
 from ep.include.data_type import as_data_type
-from ep.ops.declare.operator import Attributes, Input, Operator, Role
+from ep.ops.declare.operator import Attributes, Chosen, Input, Operator, Role
+from ep.ops.declare.prepared import Prepared
+from ep.ops.kernels.kernel import OneLaunch
 from ep.ops.operands import numbers_of
 
 Function = Callable[..., Any]
@@ -43,10 +47,53 @@ class Kept(NamedTuple):
 
     compute: (operands, out) -> what the function returns.
     with_number: gives the operands of which one is a Python number, as `compute` takes them; None where none is.
+    known: what a `CallFinder` does the call by; None where none does.
     """
 
     compute: Callable[[Sequence[Any], Array | None], Any]
     with_number: Callable[[Sequence[Any]], Sequence[Any]] | None
+    known: Any = None
+
+
+class _Known:
+    """The calls of one function that a device does by itself: on its own arrays, those of one device.
+
+    chosen: the kernels by which it does them; None before there are any. find: see `CallFinder`.
+    """
+
+    __slots__ = ("_arrays", "_finder", "chosen", "find")
+
+    def __init__(self) -> None:
+        self.chosen: Chosen | None = None
+        self.find: Function = lambda *args, **kwargs: UNKNOWN
+
+    def learn(self, chosen: Chosen, arrays: Arrays, prepared: Prepared, call: Read, args: Any, kwargs: Any) -> Any:
+        """Return what `add` takes for calls like one that was made; None where the device does none such."""
+        launches, (shape, *_) = prepared.launches, prepared.shapes
+        if not isinstance(launches, OneLaunch):
+            return None
+        if self.chosen is not chosen:
+            finder = arrays.new_finder()
+            if finder is None:
+                return None
+            self._arrays, self._finder, self.find = arrays, finder, finder.find
+            self.chosen = chosen  # at last: other threads may call the function
+        if arrays is not self._arrays:
+            return None
+        launch, arguments = launches.primitive.Launch, (arrays.stream, *launches.arguments)
+        given, num_operands = (*args, *kwargs.values()), len(call.inputs)
+        try:
+            hash(given[num_operands:])
+        except TypeError:  # the same list may have other contents
+            return None
+        return self._finder.known(
+            KnownCall(given, tuple(kwargs), num_operands, tuple(shape), prepared.dtype, launch, arguments)
+        )
+
+    def add(self, chosen: Chosen, known: Any) -> None:
+        """Do such calls from now on, unless other kernels are chosen by now."""
+        if chosen is self.chosen:
+            self._finder.add(known)
 
 
 def calling(
@@ -65,10 +112,18 @@ def calling(
     takes_out, many: as `operator` has them.
     """
     is_sequence = [one.role for one in inputs] == [Role.TENSORS]
-    num_inputs, ndarray = len(inputs), np.ndarray
+    num_inputs, ndarray, known_calls = len(inputs), np.ndarray, _Known()
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        # The key is made here, of nested tuples, and not by functions: this is most of what a known call costs.
+        if known_calls.chosen is declared.chosen:
+            result = known_calls.find(*args, **kwargs) if kwargs else known_calls.find(*args)
+            if result is not UNKNOWN:
+                return result
+        return by_key(args, kwargs)
+
+    def by_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        chosen = declared.chosen
+        # The key is made here, of nested tuples, and not by functions: this is most of what such a call costs.
         given = _arrays_in(args) if is_sequence else args[:num_inputs]
         key: Hashable = name
         for value in given:
@@ -83,13 +138,14 @@ def calling(
                 break
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
-        calls = declared.chosen.calls
-        kept = None if key is None else calls.get(key)
+        kept = None if key is None else chosen.calls.get(key)
         if kept is not None:
-            compute, with_number = kept
+            compute, with_number, known = kept
+            if known is not None:
+                known_calls.add(chosen, known)
             out = kwargs.get("out") if kwargs else None
             return compute(given if with_number is None else with_number(given), out)
-        arrays, buffers, attributes, out = read(args, kwargs)
+        arrays, buffers, attributes, out = call = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
             return results if many else results[0]
@@ -99,10 +155,13 @@ def calling(
         compute = partial(prepared.compute, arrays) if many else prepared.computing(arrays)
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]
         if not changed:
-            calls.put(key, Kept(compute, None))
+            known = None
+            if not many and not is_sequence and "out" not in kwargs:
+                known = known_calls.learn(chosen, arrays, prepared, call, args, kwargs)
+            chosen.calls.put(key, Kept(compute, None, known))
         elif len(changed) == 1 and inputs[changed[0]].role is Role.OPERAND and type(given[changed[0]]) in NUMBERS:
             (place,) = changed
-            calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
+            chosen.calls.put(key, Kept(compute, _with_number(arrays, place, buffers[place].dtype, inputs[place].name)))
         return result if many else result[0]
 
     return function
@@ -124,8 +183,8 @@ def _with_attributes(
         for value in args[num_inputs:]:
             key = key, exact(value)
         for name, value in kwargs.items():
-            if name != "out" or not takes_out:
-                key = key, name, exact(value)
+            # an `out` is no part of what is worked out, but the call is another one for a finder
+            key = (key, name) if name == "out" and takes_out else (key, name, exact(value))
     except Inexact:
         return None
     return key

@@ -17,13 +17,14 @@ from ep.ops.kernels.conditions import (
     device_type,
     primitive_exists,
 )
-from ep.ops.kernels.kernel import Call, Kernel, Launches, PreparedKernel
+from ep.ops.kernels.kernel import Call, Kernel, Launches, OneLaunch, PreparedKernel
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
 
 __all__ = [
     "Call",
     "Kernel",
     "Launches",
+    "OneLaunch",
     "Predicate",
     "PreparedKernel",
     "PrimitiveExists",

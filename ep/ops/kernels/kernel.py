@@ -4,16 +4,42 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import Array, Arrays, Placeholder
 from ep.include.errors import ArgumentError
 from ep.include.stream import Stream
 from ep.ops.kernels.conditions import Subject
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
 """Queues the work of a call: (the arrays of the device, inputs, outputs), as Call has them."""
+
+
+class OneLaunch:
+    """The work of a call that is one launch of a primitive.
+
+    primitive: whose Launch does it. arguments: what that takes after the stream, with a `Placeholder` for each operand
+        and for the result.
+    """
+
+    __slots__ = ("_in_order", "arguments", "primitive")
+
+    def __init__(self, primitive: Any, *arguments: Any) -> None:
+        self.primitive, self.arguments = primitive, arguments
+        numbers = [one.number for one in arguments if isinstance(one, Placeholder) and one.number is not None]
+        result = 2 + len(arguments) + max(numbers)
+        # in a tuple of the stream, the arguments, the operands and the result
+        self._in_order = itemgetter(0, *(self._place(one, place, result) for place, one in enumerate(arguments, 1)))
+
+    def _place(self, argument: Any, place: int, result: int) -> int:
+        if not isinstance(argument, Placeholder):
+            return place
+        return result if argument.number is None else 1 + len(self.arguments) + argument.number
+
+    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        self.primitive.Launch(*self._in_order((arrays.stream, *self.arguments, *inputs, *outputs)))
 
 
 class Call(NamedTuple):

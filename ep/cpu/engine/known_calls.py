@@ -1,0 +1,188 @@
+"""Calls of operators that were made before, done by compiled code: it compares arguments, makes the result, launches.
+
+What a call does follows from the dtypes and shapes of its operands, which are plain arrays in the order of C, and from
+all its other arguments, which are the same objects again. So no code of Python's runs between the function that was
+called and Launch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from ep.cpu.compile.compiler import compile_function
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
+from ep.cpu.compile.python_calls import add_reference, as_bool, call, drop_reference
+from ep.cpu.compile.python_function import bound_function
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.object_layout import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FIRST_SLOT,
+    FLAGS,
+    NUM_DIMS,
+    TUPLE_ITEMS,
+    TUPLE_LENGTH,
+    TYPE,
+)
+from ep.include.arrays import CallFinder, KnownCall, Placeholder
+
+_MOST_ARGUMENTS: Final = 8  # of a call, those of its names among them
+_MOST_DIMS: Final = 8
+_MOST_OF_LAUNCH: Final = 16
+_KEPT: Final = 16  # calls that were known last, which are compared one by one
+_ORDINARY: Final = C_CONTIGUOUS | ALIGNED
+
+_OPERAND: Final = layout("KnownOperand", dtype=1, num_dims=1, dims=_MOST_DIMS)
+_CALL: Final = layout(
+    "KnownCall",
+    ndarray_type=1,
+    num_operands=1,
+    num_args=1,  # operands, others without a name, and others with one
+    num_names=1,
+    operands=_OPERAND.num_words * _MOST_ARGUMENTS,
+    others=_MOST_ARGUMENTS,  # the objects that follow the operands
+    names=_MOST_ARGUMENTS,
+    empty=1,  # makes an array of a shape and a dtype
+    shape=1,
+    dtype=1,
+    launch=1,
+    num_arguments=1,
+    arguments=_MOST_OF_LAUNCH,  # objects, or which array stands there: -1 the result, -2 the first operand ...
+)
+_RESULT: Final = -1
+
+
+class _Calls:
+    """The calls that compiled code looks through: tuples of the words of one, and of all objects that these name.
+
+    Python only ever replaces all of `recent`.
+    """
+
+    __slots__ = ("recent",)
+    recent: tuple[tuple[Any, ...], ...]
+
+
+class CpuCallFinder(CallFinder):
+    """`find` is a function in C, which compares what it is given with the last 16 calls."""
+
+    def __init__(self) -> None:
+        """Compile what all of them share, where that has not been done."""
+        self._calls = _Calls()
+        self._calls.recent = ()
+        self.find = bound_function("find", _finding(), self._calls)
+
+    def known(self, call: KnownCall) -> tuple[Any, ...] | None:
+        operands, others = call.args[: call.num_operands], call.args[call.num_operands :]
+        if (
+            len(call.args) > _MOST_ARGUMENTS
+            or len(call.arguments) > _MOST_OF_LAUNCH
+            or max(one.ndim for one in operands) > _MOST_DIMS
+        ):
+            return None
+        held = {"ndarray_type": np.ndarray, "empty": np.empty, "shape": call.shape, "dtype": call.dtype}
+        held["launch"] = call.launch
+        words = np.zeros(_CALL.num_words, np.int64)
+        for name, value in held.items():
+            words[getattr(_CALL, name)] = id(value)
+        words[_CALL.num_operands], words[_CALL.num_names] = len(operands), len(call.names)
+        words[_CALL.num_args], words[_CALL.num_arguments] = len(call.args), len(call.arguments)
+        for place, one in enumerate(operands):
+            first = _CALL.operands + place * _OPERAND.num_words
+            words[first : first + 2 + one.ndim] = id(one.dtype), one.ndim, *one.shape
+        words[_CALL.others :][: len(others)] = [id(one) for one in others]
+        words[_CALL.names :][: len(call.names)] = [id(one) for one in call.names]
+        words[_CALL.arguments :][: len(call.arguments)] = [_word(one) for one in call.arguments]
+        return words, *held.values(), *others, *call.names, *call.arguments, *(one.dtype for one in operands)
+
+    def add(self, known: tuple[Any, ...]) -> None:
+        recent = self._calls.recent
+        for one in recent:  # not `in`, which would compare arrays
+            if one is known:  # a call that only looks the same: its dtype, or its axis, is another object
+                return
+        self._calls.recent = (known, *recent[: _KEPT - 1])
+
+
+def _word(argument: Any) -> int:
+    if isinstance(argument, Placeholder):
+        return _RESULT if argument.number is None else _RESULT - 1 - argument.number
+    return id(argument)
+
+
+@jit
+def _is(words, args, num_args, names):
+    """Whether a call is a known one. num_args: without those that have names."""
+    num_names = 0 if names == 0 else load_word(names + TUPLE_LENGTH, 0)
+    if num_args + num_names != load_word(words, _CALL.num_args) or num_names != load_word(words, _CALL.num_names):
+        return False
+    for place in range(num_names):
+        if load_word(names + TUPLE_ITEMS, place) != load_word(words, _CALL.names + place):
+            return False
+    num_operands = load_word(words, _CALL.num_operands)
+    for place in range(num_operands, num_args + num_names):
+        if load_word(args, place) != load_word(words, _CALL.others + place - num_operands):
+            return False
+    ndarray_type, operand = load_word(words, _CALL.ndarray_type), words + 8 * _CALL.operands
+    for place in range(num_operands):
+        array = load_word(args, place)
+        if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != load_word(operand, 0):
+            return False
+        num_dims = load_int(array + NUM_DIMS)
+        if num_dims != load_word(operand, 1) or load_int(array + FLAGS) & _ORDINARY != _ORDINARY:
+            return False
+        dims = load_word(array + DIMS, 0)
+        for axis in range(num_dims):
+            if load_word(dims, axis) != load_word(operand, 2 + axis):
+                return False
+        operand += 8 * _OPERAND.num_words
+    return True
+
+
+@jit
+def _done(words, args):
+    """Make the result of a known call, and launch; 0 where an exception was raised."""
+    arguments = stack_words(_MOST_OF_LAUNCH)
+    store_word(arguments, 0, load_word(words, _CALL.shape))
+    store_word(arguments, 1, load_word(words, _CALL.dtype))
+    result = call(load_word(words, _CALL.empty), arguments, 2, 0)
+    if result == 0:
+        return 0
+    num_arguments = load_word(words, _CALL.num_arguments)
+    for place in range(num_arguments):
+        argument = load_word(words, _CALL.arguments + place)
+        if argument == _RESULT:
+            argument = result
+        elif argument < 0:
+            argument = load_word(args, _RESULT - 1 - argument)
+        store_word(arguments, place, argument)
+    nothing = call(load_word(words, _CALL.launch), arguments, num_arguments, 0)
+    if nothing == 0:
+        drop_reference(result)
+        return 0
+    drop_reference(nothing)
+    return result
+
+
+def _find(calls, args, num_args, names):
+    recent = load_word(calls + FIRST_SLOT, 0)
+    if recent != 0:
+        for position in range(load_word(recent + TUPLE_LENGTH, 0)):
+            known = load_word(recent + TUPLE_ITEMS, position)
+            words = load_word(load_word(known + TUPLE_ITEMS, 0) + DATA, 0)
+            if _is(words, args, num_args, names):
+                add_reference(known)  # other threads may add calls meanwhile
+                result = _done(words, args)
+                drop_reference(known)
+                return result
+    return as_bool(0)  # UNKNOWN
+
+
+@cache
+def _finding() -> int:
+    return compile_function("find", _find, 4)
