@@ -50,18 +50,22 @@ __all__ = [
     "UnsupportedPrimitiveError",
     "__version__",
     "fuse",
+    "grad",
     "lazy",
     "ops",
+    "value_and_grad",
 ]
+
+_EXPRESSIONS = ("fuse", "grad", "lazy", "value_and_grad")
 
 
 def __getattr__(name: str) -> Any:
     if name == "ops":  # imported when first used: primitives alone do not need the operators
         return exclusively(lambda: import_module("ep.ops"))
-    if name in ("fuse", "lazy"):
+    if name in _EXPRESSIONS:
         return getattr(exclusively(lambda: import_module("ep.expressions")), name)
     raise AttributeError(f"module 'ep' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "fuse", "lazy", "ops"})
+    return sorted({*globals(), *_EXPRESSIONS, "ops"})

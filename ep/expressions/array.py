@@ -18,32 +18,17 @@ from ep.ops.operands import as_weak
 class LazyArray(Operators, Placed):
     """An array that is not computed yet. Every operator of `ep.ops` takes it.
 
-    trace: what notes it. node: its value.
+    trace: what notes it. node: its value; of a view, the one that was assigned last.
     """
 
-    def __init__(self, trace: Trace, position: int) -> None:
-        """position: of its value in the trace."""
-        self.trace, self._position = trace, position
+    def __init__(self, trace: Trace, node: Node) -> None:
+        self.trace, self.node = trace, node
+        self.shape, self.dtype = node.shape, node.data_type.dtype
         self.view: int | None = None  # of what can be assigned to: the position of the array
 
     @property
     def operands(self) -> Operands:
         return self.trace
-
-    @property
-    def node(self) -> Node:
-        """The value; of a view, the one that was assigned last."""
-        return self.trace.nodes[self._position]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape."""
-        return self.node.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The dtype."""
-        return self.node.data_type.dtype
 
     @property
     def ndim(self) -> int:
@@ -112,7 +97,7 @@ class LazyArray(Operators, Placed):
                 at = _index(one, self.shape[len(slices)] if len(slices) < self.ndim else 0, len(slices))
                 slices.append(slice(at, at + 1))
         whole = all(one == slice(None) for one in slices)
-        taken = LazyArray(self.trace, self._position) if whole else FUNCTIONS["slice"](self, *slices)
+        taken = LazyArray(self.trace, self.node) if whole else FUNCTIONS["slice"](self, *slices)
         sizes = tuple(one if isinstance(one, int) else taken.shape[one.start] for one in shape)
         return taken if sizes == taken.shape else taken.reshape(sizes)
 
@@ -135,7 +120,7 @@ class LazyArray(Operators, Placed):
             if broadcast_dims(value.shape, self.shape, names=("value", "the view")) != self.shape:
                 raise ValueError(f"value has shape {value.shape}, the view has {self.shape}")
             value = FUNCTIONS["expand"](value, self.shape)
-        self._position = value.node.position
+        self.node = value.node
 
     def __bool__(self) -> bool:
         raise refusal("the truth of an array that is not computed yet", "use ep.ops.where for what depends on elements")

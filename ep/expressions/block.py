@@ -11,7 +11,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.program import Program, is_same
 from ep.expressions.trace import Trace, operands_of
-from ep.include.arrays import ArrayLike
+from ep.include.arrays import ArrayLike, Arrays
 
 _PROGRAMS: Final = BoundedCache()  # of blocks, by what was noted in them
 
@@ -49,6 +49,8 @@ class Block:
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
         base: Any = operands_of((array,), ("array",))
+        if not isinstance(base, Arrays):
+            raise TypeError(f"array is on {base.place}, where nothing is written in place; use ep.fuse")
         if self._trace is not None and base.place != self._trace.base.place:
             raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
         plain = type(array) is np.ndarray and array.dtype in DTYPES

@@ -13,6 +13,7 @@ from ep.common.arrays.checks import DTYPES, is_weak
 from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
+from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace, operands_of, refusal
@@ -65,8 +66,8 @@ class Fused:
         self._traces = BoundedCache()
         self._quick = BoundedCache()  # the same, for calls with ndarrays and numbers alone
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
-        self._parameters = _parameters(function)
-        functools.update_wrapper(self, function)
+        self._parameters = parameter_names(function)
+        functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -97,7 +98,7 @@ class Fused:
         There is no trace for the arrays of another.
         """
         leaves: list[Any] = []
-        form = (_form(args, leaves), _form(kwargs, leaves))
+        form = (form_of(args, leaves), form_of(kwargs, leaves))
         arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
         names = self._names(args, kwargs)
         base = operands_of([leaves[k] for k in arrays], [names[k] for k in arrays])
@@ -130,9 +131,9 @@ class Fused:
         """What errors call the arguments' leaves: by the parameters of the function, where it has names for them."""
         names: list[str] = []
         for k, one in enumerate(args):
-            _name_leaves(one, self._parameters[k] if k < len(self._parameters) else f"argument {k}", names)
+            name_leaves(one, self._parameters[k] if k < len(self._parameters) else f"argument {k}", names)
         for name, one in kwargs.items():
-            _name_leaves(one, name, names)
+            name_leaves(one, name, names)
         return names
 
     def _traced(self, args: Any, kwargs: Any, leaves: Sequence[Any], arrays: Sequence[int], base: Operands) -> _Trace:
@@ -147,7 +148,7 @@ class Fused:
                 lazy[k] = Number(trace, self._pins, one, functools.partial(_nth, k), frozenset([k]))
         rest = iter(lazy)
         try:
-            value = self._function(*_replaced(args, rest), **_replaced(kwargs, rest))
+            value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
             value = _noted(value, trace, name)
             return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
         finally:
@@ -170,7 +171,7 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
     return tuple(key)
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
+def parameter_names(function: Callable[..., Any]) -> list[str]:
     """The names of positional parameters, as far as a function says them."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -219,41 +220,6 @@ def _steps_evenly(array: np.ndarray[Any, Any]) -> bool:
     return all(stride % array.itemsize == 0 for stride in array.strides)
 
 
-def _form(value: Any, leaves: list[Any]) -> Any:
-    """The tuples, lists and dicts that a value is made of; what they hold is added to `leaves`."""
-    if isinstance(value, tuple | list):
-        return type(value), tuple(_form(one, leaves) for one in value)
-    if isinstance(value, dict):
-        return tuple((name, _form(one, leaves)) for name, one in value.items())
-    leaves.append(value)
-    return None
-
-
-def _name_leaves(value: Any, name: str, names: list[str]) -> None:
-    """Add the names of what `_form` finds in a value that is called `name`."""
-    if isinstance(value, tuple | list | dict):
-        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-            _name_leaves(one, f"{name}[{key!r}]", names)
-    else:
-        names.append(name)
-
-
-def _replaced(value: Any, rest: Any) -> Any:
-    """The same tuples, lists and dicts around other leaves."""
-    if isinstance(value, tuple | list):
-        made = [_replaced(one, rest) for one in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    if isinstance(value, dict):
-        return {name: _replaced(one, rest) for name, one in value.items()}
-    return next(rest)
-
-
-def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    leaves: list[Any] = []
-    _form(value, leaves)
-    return _replaced(value, map(function, leaves))
-
-
 def _noted(value: Any, trace: Trace, name: str) -> Any:
     """What the function returned, with a `_Result` for each array."""
 
@@ -264,17 +230,15 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
             return one
         raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")
 
-    return _mapped(note, value)
+    return mapped(note, value)
 
 
 def _positions(value: Any) -> list[int]:
-    leaves: list[Any] = []
-    _form(value, leaves)
-    return list(dict.fromkeys(one.position for one in leaves if isinstance(one, _Result)))
+    return list(dict.fromkeys(one.position for one in leaves_of(value) if isinstance(one, _Result)))
 
 
 def _filled(value: Any, results: Mapping[int, Array]) -> Any:
-    return _mapped(lambda one: results[one.position] if isinstance(one, _Result) else one, value)
+    return mapped(lambda one: results[one.position] if isinstance(one, _Result) else one, value)
 
 
 def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ep.expressions.schedule import Group, Schedule
 from ep.expressions.trace import Trace
-from ep.include.arrays import Array, Operands
+from ep.include.arrays import Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
@@ -35,7 +35,7 @@ class Program:
             for group in self.schedule.groups
         ]
         self._constants = {
-            node.position: base.number(np.frombuffer(node.constant, node.data_type.dtype)[0].reshape(()))
+            node.position: base.number(np.frombuffer(node.constant, node.data_type.dtype).reshape(()))
             for node in trace.nodes
             if node.constant is not None
         }
@@ -94,6 +94,9 @@ class Program:
 
     def _checked(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
         """The arrays that kernels write to at once; others are copied to at the end."""
+        if not isinstance(base, Arrays):
+            name, _ = next(iter(into.values()))
+            raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
         written_by = {
             one: k for k, group in enumerate(self.schedule.groups) if group.structure for one in group.results
         }

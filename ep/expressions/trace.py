@@ -41,7 +41,7 @@ class Trace(Operands):
     """The operands of one trace: arrays that are not computed yet, all of one place."""
 
     def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
-        """base: what computes. name: of what is traced. make: makes the array of a trace and a node.
+        """base: what computes. name: of what is traced. make: makes the lazy array of a trace and a node.
 
         numbers_vary: whether numbers in the text are given at each launch, and else a part of the structure.
         """
@@ -50,7 +50,7 @@ class Trace(Operands):
         self.nodes: list[Node] = []
         self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
         self.ended = False
-        self._known: dict[Hashable, list[int]] = {}
+        self._known: dict[Hashable, list[Node]] = {}
 
     @property
     def key(self) -> Hashable:
@@ -66,26 +66,26 @@ class Trace(Operands):
         """Return the lazy array of something that is given at each launch: an array, or what `Number` is."""
         position = len(self.nodes)
         self.given[position] = value
-        key = "given", position, shape, dtype
-        return self._make(self, self._note(key, None, (), {}, [shape], as_data_type(dtype))[0])
+        return self._noted(("given", position, shape, dtype), None, (), {}, [shape], as_data_type(dtype))[0]
 
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         trace = getattr(value, "trace", None)
-        if trace is None:
+        if trace is not self:
+            if isinstance(trace, Trace) and trace.ended:
+                raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
             raise TypeError(
                 f"{argument} ({type(value).__qualname__}) is no array of {self.place}: make it an argument of the "
                 f"function, or a view of the block"
             )
-        if trace.ended:
-            raise RuntimeError(f"{argument} belongs to {trace.place}, which has ended")
+        if self.ended:
+            raise RuntimeError(f"{argument} belongs to {self.place}, which has ended")
         return value
 
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         if self._numbers_vary:
             return self.give(number, (), number.dtype)
-        bits = number.tobytes()
-        key = "number", number.dtype, bits
-        return self._make(self, self._note(key, None, (), {}, [()], as_data_type(number.dtype), bits)[0])
+        key = "number", number.dtype, number.tobytes()
+        return self._noted(key, None, (), {}, [()], as_data_type(number.dtype), number.tobytes())[0]
 
     def indices(self, value: ArrayLike) -> Array:
         return self.as_buffer(value, "indices")
@@ -99,27 +99,58 @@ class Trace(Operands):
         if out is not None:
             raise TypeError(f"out is given to {operator.name} in {self.place}; give it to the function, or assign")
         nodes = [one.node for one in inputs]
-        types = [node.data_type for node in nodes[: len(operator.inputs)]]
         shapes = [tuple(shape) for shape in operator.shape([node.shape for node in nodes], attributes)]
+        types = [node.data_type for node in nodes[: len(operator.inputs)]]
         if isinstance(self.base, Arrays):  # raises where there is no kernel
             dtype = operator.kernel(self.base.device_type, [each.dtype for each in types], attributes)[1]
             data_type = as_data_type(dtype)
         else:
-            data_type = operator.dtype.result(dict(zip(operator.input_names, types, strict=True)), attributes)
-        positions = tuple(node.position for node in nodes)
-        key = operator.name, positions, repr(attributes) if attributes else ""
-        return [
-            self._make(self, position)
-            for position in self._note(key, operator, positions, attributes, shapes, data_type)
-        ]
+            data_type = operator.dtype.result(dict(zip(operator.input_names, types, strict=False)), attributes)
+        return self._called(operator, tuple(node.position for node in nodes), attributes, shapes, data_type)
 
     def reshape(self, array: Any, shape: Dims) -> Any:
         """Return an array with as many elements in another shape."""
         node: Node = array.node
-        key = "reshape", node.position, shape
-        return self._make(self, self._note(key, None, (node.position,), {}, [shape], node.data_type)[0])
+        return array if shape == node.shape else self._reshaped(("reshape", node.position, shape), node, shape)
 
-    def _note(
+    def alias(self, array: Any) -> Any:
+        """Return a lazy array of the same value that is another one to the trace: nothing is computed from it yet."""
+        node: Node = array.node
+        return self._reshaped(("alias", len(self.nodes)), node, node.shape)
+
+    def array(self, position: int) -> Any:
+        """The lazy array of a value."""
+        return self._make(self, self.nodes[position])
+
+    def results_of(self, node: Node) -> list[Any]:
+        """The lazy arrays of all results of the call that gives a value."""
+        first = end = node.position - node.result
+        while end < len(self.nodes) and self.nodes[end].result == end - first:
+            end += 1
+        return [self._make(self, one) for one in self.nodes[first:end]]
+
+    def again(self, node: Node, inputs: tuple[int, ...]) -> list[Any]:
+        """Return all results of the call that gives a value, for other inputs of the same shapes and types."""
+        if node.operator is None:
+            return [self.reshape(self.array(inputs[0]), node.shape)]
+        results = [one.node for one in self.results_of(node)]
+        return self._called(node.operator, inputs, node.attributes, [one.shape for one in results], node.data_type)
+
+    def _called(
+        self,
+        operator: Operator,
+        inputs: tuple[int, ...],
+        attributes: Mapping[str, Any],
+        shapes: Sequence[Dims],
+        data_type: DataType,
+    ) -> list[Any]:
+        key = operator.name, inputs, repr(attributes) if attributes else ""
+        return self._noted(key, operator, inputs, attributes, shapes, data_type)
+
+    def _reshaped(self, key: Hashable, node: Node, shape: Dims) -> Any:
+        return self._noted(key, None, (node.position,), {}, [shape], node.data_type)[0]
+
+    def _noted(
         self,
         key: Hashable,
         operator: Operator | None,
@@ -128,14 +159,17 @@ class Trace(Operands):
         shapes: Sequence[Dims],
         data_type: DataType,
         constant: bytes | None = None,
-    ) -> list[int]:
-        """The positions of the values of a call, which are noted where there was none like it before."""
+    ) -> list[Any]:
+        """The lazy arrays of a call's results, which are noted where there was no call like it before."""
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = list(range(len(self.nodes), len(self.nodes) + len(shapes)))
-            for result, (position, shape) in enumerate(zip(found, shapes, strict=True)):
-                self.nodes.append(Node(position, operator, inputs, attributes, result, shape, data_type, constant))
-        return found
+            first = len(self.nodes)
+            found = self._known[key] = [
+                Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
+                for result, shape in enumerate(shapes)
+            ]
+            self.nodes += found
+        return [self._make(self, node) for node in found]
 
 
 _PACKAGE: Final = __name__.partition(".")[0]
@@ -150,12 +184,12 @@ def refusal(what: str, instead: str) -> TypeError:
 
 
 def operands_of(values: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
-    """Return what reads the values, as `arrays_of` does: arrays of the host, or those of one trace.
+    """Return what reads the values, as `arrays_of` does: arrays of the host, tensors on a mesh, or those of one trace.
 
-    Raises TypeError, which names the first, for arrays of another place: that an output overlaps an input, or that a
+    Raises TypeError, which names the first, for arrays of another device: that an output overlaps an input, or that a
     view is a copy, is only found where memory can be compared as NumPy does.
     """
     found = arrays_of(values, names)
-    if not isinstance(found, Trace) and not getattr(found, "takes_host_arrays", False):
-        raise TypeError(f"{names[0]} is on {found.place}; expressions take arrays of the host alone")
+    if isinstance(found, Arrays) and not found.takes_host_arrays:
+        raise TypeError(f"{names[0]} is on {found.place}; expressions take arrays of the host, and tensors on a mesh")
     return found

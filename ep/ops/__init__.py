@@ -30,11 +30,10 @@ for _family in (
     import_module(f"ep.ops.{_family}")
 
 from ep.ops.gradients import vjp  # noqa: E402, once all operators are declared
-from ep.ops.tape import Tape  # noqa: E402
 
 globals().update(FUNCTIONS)
 
-__all__ = ["Tape", "copy_to_device", "copy_to_host", "full", "vjp"]
+__all__ = ["copy_to_device", "copy_to_host", "full", "vjp"]
 __all__ += FUNCTIONS
 __all__.sort()
 

@@ -6,7 +6,6 @@ from typing import Any
 from ep.include.arrays import Array as Array
 from ep.include.arrays import ArrayLike
 from ep.include.data_type import DTypeLike
-from ep.ops.tape import Tape as Tape
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full

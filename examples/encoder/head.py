@@ -1,4 +1,4 @@
-"""A classifier on an encoder's vectors: one linear layer, trained by the gradients of `ep.ops.Tape`."""
+"""A classifier on an encoder's vectors: one linear layer, trained by the gradients of `ep.value_and_grad`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import ep
 from ep import ops
 
 Array = np.ndarray[Any, Any]
@@ -33,12 +34,9 @@ class Head:
         wanted = np.array(labels, np.int64)[:, None]
         losses = []
         for _ in range(steps):
-            tape = ops.Tape()
-            weights, bias = tape.watch(self.weights), tape.watch(self.bias)
-            scores = tape.log_softmax(tape.add(tape.matmul(vectors, weights), bias))
-            loss = tape.negative(tape.mean(tape.gather(scores, wanted, axis=1, batch_dims=1)))
-            losses.append(float(loss.value))
-            for parameter, slope in zip((self.weights, self.bias), tape.gradients(loss, [weights, bias]), strict=True):
+            loss, slopes = _loss_and_slopes(self.weights, self.bias, vectors, wanted)
+            losses.append(float(loss))
+            for parameter, slope in zip((self.weights, self.bias), slopes, strict=True):
                 parameter -= rate * slope
         return losses
 
@@ -50,6 +48,15 @@ class Head:
     def _scaled(self, vectors: Array) -> Array:
         scaled: Array = ops.div(ops.sub(vectors, self.mean), self.spread)
         return scaled
+
+
+def _cross_entropy(weights: Array, bias: Array, vectors: Array, wanted: Array) -> Any:
+    """The mean over vectors; wanted: `[n, 1]`, the class of each."""
+    scores = ops.log_softmax(ops.add(ops.matmul(vectors, weights), bias))
+    return ops.negative(ops.mean(ops.gather(scores, wanted, axis=1, batch_dims=1)))
+
+
+_loss_and_slopes = ep.value_and_grad(_cross_entropy, by=("weights", "bias"))
 
 
 def labelled_lines(path: Path) -> list[tuple[str, str]]:

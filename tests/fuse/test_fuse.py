@@ -72,6 +72,26 @@ def test_a_fused_function_in_another_is_part_of_it(x):
     assert outer.explain(x).count("map kernel") == 1
 
 
+def test_arrays_of_another_trace_are_refused(x):
+    """Of a function of the same name, too."""
+
+    def total(x):
+        def total(y):
+            return y + x
+
+        return ep.fuse(total)(kept)
+
+    kept = x
+    with pytest.raises(TypeError, match=r"y \(LazyArray\) is no array of the host, in the trace of total"):
+        ep.fuse(total)(x)
+
+
+def test_a_fused_function_of_a_fused_function_has_its_own_options(rng):
+    x = rng.random(1000, np.float32).astype(ep.DataType.kBFloat16.dtype)
+    each = ep.fuse(ep.fuse(lambda x: x * x - x), round_each=True)
+    assert np.array_equal(each(x), ep.ops.sub(ep.ops.mul(x, x), x))
+
+
 def test_out_may_be_an_input_and_is_refused_where_it_overlaps_one(x):
     fused = ep.fuse(lambda x, y: (x * y, x + y))
     expected = x * x, x + x

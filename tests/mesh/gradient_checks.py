@@ -1,30 +1,47 @@
 """Gradients of tensors on a mesh: the rules compute with operators, which take and give such tensors."""
 
 import numpy as np
+import pytest
 
 import ep.ops
 from ep.mesh import Placement, from_whole
 from ep.mesh.world import world
 
 
-def check_a_tape_over_ranks():
+def loss_of(weights, x, labels):
+    scores = ep.ops.log_softmax(x @ weights)
+    return -ep.ops.mean(ep.ops.gather(scores, labels, axis=1, batch_dims=1))
+
+
+def check_gradients_of_a_function_over_ranks():
     """One step of a classifier whose batch is split: the gradient of its weights is a sum over the ranks."""
     placement, rng = Placement(world().size), np.random.default_rng(5)
     x, weights, labels = rng.normal(size=(10, 6)), rng.normal(size=(6, 3)), rng.integers(0, 3, (10, 1))
-
-    def gradient(x, weights, labels):
-        tape = ep.ops.Tape()
-        w = tape.watch(weights)
-        scores = tape.log_softmax(tape.matmul(x, w))
-        loss = tape.negative(tape.mean(tape.gather(scores, labels, axis=1, batch_dims=1)))
-        return tape.gradients(loss, [w])[0]
-
     split = (
-        from_whole(x, placement, "S(0)"),
         from_whole(weights, placement, "B"),
+        from_whole(x, placement, "S(0)"),
         from_whole(labels, placement, "S(0)"),
     )
-    assert np.allclose(gradient(*split).numpy(), gradient(x, weights, labels), rtol=1e-12)
+    function = ep.value_and_grad(loss_of)
+    for one, whole in zip(function(*split), function(weights, x, labels), strict=True):
+        assert np.allclose(one.numpy(), whole, rtol=1e-12)
+
+
+def check_a_fused_function_over_ranks():
+    """Its operators run one by one, and it has no `out`."""
+    placement, rng = Placement(world().size), np.random.default_rng(7)
+    x, y = rng.normal(size=(7, 5)), rng.normal(size=5)
+    fused = ep.fuse(lambda x, y, number: ((x - y) * number).sum(0, keepdims=True).reshape(5) + y)
+    split = from_whole(x, placement, "S(0)"), from_whole(y, placement, "B")
+    for number in (2.0, 3.0):
+        assert np.allclose(fused(*split, number).numpy(), ((x - y) * number).sum(0) + y, rtol=1e-12)
+    said = fused.explain(*split, 2.0)
+    assert "map kernel" not in said
+    assert f"{split[0].operands.place} has no Expression: operators are computed one by one" in said
+    with pytest.raises(TypeError, match=r"out is given; operators on .* make tensors of their own"):
+        fused(*split, 2.0, out=split[1])
+    with pytest.raises(TypeError, match=r"array is on .*, where nothing is written in place"), ep.lazy() as lazy:
+        lazy.view(split[0])
 
 
 def check_vjp_over_ranks():

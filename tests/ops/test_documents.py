@@ -1,4 +1,4 @@
-"""The examples of docs/operators.md and docs/placement.md run."""
+"""The examples of docs/operators.md and docs/placement.md run, and those of docs/expressions.md that are whole."""
 
 import re
 import shlex
@@ -15,7 +15,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = "".join((DOCS / name).read_text() for name in ("operators.md", "placement.md"))
 
 
-@pytest.mark.parametrize("example", re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL))
+EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT + (DOCS / "expressions.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if one.startswith(("import", "from"))])
 def test_examples_run(example):
     if "ep.mesh" in example:
         pytest.importorskip("mpi4py")

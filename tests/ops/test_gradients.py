@@ -1,7 +1,5 @@
 """Gradients: against central differences in float64. test_gradients_torch.py has them beside PyTorch's autograd."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -270,111 +268,6 @@ def test_which_operators_have_none():
     }
     compared = {"equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"}
     assert others - booleans - compared == {"all", "any", "one_hot", "zeta"}
-
-
-def test_a_tape_trains_a_head(rng):
-    """Logistic regression of what three clusters are: the loss falls, and its gradients are those of differences."""
-    labels = rng.integers(0, 3, 60)
-    x = rng.normal(size=(60, 4)) + 3 * np.eye(3, 4)[labels]
-    weights, bias = rng.normal(size=(4, 3)) * 0.1, np.zeros(3)
-
-    def loss_of(weights, bias, tape):
-        weights, bias = tape.watch(weights), tape.watch(bias)
-        scores = tape.log_softmax(tape.add(tape.matmul(x, weights), bias))
-        chosen = tape.gather(scores, labels[:, None], axis=1, batch_dims=1)
-        return tape.negative(tape.mean(chosen)), [weights, bias]
-
-    losses = []
-    for _ in range(30):
-        tape = ep.ops.Tape()
-        loss, watched = loss_of(weights, bias, tape)
-        of_weights, of_bias = tape.gradients(loss, watched)
-        losses.append(float(loss.value))
-        for change in (np.eye(4, 3) * STEP, np.full((4, 3), STEP)):
-            more, less = (float(loss_of(weights + by, bias, ep.ops.Tape())[0].value) for by in (change, -change))
-            assert (more - less) / 2 == pytest.approx(float((of_weights * change).sum()), rel=1e-4, abs=1e-12)
-        weights, bias = weights - 0.3 * of_weights, bias - 0.3 * of_bias
-    assert losses[0] > 0.8
-    assert losses[-1] < losses[0] / 4
-    assert all(after < before for before, after in itertools.pairwise(losses))
-
-
-def test_what_a_tape_notes(rng):
-    tape = ep.ops.Tape()
-    x, unused = tape.watch(rng.normal(size=(4, 3))), tape.watch(np.ones(2))
-    left, right = tape.split(x, indices_or_sections=[2], axis=0)
-    both = tape.concat([left, tape.multiply(left, left)], axis=0)
-    wide = tape.expand(tape.sum(both, axis=0), sizes=(2, -1))
-    of_x, of_left, of_right, of_unused = tape.gradients(wide, [x, left, right, unused], dy=np.ones((2, 3)))
-    assert np.allclose(of_left, 2 + 4 * left.value)
-    assert np.allclose(of_x, [*of_left, *np.zeros((2, 3))])
-    assert of_right is None
-    assert of_unused is None
-    with pytest.raises(ValueError, match=r"dy is needed: the result has shape \(2, 3\)"):
-        tape.gradients(wide, [x])
-    with pytest.raises(ValueError, match=r"dy has shape \(3,\); the result has \(2, 3\)"):
-        tape.gradients(wide, [x], np.ones(3))
-    with pytest.raises(AttributeError, match="no operator 'less_than' with a gradient"):
-        tape.less_than(x, x)
-
-
-def test_attributes_on_a_tape_are_given_as_elsewhere(rng):
-    """By position or by name; those that follow a sequence of arrays, too."""
-    tape = ep.ops.Tape()
-    w = tape.watch(rng.normal(size=(4, 3)))
-    pairs = [
-        (tape.sum(w, 1), tape.sum(w, axis=1)),
-        (tape.sum(x=w, axis=1), ep.ops.sum(w.value, 1)),
-        (tape.concat([w, w], 1), tape.concat([w, w], axis=1)),
-        (tape.concat([w, w], 1), ep.ops.concat([w.value, w.value], 1)),
-        (tape.stack([w, w], 2), tape.stack(arrays=[w, w], axis=2)),
-        (tape.expand(w, 2, -1, -1), tape.expand(w, sizes=(2, -1, -1))),
-        (tape.expand(w, (2, -1, -1)), ep.ops.expand(w.value, 2, -1, -1)),
-        (tape.slice(w, (1, 3), (0, 2)), ep.ops.slice(w.value, (1, 3), (0, 2))),
-        (tape.elu(w, 0.5), tape.elu(w, alpha=0.5)),
-        (tape.split(w, [1], 1)[1], ep.ops.split(w.value, [1], 1)[1]),
-    ]
-    for one, other in pairs:
-        dy = rng.normal(size=one.value.shape)
-        (found,) = tape.gradients(one, [w], dy)
-        assert found.shape == (4, 3)
-        if isinstance(other, np.ndarray):
-            assert np.array_equal(one.value, other)
-        else:
-            assert np.array_equal(found, tape.gradients(other, [w], dy)[0])
-
-
-def test_what_a_tape_refuses():
-    tape, other = ep.ops.Tape(), ep.ops.Tape()
-    weights = np.ones((4, 3))
-    w, elsewhere = tape.watch(weights), other.watch(weights)
-    loss = tape.sum(w)
-    refused = [
-        (lambda: tape.gradients(loss, [w, weights]), TypeError, r"by\[1\] must be what this tape watches"),
-        (lambda: tape.gradients(loss, w), TypeError, "by must be a sequence of what the tape watches"),
-        (lambda: tape.gradients(weights, [w]), TypeError, "result must be what this tape watches"),
-        (lambda: tape.gradients(loss, [elsewhere]), ValueError, r"by\[0\] is on another tape"),
-        (lambda: tape.add(w, elsewhere), ValueError, "y is on another tape"),
-        (lambda: tape.concat([w, elsewhere]), ValueError, r"arrays\[1\] is on another tape"),
-        (lambda: tape.square(w, out=weights), TypeError, "square got out; on a tape it has none"),
-        (lambda: tape.sum(w, 1, axis=1), TypeError, "sum got two values for 'axis'"),
-        (lambda: tape.sum(), TypeError, "sum needs x"),
-        (lambda: tape.add(w, w, w), TypeError, "add got 3 positional arguments, 1 more than it takes"),
-    ]
-    for call_it, error, words in refused:
-        with pytest.raises(error, match=words):
-            call_it()
-    assert (weights == 1).all()
-
-
-def test_a_tape_of_other_types():
-    """A result of bfloat16 or complex numbers begins with a one of its type; an integer on the way stops gradients."""
-    tape = ep.ops.Tape()
-    z, w = tape.watch(np.array([1 + 2j])), tape.watch(np.float16([2, 3]))
-    assert tape.gradients(tape.sum(tape.mul(z, z)), [z])[0].tolist() == [2 - 4j]
-    assert tape.gradients(tape.sum(tape.mul(w, w)), [w])[0].tolist() == [4, 6]
-    assert tape.gradients(tape.sum(tape.cast(w, "int32")), [w]) == [None]
-    assert tape.gradients(tape.sum(w), [w], 3)[0].tolist() == [3, 3]
 
 
 ON_DEVICE = {

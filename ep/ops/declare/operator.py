@@ -150,30 +150,6 @@ class Operator:
             args.append(rest.pop(one.name))
         return args, rest
 
-    def by_name(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The inputs, and the attributes by name, of a call of its function; the reverse of `arguments`.
-
-        Raises TypeError for an input that is missing, and for an attribute that is given twice or is one too many.
-        """
-        kinds = {name: one.kind for name, one in inspect.signature(self.resolve).parameters.items()}
-        inputs, given = list(args[: len(self.inputs)]), dict(named)
-        for name in self.input_names[len(inputs) :]:
-            if name not in given:
-                raise TypeError(f"{self.name} needs {name}")
-            inputs.append(given.pop(name))
-        rest = list(args[len(self.inputs) :])
-        for name in (one.name for one in self.attributes):
-            kind = kinds.get(name)
-            if not rest or kind is inspect.Parameter.KEYWORD_ONLY:
-                break
-            if name in given:
-                raise TypeError(f"{self.name} got two values for {name!r}")
-            given[name] = tuple(rest) if kind is inspect.Parameter.VAR_POSITIONAL else rest[0]
-            rest = [] if kind is inspect.Parameter.VAR_POSITIONAL else rest[1:]
-        if rest:
-            raise TypeError(f"{self.name} got {len(args)} positional arguments, {len(rest)} more than it takes")
-        return inputs, given
-
     def meaning_of(self, name: str) -> str:
         """What the docstring says of an input or attribute, in one line; its name where it says nothing."""
         entry = re.search(rf"(?:^|\. )(?:\w+, )*{name}(?:, \w+)*: (.+(?:\n +.+)*)", self.meaning, re.MULTILINE)

@@ -88,9 +88,7 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     and for an operator without a gradient, such as one of second order.
     """
     declared = operator_named(name)
-    rule = RULES.get(declared.name)
-    if rule is None:
-        raise TypeError(f"{declared.name} has no gradient{did_you_mean(declared.name, RULES)}")
+    _rule_of(declared)
     if not isinstance(attributes, Mapping):
         raise TypeError(f"attributes must be a mapping of names to values, not {shown(attributes)}")
     several = declared.inputs[0].role is Role.TENSORS
@@ -120,7 +118,26 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     if not needed:
         _ = back.output  # which refuses what the operator does not take
         return [None] * len(taken)
-    return [gradient if data_type in INEXACT else None for data_type, gradient in zip(types, rule(back), strict=True)]
+    return of_inputs(declared, back)
+
+
+def of_inputs(declared: Operator, back: Backward) -> list[Any]:
+    """Return the gradients of all inputs of an operator whose result has one; None for an input without one.
+
+    Raises TypeError for an operator without a rule.
+    """
+    gradients = _rule_of(declared)(back)
+    return [
+        gradient if as_data_type(one.dtype) in INEXACT else None
+        for one, gradient in zip(back.inputs, gradients, strict=True)
+    ]
+
+
+def _rule_of(declared: Operator) -> Callable[[Backward], Gradients]:
+    rule = RULES.get(declared.name)
+    if rule is None:
+        raise TypeError(f"{declared.name} has no gradient{did_you_mean(declared.name, RULES)}")
+    return rule
 
 
 def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
@@ -175,12 +192,12 @@ def _checked(
         raise ValueError(f"{argument} has {len(values)} parts; the result of {declared.name} has {len(shapes)}")
     of = f"the result of {declared.name}"
     return [
-        as_result(arrays, value, name, of, shape, None if data_type is None else data_type.dtype)
+        _as_result(arrays, value, name, of, shape, None if data_type is None else data_type.dtype)
         for (name, value), shape in zip(values.items(), shapes, strict=True)
     ]
 
 
-def as_result(
+def _as_result(
     arrays: Operands, value: ArrayLike, name: str, of: str, shape: Dims, dtype: np.dtype[Any] | None
 ) -> Array:
     """Return an array that has the shape and dtype of a result, or is a Python number for one without axes.

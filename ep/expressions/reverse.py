@@ -1,0 +1,84 @@
+"""Gradients of what a trace has noted: the rules of operators, from the loss back to what it follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.arrays.operators import FUNCTIONS
+from ep.expressions.array import LazyArray
+from ep.expressions.trace import Node, Trace
+from ep.include.data_type import DataType
+from ep.ops.gradients.vjp import INEXACT, Backward, of_inputs
+
+
+def gradients(loss: LazyArray, by: Sequence[LazyArray]) -> list[LazyArray]:
+    """Return the gradients of a loss, an array of one element, by aliases that were made before it.
+
+    They are noted in the trace, too; zeros by what the loss does not depend on.
+    """
+    trace, last = loss.trace, loss.node.position
+    sources = {one.node.position for one in by}
+    depends = _dependent(trace, sources, last, INEXACT)
+    found = {last: _full(1, loss)}
+    for node in reversed(trace.nodes[min(sources) : last + 1]):
+        if node.position not in depends or node.position in sources or node.result:
+            continue
+        results = trace.results_of(node)
+        of_results = [found.get(one.node.position) for one in results]
+        if all(one is None for one in of_results):
+            continue
+        for one, gradient in zip(node.inputs, _of_inputs(trace, node, results, of_results), strict=True):
+            if one in depends and gradient is not None:
+                before = found.get(one)
+                found[one] = gradient if before is None else FUNCTIONS["add"](before, gradient)
+    return [found[one.node.position] if one.node.position in found else _full(0, one) for one in by]
+
+
+def inlined(arrays: Sequence[LazyArray], aliases: Sequence[LazyArray]) -> list[LazyArray]:
+    """Return the same arrays, computed from the values that aliases stand for."""
+    trace = aliases[0].trace
+    instead = {one.node.position: one.node.inputs[0] for one in aliases}
+    depends = _dependent(trace, instead, len(trace.nodes), [*DataType])
+    wanted, todo = set(instead), [one.node.position for one in arrays]
+    while todo:
+        position = todo.pop()
+        if position in depends and position not in wanted:
+            wanted.add(position)
+            todo += trace.nodes[position].inputs
+    for position in sorted(wanted - instead.keys()):
+        node = trace.nodes[position]
+        if position not in instead:  # another result of a call that was noted again
+            results = trace.again(node, tuple(instead.get(one, one) for one in node.inputs))
+            for before, now in zip(trace.results_of(node), results, strict=True):
+                instead[before.node.position] = now.node.position
+    positions = (one.node.position for one in arrays)
+    return [trace.array(instead.get(position, position)) for position in positions]
+
+
+def _dependent(trace: Trace, sources: Iterable[int], last: int, types: Container[DataType]) -> set[int]:
+    """The values up to the last one that depend on others, by way of values of some types; these are among them."""
+    found = set(sources)
+    for node in trace.nodes[min(found) : last + 1]:
+        if node.data_type in types and not found.isdisjoint(node.inputs):
+            found.add(node.position)
+    return found
+
+
+def _of_inputs(trace: Trace, node: Node, results: list[Any], of_results: list[Any]) -> list[Any]:
+    """The gradients by the inputs of the call that gives a value; those by its results are None where there is none."""
+    inputs = [trace.array(one) for one in node.inputs]
+    if node.operator is None:
+        return [trace.reshape(of_results[0], inputs[0].shape)]
+    filled = [_full(0, one) if dy is None else dy for one, dy in zip(results, of_results, strict=True)]
+    many = node.operator.many
+    output = results if many else results[0]
+    return of_inputs(node.operator, Backward(inputs, node.attributes, filled if many else filled[0], lambda: output))
+
+
+def _full(number: int, like: LazyArray) -> Any:
+    """An array of one number, of the shape and type of another."""
+    made = like.trace.number(np.asarray(number, like.dtype))
+    return FUNCTIONS["expand"](made, like.shape) if like.shape else made
