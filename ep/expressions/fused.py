@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,13 +43,15 @@ class _Trace:
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
         """positions: of the arrays among arguments, in the trace. value: as the function returned it."""
-        self.base, self.positions, self._value = trace.base, positions, value
+        self.base, self._positions, self._value = trace.base, [*positions.items()], value
         self.program, self._results = program, _positions(value)
         self._numbers = [(position, one) for position, one in trace.given.items() if callable(one)]
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute for what the arguments hold; base: what reads them."""
-        given = {position: leaves[k] for k, position in self.positions.items()}
+        given = {}
+        for k, position in self._positions:
+            given[position] = leaves[k]
         for position, number in self._numbers:
             given[position] = base.number(number(leaves))
         into = {} if out is None else _destinations(out, self._results)
@@ -81,7 +84,7 @@ class Fused:
         if found is None:  # within another trace, which notes the operators of this function, too
             return self._function(*args, **kwargs)
         key = None if kwargs or self._pins else _quick_key(args)
-        if key is not None:
+        if key is not None and all(map(operator.is_, args, leaves)):  # nothing was converted
             self._quick.keep(key, lambda: found)
         return found.call(base, leaves, out)
 
@@ -156,19 +159,19 @@ class Fused:
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
-    """What a trace is found by where all arguments are contiguous ndarrays and numbers; else None."""
-    key: list[Any] = []
+    """What a trace is found by where all arguments are ndarrays and numbers; else None."""
+    key: Any = None
     for one in args:
         kind = type(one)
         if kind is np.ndarray:
-            if not one.flags.c_contiguous or one.dtype not in DTYPES:
-                return None
-            key += (one.shape, one.dtype)
+            key = key, one.shape, one.dtype
+            if not one.flags.c_contiguous:
+                key = key, one.strides
         elif kind is float or kind is int:
-            key.append(kind)
+            key = key, kind
         else:
             return None
-    return tuple(key)
+    return key
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
