@@ -42,9 +42,11 @@ class _Trace:
     """What one call of the function has left: a program, and how its results make the value that is returned."""
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
-        """positions: of the arrays among arguments, in the trace. value: as the function returned it."""
+        """positions: of the arrays among arguments, in the trace. value: what was returned, as `_noted` has it."""
         self.base, self._positions, self._value = trace.base, [*positions.items()], value
         self.program, self._results = program, _positions(value)
+        places = {one: k for k, one in enumerate([*self._results, None])}
+        self._order = [places[one] for one in leaves_of(value)]
         self._numbers = [(position, one) for position, one in trace.given.items() if callable(one)]
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
@@ -56,9 +58,10 @@ class _Trace:
             given[position] = base.number(number(leaves))
         into = {} if out is None else _destinations(out, self._results)
         results = self.program.run(base, given, into)
-        if isinstance(self._value, _Result):
+        if isinstance(self._value, int):
             return results[0]
-        return _filled(self._value, dict(zip(self._results, results, strict=True)))
+        results.append(None)  # what a leaf may be besides
+        return replaced(self._value, map(results.__getitem__, self._order))
 
 
 class Fused:
@@ -204,13 +207,6 @@ def _exact(value: Any, name: str) -> Any:
     return value
 
 
-class _Result:
-    """In the place of an array that is returned: where its value is in the trace."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-
-
 def _nth(k: int, given: Sequence[Any]) -> Any:
     return given[k]
 
@@ -224,11 +220,11 @@ def _steps_evenly(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _noted(value: Any, trace: Trace, name: str) -> Any:
-    """What the function returned, with a `_Result` for each array."""
+    """What the function returned, with the position of its value in the place of each array."""
 
     def note(one: Any) -> Any:
         if isinstance(one, LazyArray):
-            return _Result(trace.as_buffer(one, f"what {name} returns").node.position)
+            return trace.as_buffer(one, f"what {name} returns").node.position
         if one is None:
             return one
         raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")
@@ -237,11 +233,8 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
 
 
 def _positions(value: Any) -> list[int]:
-    return list(dict.fromkeys(one.position for one in leaves_of(value) if isinstance(one, _Result)))
-
-
-def _filled(value: Any, results: Mapping[int, Array]) -> Any:
-    return mapped(lambda one: results[one.position] if isinstance(one, _Result) else one, value)
+    """Of all arrays in what `_noted` returns, each once."""
+    return list(dict.fromkeys(one for one in leaves_of(value) if one is not None))
 
 
 def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:

@@ -150,5 +150,7 @@ def _may_share(one: Any, other: Any) -> bool:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether two arrays in host memory are the same elements in the same order."""
+    if one is other:
+        return True
     place, layout = one.__array_interface__["data"][0], (one.shape, one.strides, one.dtype)
     return bool(place == other.__array_interface__["data"][0] and layout == (other.shape, other.strides, other.dtype))
