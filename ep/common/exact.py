@@ -25,8 +25,8 @@ def exact(value: Any) -> Hashable:
     """Return a key that tells a value from all others that a call could tell it from.
 
     True, 1 and 1.0 have different keys, and so have the two zeros, and tuples and lists of them; a NaN is known again.
-    There are keys of numbers and their types, dtypes, text, None, `...`, enumerators, and of slices, tuples and lists
-    of these with up to 64 elements. Raises Inexact for other values.
+    There are keys of numbers and their types, dtypes, text, None, `...`, enumerators, ranges, and of slices, tuples and
+    lists of these with up to 64 elements. Raises Inexact for other values.
     """
     kind = type(value)
     if kind is int or kind is bool or kind in _WHOLE:  # the usual ones first
@@ -36,12 +36,18 @@ def exact(value: Any) -> Hashable:
         if type(start) in _INTEGERS and type(stop) in _INTEGERS and type(step) in _INTEGERS:
             return kind, start, stop, step
         return kind, exact(start), exact(stop), exact(step)
+    if kind is range:
+        return kind, value.start, value.stop, value.step
     if kind is tuple or kind is list:
         if len(value) > _MOST:
             raise Inexact
         return kind, *[exact(one) for one in value]
-    if kind is float or kind is complex or isinstance(value, np.number | np.bool_):
+    if kind is float or kind is complex:
         return number_key(value)
-    if isinstance(value, np.dtype | Enum) or (kind is type and (value in _TYPES or issubclass(value, np.generic))):
+    if isinstance(value, Enum):
+        return kind, value
+    if isinstance(value, np.number | np.bool_):
+        return number_key(value)
+    if isinstance(value, np.dtype) or (kind is type and (value in _TYPES or issubclass(value, np.generic))):
         return kind, value
     raise Inexact

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -77,14 +77,15 @@ class LazyArray(Operators, Placed):
 
     def __getitem__(self, index: Any) -> Any:
         given = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(one, LazyArray | list | np.ndarray) for one in given):
-            raise refusal("an array is an index", "use ep.ops.gather, or ep.ops.where")
-        num_axes = sum(one is not None and one is not Ellipsis for one in given)
-        if given.count(Ellipsis) == 0:
-            given = (*given, Ellipsis)
-        place = given.index(Ellipsis)
-        rest = (slice(None),) * (self.ndim - num_axes)
-        given = (*given[:place], *rest, *given[place + 1 :])
+        num_axes, dots = 0, len(given)
+        for place, one in enumerate(given):
+            if isinstance(one, _ARRAYS):
+                raise refusal("an array is an index", "use ep.ops.gather, or ep.ops.where")
+            if one is Ellipsis:
+                dots = min(dots, place)
+            elif one is not None:
+                num_axes += 1
+        given = (*given[:dots], *(slice(None),) * (self.ndim - num_axes), *given[dots + 1 :])
         slices: list[Any] = []
         shape: list[Any] = []  # sizes of what is sliced by axis, 1 of new ones
         for one in given:
@@ -153,6 +154,9 @@ class LazyArray(Operators, Placed):
             return result
         self._assign(result)
         return self
+
+
+_ARRAYS: Final = (LazyArray, list, np.ndarray)
 
 
 def _index(index: Any, size: int, axis: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,21 +42,26 @@ class _Trace:
     """What one call of the function has left: a program, and how its results make the value that is returned."""
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
-        """positions: of the arrays among arguments, in the trace. value: as the function returned it."""
-        self.base, self.positions, self._value = trace.base, positions, value
+        """positions: of the arrays among arguments, in the trace. value: what was returned, as `_noted` has it."""
+        self.base, self._positions, self._value = trace.base, [*positions.items()], value
         self.program, self._results = program, _positions(value)
+        places = {one: k for k, one in enumerate([*self._results, None])}
+        self._order = [places[one] for one in leaves_of(value)]
         self._numbers = [(position, one) for position, one in trace.given.items() if callable(one)]
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute for what the arguments hold; base: what reads them."""
-        given = {position: leaves[k] for k, position in self.positions.items()}
+        given = {}
+        for k, position in self._positions:
+            given[position] = leaves[k]
         for position, number in self._numbers:
             given[position] = base.number(number(leaves))
         into = {} if out is None else _destinations(out, self._results)
         results = self.program.run(base, given, into)
-        if isinstance(self._value, _Result):
+        if isinstance(self._value, int):
             return results[0]
-        return _filled(self._value, dict(zip(self._results, results, strict=True)))
+        results.append(None)  # what a leaf may be besides
+        return replaced(self._value, map(results.__getitem__, self._order))
 
 
 class Fused:
@@ -81,7 +87,7 @@ class Fused:
         if found is None:  # within another trace, which notes the operators of this function, too
             return self._function(*args, **kwargs)
         key = None if kwargs or self._pins else _quick_key(args)
-        if key is not None:
+        if key is not None and all(map(operator.is_, args, leaves)):  # nothing was converted
             self._quick.keep(key, lambda: found)
         return found.call(base, leaves, out)
 
@@ -156,19 +162,19 @@ class Fused:
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
-    """What a trace is found by where all arguments are contiguous ndarrays and numbers; else None."""
-    key: list[Any] = []
+    """What a trace is found by where all arguments are ndarrays and numbers; else None."""
+    key: Any = None
     for one in args:
         kind = type(one)
         if kind is np.ndarray:
-            if not one.flags.c_contiguous or one.dtype not in DTYPES:
-                return None
-            key += (one.shape, one.dtype)
+            key = key, one.shape, one.dtype
+            if not one.flags.c_contiguous:
+                key = key, one.strides
         elif kind is float or kind is int:
-            key.append(kind)
+            key = key, kind
         else:
             return None
-    return tuple(key)
+    return key
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
@@ -201,13 +207,6 @@ def _exact(value: Any, name: str) -> Any:
     return value
 
 
-class _Result:
-    """In the place of an array that is returned: where its value is in the trace."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-
-
 def _nth(k: int, given: Sequence[Any]) -> Any:
     return given[k]
 
@@ -221,11 +220,11 @@ def _steps_evenly(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _noted(value: Any, trace: Trace, name: str) -> Any:
-    """What the function returned, with a `_Result` for each array."""
+    """What the function returned, with the position of its value in the place of each array."""
 
     def note(one: Any) -> Any:
         if isinstance(one, LazyArray):
-            return _Result(trace.as_buffer(one, f"what {name} returns").node.position)
+            return trace.as_buffer(one, f"what {name} returns").node.position
         if one is None:
             return one
         raise TypeError(f"{name} returns {type(one).__qualname__}; it must return arrays of its trace")
@@ -234,11 +233,8 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
 
 
 def _positions(value: Any) -> list[int]:
-    return list(dict.fromkeys(one.position for one in leaves_of(value) if isinstance(one, _Result)))
-
-
-def _filled(value: Any, results: Mapping[int, Array]) -> Any:
-    return mapped(lambda one: results[one.position] if isinstance(one, _Result) else one, value)
+    """Of all arrays in what `_noted` returns, each once."""
+    return list(dict.fromkeys(one for one in leaves_of(value) if one is not None))
 
 
 def _destinations(out: Any, positions: Sequence[int]) -> dict[int, tuple[str, Array]]:

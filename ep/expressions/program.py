@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ep.common.primitive.broadcast import Dims
 from ep.expressions.schedule import Group, Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
+
+
+class _Step(NamedTuple):
+    """One group, as it is run.
+
+    launch: of its kernel; None where it is computed by operators.
+    made: the position, the shape and the dtype of each result. read_last: values that nothing reads later.
+    """
+
+    launch: Callable[..., None] | None
+    group: Group
+    made: Sequence[tuple[int, Dims, np.dtype[Any]]]
+    read_last: Sequence[int]
 
 
 class Program:
@@ -30,10 +44,7 @@ class Program:
             if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
                 self._borrowed.add(node.position)
         base: Any = trace.base
-        self._primitives = [
-            None if group.structure is None else RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
-            for group in self.schedule.groups
-        ]
+        self._steps = [self._step(base, k, group) for k, group in enumerate(self.schedule.groups)]
         self._constants = {
             node.position: base.number(np.frombuffer(node.constant, node.data_type.dtype).reshape(()))
             for node in trace.nodes
@@ -48,29 +59,34 @@ class Program:
         """
         values: dict[int, Any] = {**self._constants, **given}
         direct = self._checked(base, given, into) if into else {}
-        last_read = self.schedule.last_read
-        for k, (group, primitive) in enumerate(zip(self.schedule.groups, self._primitives, strict=True)):
-            if primitive is None:
+        for launch, group, made, read_last in self._steps:
+            if launch is None:
                 self._compute(base, group, values)
             else:
                 results = []
-                for one in group.results:
-                    result = direct.get(one)
-                    if result is None:
-                        node = self.schedule.nodes[one]
-                        result = base.empty(node.shape, node.data_type.dtype)
-                    values[one] = result
+                for one, shape, dtype in made:
+                    result = values[one] = direct[one] if one in direct else base.empty(shape, dtype)
                     results.append(result)
-                primitive.Launch(base.stream, results, [values[one] for one in group.sources])
-            for one in group.sources:
-                if last_read[one] == k:  # its memory is free for what follows
-                    del values[one]
-        if into:
-            self._take_apart(values, into)
+                launch(base.stream, results, [*map(values.__getitem__, group.sources)])  # quicker than a comprehension
+            for one in read_last:  # its memory is free for what follows
+                del values[one]
+        if not into:
+            return [*map(values.__getitem__, self._results)]
+        self._take_apart(values, into)
         for one, (_, array) in into.items():
             if one not in direct:
                 base.delivered(values[one], array)
         return [into[one][1] if one in into else values[one] for one in self._results]
+
+    def _step(self, base: Any, k: int, group: Group) -> _Step:
+        """What `run` does for a group, the k-th."""
+        nodes = self.schedule.nodes
+        read_last = [one for one in group.sources if self.schedule.last_read[one] == k]
+        if group.structure is None:
+            return _Step(None, group, [], read_last)
+        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+        made = [(one, nodes[one].shape, nodes[one].data_type.dtype) for one in group.results]
+        return _Step(primitive.Launch, group, made, read_last)
 
     def _take_apart(self, values: dict[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
         """Copy the results that lie in memory which other results are about to be written to."""
@@ -134,5 +150,7 @@ def _may_share(one: Any, other: Any) -> bool:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether two arrays in host memory are the same elements in the same order."""
+    if one is other:
+        return True
     place, layout = one.__array_interface__["data"][0], (one.shape, one.strides, one.dtype)
     return bool(place == other.__array_interface__["data"][0] and layout == (other.shape, other.strides, other.dtype))

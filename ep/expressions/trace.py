@@ -46,6 +46,7 @@ class Trace(Operands):
         numbers_vary: whether numbers in the text are given at each launch, and else a part of the structure.
         """
         self.base, self._make, self._numbers_vary = base, make, numbers_vary
+        self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
         self.nodes: list[Node] = []
         self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
@@ -66,7 +67,7 @@ class Trace(Operands):
         """Return the lazy array of something that is given at each launch: an array, or what `Number` is."""
         position = len(self.nodes)
         self.given[position] = value
-        return self._noted(("given", position, shape, dtype), None, (), {}, [shape], as_data_type(dtype))[0]
+        return self._valued(("given", position, shape, dtype), (), shape, as_data_type(dtype))
 
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         trace = getattr(value, "trace", None)
@@ -85,7 +86,7 @@ class Trace(Operands):
         if self._numbers_vary:
             return self.give(number, (), number.dtype)
         key = "number", number.dtype, number.tobytes()
-        return self._noted(key, None, (), {}, [()], as_data_type(number.dtype), number.tobytes())[0]
+        return self._valued(key, (), (), as_data_type(number.dtype), number.tobytes())
 
     def indices(self, value: ArrayLike) -> Array:
         return self.as_buffer(value, "indices")
@@ -98,25 +99,19 @@ class Trace(Operands):
     ) -> list[Array]:
         if out is not None:
             raise TypeError(f"out is given to {operator.name} in {self.place}; give it to the function, or assign")
-        nodes = [one.node for one in inputs]
-        shapes = [tuple(shape) for shape in operator.shape([node.shape for node in nodes], attributes)]
-        types = [node.data_type for node in nodes[: len(operator.inputs)]]
-        if isinstance(self.base, Arrays):  # raises where there is no kernel
-            dtype = operator.kernel(self.base.device_type, [each.dtype for each in types], attributes)[1]
-            data_type = as_data_type(dtype)
-        else:
-            data_type = operator.dtype.result(dict(zip(operator.input_names, types, strict=False)), attributes)
-        return self._called(operator, tuple(node.position for node in nodes), attributes, shapes, data_type)
+        return self._called(operator, [one.node for one in inputs], attributes)
 
     def reshape(self, array: Any, shape: Dims) -> Any:
         """Return an array with as many elements in another shape."""
         node: Node = array.node
-        return array if shape == node.shape else self._reshaped(("reshape", node.position, shape), node, shape)
+        if shape == node.shape:
+            return array
+        return self._valued(("reshape", node.position, shape), (node.position,), shape, node.data_type)
 
     def alias(self, array: Any) -> Any:
         """Return a lazy array of the same value that is another one to the trace: nothing is computed from it yet."""
         node: Node = array.node
-        return self._reshaped(("alias", len(self.nodes)), node, node.shape)
+        return self._valued(("alias", len(self.nodes)), (node.position,), node.shape, node.data_type)
 
     def array(self, position: int) -> Any:
         """The lazy array of a value."""
@@ -133,24 +128,21 @@ class Trace(Operands):
         """Return all results of the call that gives a value, for other inputs of the same shapes and types."""
         if node.operator is None:
             return [self.reshape(self.array(inputs[0]), node.shape)]
-        results = [one.node for one in self.results_of(node)]
-        return self._called(node.operator, inputs, node.attributes, [one.shape for one in results], node.data_type)
+        return self._called(node.operator, [self.nodes[one] for one in inputs], node.attributes)
 
-    def _called(
-        self,
-        operator: Operator,
-        inputs: tuple[int, ...],
-        attributes: Mapping[str, Any],
-        shapes: Sequence[Dims],
-        data_type: DataType,
-    ) -> list[Any]:
-        key = operator.name, inputs, repr(attributes) if attributes else ""
-        return self._noted(key, operator, inputs, attributes, shapes, data_type)
+    def _called(self, operator: Operator, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> list[Any]:
+        """The results of an operator."""
+        of_attributes = operator.key(attributes) if attributes else ()
+        positions = tuple([node.position for node in inputs])
+        key = operator.name, positions, of_attributes
+        found = self._known.get(key)
+        if found is None:
+            shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
+            results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
+            found = self._note(key, operator, positions, attributes, results, data_type)
+        return [self._make(self, node) for node in found]
 
-    def _reshaped(self, key: Hashable, node: Node, shape: Dims) -> Any:
-        return self._noted(key, None, (node.position,), {}, [shape], node.data_type)[0]
-
-    def _noted(
+    def _note(
         self,
         key: Hashable,
         operator: Operator | None,
@@ -159,17 +151,23 @@ class Trace(Operands):
         shapes: Sequence[Dims],
         data_type: DataType,
         constant: bytes | None = None,
-    ) -> list[Any]:
-        """The lazy arrays of a call's results, which are noted where there was no call like it before."""
-        found = self._known.get(key)
-        if found is None:
-            first = len(self.nodes)
-            found = self._known[key] = [
-                Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
-                for result, shape in enumerate(shapes)
-            ]
-            self.nodes += found
-        return [self._make(self, node) for node in found]
+    ) -> list[Node]:
+        """Note the results of a call, or another value."""
+        first = len(self.nodes)
+        made = [
+            Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
+            for result, shape in enumerate(shapes)
+        ]
+        self.nodes += made
+        self._known[key] = made
+        return made
+
+    def _valued(
+        self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
+    ) -> Any:
+        """The lazy array of a value that no operator gives, which is noted where it was not before."""
+        found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
+        return self._make(self, found[0])
 
 
 _PACKAGE: Final = __name__.partition(".")[0]

@@ -82,11 +82,11 @@ def arrays_on(device_type: DeviceType, device_index: int = 0) -> Arrays:
 
 
 def _arrays_of(value: ArrayLike, name: str) -> Operands:
+    if isinstance(value, Placed):
+        return value.operands
     host = _of_host()
     if host.recognises(value):
         return host.on(0)
-    if isinstance(value, Placed):
-        return value.operands
     _load_all()  # an array of another library says nothing of the package that knows it
     for device_type in DeviceType:
         arrays = _of_type(device_type)

@@ -170,3 +170,12 @@ def test_a_long_chain(x):
 def test_arrays_of_another_place_are_refused_by_name():
     with pytest.raises(TypeError, match="gate is on the other device; expressions take arrays of the host, and"):
         ep.fuse(lambda gate: gate + 1.0)(OnOtherDevice())
+
+
+@pytest.mark.parametrize("convert", [lambda x: x.astype(">f4"), lambda x: x.T.copy().T, lambda x: x[::2], np.asarray])
+def test_arrays_that_are_converted_or_strided_are_read_anew_at_each_call(convert, x):
+    fused = ep.fuse(lambda x, y: x * y - x)
+    for factor in (1, 2, 3):
+        given = convert(x * np.float32(factor))
+        expected = given.astype(np.float32)
+        assert np.array_equal(fused(given, given), expected * expected - expected)

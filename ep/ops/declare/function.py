@@ -119,13 +119,11 @@ def _reader(
     if roles == [Role.TENSORS]:
         return _read_sequence
     first = roles.index(Role.OPERAND) if Role.OPERAND in roles else len(roles)
+    readers = [_READERS.get(role, _read_tensor) for role in roles[:first]]
 
     def read(values: Sequence[ArrayLike], names: Sequence[str]) -> tuple[Operands, list[Array], Any]:
         arrays = arrays_of(values, names)
-        buffers = [
-            _READERS.get(role, _read_tensor)(arrays, value, name)
-            for value, name, role in zip(values[:first], names, roles, strict=False)
-        ]
+        buffers = [one(arrays, value, name) for one, value, name in zip(readers, values, names, strict=False)]
         if first < len(roles):
             x, y = values[first:]
             buffers += as_operands(arrays, x, y, tuple(names[first:]))

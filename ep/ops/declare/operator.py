@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -85,7 +85,7 @@ class Chosen:
         """registered: the kernels; rule: for the type of the results."""
         self.registered = registered
         self.asked_for = tuple(sorted(rule.attributes().union(*(one.matches.attributes() for one in registered))))
-        self.kernels, self.calls = BoundedCache(), BoundedCache()
+        self.kernels, self.results, self.calls = BoundedCache(), BoundedCache(), BoundedCache()
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +181,35 @@ class Operator:
         kernel, dtype = self.kernel(device_type, dtypes, attributes)
         results = self.shape(shapes, attributes)
         return Prepared(*kernel.prepared(shapes, attributes), results, dtype)
+
+    def results(
+        self,
+        device_type: DeviceType | None,
+        shapes: Sequence[Dims],
+        types: Sequence[DataType],
+        attributes: Attributes,
+        key: Hashable,
+    ) -> tuple[Sequence[Dims], DataType]:
+        """The shapes and the type of the results, worked out when first asked for.
+
+        device_type: of what computes them; None for what is no device. key: that of the attributes.
+        Raises UnsupportedPrimitiveError where the device has no kernel, ValueError for shapes that do not fit.
+        """
+        chosen = self.chosen
+        call = device_type, key, *shapes, *types
+        found: tuple[Sequence[Dims], DataType] | None = chosen.results.get(call)
+        if found is None:
+            types = types[: len(self.inputs)]  # of a sequence of inputs, the first one's
+            if device_type is not None:
+                self.kernel(device_type, [one.dtype for one in types], attributes)
+            data_type = self.dtype.result(dict(zip(self.input_names, types, strict=True)), attributes)
+            found = [tuple(shape) for shape in self.shape(shapes, attributes)], data_type
+            chosen.results.put(call, found)
+        return found
+
+    def key(self, attributes: Attributes) -> Hashable:
+        """What tells resolved attributes from others."""
+        return tuple([_key(one) for one in attributes.values()])
 
     def kernel(
         self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
