@@ -35,7 +35,9 @@ class Code:
         described = compiled.fndesc
         called = self.context.declare_function(self.builder.module, described)
         given = self.builder, called, described.restype, described.argtypes, arguments
-        _, value = self.context.call_conv.call_function(*given)  # kernels have no exceptions
+        status, value = self.context.call_conv.call_function(*given)
+        with self.builder.if_then(status.is_error, likely=False):
+            self.builder.ret_void()
         return value, described.restype
 
     def call_words(self, function: Any, *words: Any) -> Any:

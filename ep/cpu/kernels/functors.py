@@ -18,7 +18,7 @@ from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any
+from ep.cpu.vector_math.sets.beyond_limit import WHICH, beyond_limit, functions_of_any, single_functions_of_any
 from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT
@@ -83,7 +83,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
         exceeds = exceeds if unary else _of_second(exceeds)
     beyond = None
     if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
-        beyond = WITHIN_LIMIT[op], src_type
+        beyond = WHICH[WITHIN_LIMIT[op]], *beyond_limit(src_type)
     return RowFunctions(
         (src_type,) * len(OPS[op].operands),
         dst_type,

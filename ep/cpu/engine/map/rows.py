@@ -21,7 +21,7 @@ from ep.cpu.compile.vectors import interleaving, loop
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
+from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP
 from ep.include.data_type import DataType
 
 ROWS: Final = layout(
@@ -51,7 +51,8 @@ class RowFunctions(NamedTuple):
         (src0, step0, src1, step1, begin, end) of two operands; None where there is no `apply_any`.
     interleaved: whether `apply` is a long chain of dependent instructions, as elementary functions are: its loop is a
         function of its own, and several vectors are computed at a time.
-    beyond: of one operand, the function of `beyond_limit` for elements that `apply` is not good for, and their type.
+    beyond: of one operand, what computes elements that `apply` is not good for: the number of a function of WHICH, and
+        the tasks of `beyond_limit`.
     light: whether `apply` is so short that the kernel waits for memory alone.
     """
 
@@ -63,7 +64,7 @@ class RowFunctions(NamedTuple):
     apply_any: Any = None
     exceeds: Any = None
     interleaved: bool = False
-    beyond: tuple[str, DataType] | None = None
+    beyond: tuple[int, Any, Any] | None = None
     light: bool = False
 
 
@@ -164,12 +165,11 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
     In blocks with elements beyond, these are computed apart, and written after the others: the operands may be one.
     It is the element that decides, not its block.
     """
-    function, data_type = functions.beyond
-    compute, put_back = beyond_limit(data_type)
+    which, compute, put_back = functions.beyond
     buffer = code.stack_words(BUFFER_WORDS)
 
     def block(part: _Range) -> Any:
-        code.call_words(compute, WORD(WHICH[function]), *part.sources, part.begin, part.end, buffer)
+        code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
         stop = code.load_word(buffer, STOP)
         _by_apply(functions, code, part._replace(end=stop))
         with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, COUNT), WORD(0))):
