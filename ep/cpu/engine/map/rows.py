@@ -80,7 +80,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
 
 
 class _Range(NamedTuple):
-    """A range of elements, and the attributes, in LLVM's code.
+    """Which elements are computed, from what and to where: values in LLVM's code.
 
     sources: the addresses of the operands; of two of them, each with its step behind it.
     """
@@ -93,28 +93,28 @@ class _Range(NamedTuple):
 
 
 def _row(functions: RowFunctions, code: Code, context: Any, begin: Any, end: Any) -> None:
+    """Write the task of any number of operands but two."""
     operands = range(len(functions.src_types))
     sources = [code.load_word(context, CONTEXT.sources + SOURCE_WORDS * k) for k in operands]
     attributes = _attributes(functions, code, code.load_word(context, CONTEXT.state))
-    _compute(functions, code, _Range(sources, code.load_word(context, CONTEXT.dst), begin, end, attributes))
+    _range(functions, code, _Range(sources, code.load_word(context, CONTEXT.dst), begin, end, attributes))
 
 
 def _rows_of_two(functions: RowFunctions, code: Code, context: Any, num_rows: Any, count: Any) -> None:
-    builder, words = code.builder, partial(code.load_word, context)
-    attributes = _attributes(functions, code, words(ROWS.state))
-    steps, sources = [words(ROWS.step), words(ROWS.step + 1)], [words(ROWS.src), words(ROWS.src + 1)]
-    lengths = words(ROWS.row), words(ROWS.row + 1), builder.mul(count, words(ROWS.dst_size))
+    """Write the task of two operands."""
+    builder, word = code.builder, partial(code.load_word, context)
+    attributes, steps = _attributes(functions, code, word(ROWS.state)), [word(ROWS.step), word(ROWS.step + 1)]
+    lengths = [word(ROWS.row), word(ROWS.row + 1), builder.mul(count, word(ROWS.dst_size))]
 
     def row(number: Any, src0: Any, src1: Any, dst: Any) -> Sequence[Any]:
-        _compute(functions, code, _Range((src0, steps[0], src1, steps[1]), dst, WORD(0), count, attributes))
-        following = map(builder.add, (src0, src1, dst), lengths)
-        return builder.add(number, WORD(1)), *following
+        _range(functions, code, _Range((src0, steps[0], src1, steps[1]), dst, WORD(0), count, attributes))
+        return builder.add(number, WORD(1)), *map(builder.add, (src0, src1, dst), lengths)
 
-    loop(builder, num_rows, (WORD(0), *sources, words(ROWS.dst)), row)
+    loop(builder, num_rows, (WORD(0), word(ROWS.src), word(ROWS.src + 1), word(ROWS.dst)), row)
 
 
 def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
-    """Those of the launch, as `apply` takes them."""
+    """Return the attributes of the launch, as `apply` takes them."""
     builder, found = code.builder, []
     for number, data_type in enumerate(functions.attributes):
         real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), ir.DoubleType())
@@ -122,56 +122,44 @@ def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
     return found
 
 
-def _compute(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """By `apply` where it is good for every element, else by blocks."""
-    (_mended if functions.beyond else _checked if functions.apply_any else _by_apply)(functions, code, over)
+def _range(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes a range: by `apply` alone, or by blocks where that is not good for every element."""
+    (_mended if functions.beyond else _checked if functions.apply_any else _applied)(functions, code, over)
 
 
-def _by_apply(functions: RowFunctions, code: Code, over: _Range) -> None:
-    if functions.interleaved:
-        _apart(functions, functions.apply, code, over)
-    else:
-        _loops(functions, functions.apply, code, over)
-
-
-def _apart(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
-    """By a functor, in a function of its own."""
-    count = len(over.sources)
-
-    def write(inner: Code, *given: Any) -> None:
-        _loops(functions, functor, inner, _Range(given[:count], *given[count : count + 3], given[count + 3 :]))
-
-    code.call_apart(write, [*over.sources, over.dst, over.begin, over.end, *over.attributes])
+def _applied(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes a range by `apply`."""
+    (_loops_apart if functions.interleaved else _loops)(functions, functions.apply, code, over)
 
 
 def _checked(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """By `apply`, but for blocks that it is not good for: it is the element that decides, as both give the same bits."""
+    """Write what computes blocks by `apply`, or by `apply_any`: both give the same bits of an element."""
 
     def block(part: _Range) -> Any:
         exceeds = code.call_words(functions.exceeds, *part.sources, part.begin, part.end)
         with code.builder.if_else(exceeds) as (beyond, within):
             with beyond:
-                _apart(functions, functions.apply_any, code, part)
+                _loops_apart(functions, functions.apply_any, code, part)
             with within:
-                _by_apply(functions, code, part)
+                _applied(functions, code, part)
         return part.end
 
     _by_blocks(code, over, block)
 
 
 def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
-    """By `apply` where that is only good up to a limit.
+    """Write what computes blocks by `apply`, but for elements that this is not good for.
 
-    In blocks with elements beyond, these are computed apart, and written after the others: the operands may be one.
-    It is the element that decides, not its block.
+    These are computed apart, and written after the others: the operands may be one. It is the element that decides,
+    not its block.
     """
-    which, compute, put_back = functions.beyond
+    which, compute, put_back = functions.beyond or ()
     buffer = code.stack_words(BUFFER_WORDS)
 
     def block(part: _Range) -> Any:
         code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
         stop = code.load_word(buffer, STOP)
-        _by_apply(functions, code, part._replace(end=stop))
+        _applied(functions, code, part._replace(end=stop))
         with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, COUNT), WORD(0))):
             code.call_words(put_back, part.dst, buffer)
         return stop
@@ -180,19 +168,29 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
 
 
 def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None:
-    """A block after the other; `block` says where the one that it was given ends."""
+    """Write a loop over blocks of a range: `block` writes one, and returns where it ends."""
     builder = code.builder
 
     def turn(begin: Any) -> Sequence[Any]:
-        stop = builder.add(begin, WORD(BLOCK))
-        stop = builder.select(builder.icmp_signed("<", stop, over.end), stop, over.end)
-        return (block(over._replace(begin=begin, end=stop)),)
+        end = builder.add(begin, WORD(BLOCK))
+        end = builder.select(builder.icmp_signed("<", end, over.end), end, over.end)
+        return (block(over._replace(begin=begin, end=end)),)
 
     loop(builder, over.end, [over.begin], turn)
 
 
+def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
+    """Write a call of the loops of a functor, which are a function of their own."""
+    count = len(over.sources)
+
+    def write(inner: Code, *given: Any) -> None:
+        _loops(functions, functor, inner, _Range(given[:count], *given[count : count + 3], given[count + 3 :]))
+
+    code.call_apart(write, [*over.sources, over.dst, over.begin, over.end, *over.attributes])
+
+
 def _loops(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
-    """By a functor, in one loop, or in one for each way in which two operands may lie."""
+    """Write the loop of a functor over a range, or one for each way in which two operands may lie."""
     builder, wide, operands = code.builder, functions.widened, range(len(functions.src_types))
     kinds = [loaded_type(each, wide) for each in functions.src_types]
     kinds += [loaded_type(each, wide=False) for each in functions.attributes]
@@ -202,7 +200,7 @@ def _loops(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> N
     def element(operand: int, index: Any) -> Any:
         return load_element(builder, addresses[operand], index, functions.src_types[operand], wide)
 
-    def write(same: Mapping[int, Any]) -> None:
+    def write(same: Mapping[int, Any]) -> None:  # the operands that are one element
         def turn(index: Any) -> Sequence[Any]:
             elements = [same[k] if k in same else element(k, index) for k in operands]
             result, kind = code.call(functor, (*elements, *over.attributes), kinds)
