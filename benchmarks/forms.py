@@ -74,24 +74,15 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
 
 def _kernel(name: str, real_type: Any, function: Any, ordinary: Any = None, exceeds: Any = None) -> int:
     """The address of the row kernel of a function, with a form for ordinary elements if one is given."""
-    from ep.cpu.compile.jit import interleaved
-    from ep.cpu.compile.memory import loader, storer
+    from ep.cpu.compile.memory import loader
     from ep.cpu.engine.map.rows import RowFunctions, row_kernel
-    from ep.cpu.kernels.functors import attribute_reader
-    from ep.cpu.vector_math.inlined import inlined
     from ep.include import as_data_type
 
     data_type = as_data_type(real_type)
-    load = loader(data_type)
-    functions = RowFunctions(
-        (load,) * (2 if name == "pow" else 1),
-        ordinary or function,
-        storer(data_type),
-        attribute_reader(0, real_type),
-        compile_loop=interleaved if ordinary or name != "pow" else inlined,
-    )
+    src_types, interleaved = (data_type,) * (2 if name == "pow" else 1), bool(ordinary) or name != "pow"
+    functions = RowFunctions(src_types, data_type, ordinary or function, interleaved=interleaved)
     if ordinary:
-        functions = functions._replace(apply_any=function, exceeds=exceeds(load, real_type))
+        functions = functions._replace(apply_any=function, exceeds=exceeds(loader(data_type), real_type))
     return row_kernel(f"forms.{name}.{data_type.name}", functions)
 
 

@@ -63,7 +63,7 @@ def before(sources):
         # an elementary function that a library has, and a helper of it
         ("cpu/vector_math/bits.py", '"""', '"""A word. ', OPS),
         # what every kernel is compiled by
-        ("cpu/compile/lowering.py", "_INTERLEAVED: Final = 4", "_INTERLEAVED: Final = 2", ALL),
+        ("cpu/compile/lowering.py", "else 512}", "else 256}", ALL),
         # an enum
         ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
         ("include/data_type.py", '"""', '"""A word. ', ALL),

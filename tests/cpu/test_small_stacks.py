@@ -203,7 +203,6 @@ def test_as_many_operands_as_there_can_be():
     run(
         PRELUDE
         + """
-from ep.cpu.kernels.functors import attribute_reader, loader, storer
 from ep.cpu.engine.map.rows import RowFunctions
 from ep.cpu.compile.jit import jit
 from ep.include import DataType
@@ -211,7 +210,7 @@ from tests.cpu.mapped import Mapped
 T = DataType.kComplex128
 def functions():
     apply = jit(lambda a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p: a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p)
-    return RowFunctions((loader(T),) * 16, apply, storer(T), attribute_reader(0, None))
+    return RowFunctions((T,) * 16, T, apply)
 sum_of_all = Mapped("sum_of_16", functions, (T,) * 16, T)
 def add():
     src, row, dst = np.arange(300) + 0j, np.arange(70) + 0j, np.zeros((300, 70), np.complex128)

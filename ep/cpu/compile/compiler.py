@@ -27,8 +27,11 @@ from numba.core.registry import cpu_target
 
 from ep.common import notice
 from ep.common.garbage import garbage_waits
+from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER
+from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
 from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
+from ep.cpu.compile.packed import WORD
 from ep.cpu.compile.python_function import python_function
 from ep.cpu.machine.kernel_cache import CACHE
 
@@ -86,6 +89,23 @@ def compile_task(
         return result.library, result.fndesc.llvm_cfunc_wrapper_name
 
     return _address(name, function, (signature, light), compiled)
+
+
+def compile_written(name: str, write: Write, num_words: int = 3, light: bool = False, streaming: bool = False) -> int:
+    """Return the address of the same of a function that `write` writes in LLVM's code."""
+    name += ".streaming" * streaming
+
+    def compiled() -> tuple[Any, str]:
+        symbol = f"ep.{name}.{next(FunctionIdentity._unique_ids)}"
+        library = (StreamingLibrary if streaming else KernelLibrary)(cpu_target.target_context.codegen(), symbol)
+        library.enable_object_caching()
+        module = library.create_ir_module(symbol)
+        written(library, module, symbol, write, [WORD] * num_words, light)
+        library.add_ir_module(module)
+        library.finalize()
+        return library, symbol
+
+    return _address(name, write, (num_words, light), compiled)
 
 
 def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:

@@ -1,6 +1,6 @@
 """How kernels become LLVM's code, where Numba has no option for it."""
 
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from llvmlite import ir as llvm
 from numba import _dynfunc
@@ -12,8 +12,7 @@ from numba.core.typed_passes import NativeLowering
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
 from ep.cpu.compile.target import moves_halves
-
-_INTERLEAVED: Final = 4  # vectors at a time
+from ep.cpu.compile.vectors import interleaving
 
 _NOT_NEEDED: Final = frozenset(
     (
@@ -25,19 +24,24 @@ _NOT_NEEDED: Final = frozenset(
 """Numba's passes for what kernels do not have: closures, `with`, exceptions, array expressions, literal arguments."""
 
 
-class _WideVectors(lowering.Lower):
-    """Lets LLVM use vectors of 512 bits where the processor has them: it prefers half of that on Intel's.
+def vector_width(light: bool) -> str:
+    """The attribute of functions that LLVM chooses vectors by, which llvmlite does not know.
 
-    Products and sums are fused here, where there is one copy of each.
+    Of 512 bits where the processor has them: LLVM prefers half of that on Intel's.
+    light: of a loop that waits for memory alone, half vectors where the processor has paths for these (Zen 4): there
+        they move 10 to 30% more between the caches.
     """
+    return f'"prefer-vector-width"="{256 if light and moves_halves() else 512}"'
+
+
+class _WideVectors(lowering.Lower):
+    """Says how wide vectors are, and fuses products and sums here, where there is one copy of each."""
+
+    light = False
 
     def pre_lower(self) -> None:
         super().pre_lower()
-        # llvmlite knows no attributes with values
-        set.add(self.function.attributes, f'"prefer-vector-width"="{self._vector_bits()}"')
-
-    def _vector_bits(self) -> int:
-        return 512
+        set.add(self.function.attributes, vector_width(self.light))
 
     def post_lower(self) -> None:
         super().post_lower()
@@ -55,19 +59,10 @@ class _Separate(_WideVectors):
 class _Interleaved(_Separate):
     """Marks the jump back of every loop: what is vectorised is so several vectors at a time."""
 
-    hints: ClassVar = {"llvm.loop.interleave.count": llvm.Constant(llvm.IntType(32), _INTERLEAVED)}
-
     def lower_inst(self, inst: Any) -> None:
         super().lower_inst(inst)
         if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
-            self.builder.block.terminator.set_metadata("llvm.loop", _loop(self.module, self.hints))
-
-
-def _loop(module: Any, hints: dict[str, Any]) -> Any:
-    nodes = [module.add_metadata([name, value]) for name, value in hints.items()]
-    loop = module.add_metadata([f"loop {len(module.metadata)}"])
-    loop.operands = (loop, *nodes)  # the identity of a loop is a node that refers to itself
-    return loop
+            self.builder.block.terminator.set_metadata("llvm.loop", interleaving(self.module))
 
 
 class _WithoutEnvironment(PyCallWrapper):
@@ -106,13 +101,9 @@ class _Kernel(_WideVectors):
 
 
 class _LightKernel(_Kernel):
-    """Of loops that wait for memory alone: half vectors where the processor has paths for these (Zen 4).
+    """Of loops that wait for memory alone."""
 
-    There they move 10 to 30% more between the caches.
-    """
-
-    def _vector_bits(self) -> int:
-        return 256 if moves_halves() else 512
+    light = True
 
 
 def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:

@@ -195,20 +195,28 @@ def loader(data_type: DataType, wide: bool = False) -> Any:
 
     wide: in float64, where that type is float32.
     """
-    numba_type = types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
 
     @intrinsic
     def load(typing_context: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            storage = _storage_type(data_type)
-            value = builder.load(_element(builder, args[0], args[1], storage), align=1)
-            _mark(builder, value, "alias.scope")
-            value = _loaded(builder, value, data_type)
-            return builder.fpext(value, _DOUBLE) if wide else value
+            return load_element(builder, *args, data_type, wide)
 
-        return numba_type(types.int64, types.int64), generate
+        return loaded_type(data_type, wide)(types.int64, types.int64), generate
 
     return load
+
+
+def loaded_type(data_type: DataType, wide: bool) -> Any:
+    """Numba's type of what `loader` returns."""
+    return types.float64 if wide else from_dtype(np.dtype(arithmetic_type(data_type)))
+
+
+def load_element(builder: Any, address: Any, index: Any, data_type: DataType, wide: bool) -> Any:
+    """Write what `loader` does."""
+    value = builder.load(_element(builder, address, index, _storage_type(data_type)), align=1)
+    _mark(builder, value, "alias.scope")
+    value = _loaded(builder, value, data_type)
+    return builder.fpext(value, _DOUBLE) if wide else value
 
 
 @cache
@@ -227,9 +235,7 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
             return None  # dropping an imaginary part is the business of kReal
 
         def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
-            converted = _stored(context, builder, args[2], signature.args[2], data_type, wide)
-            target = _element(builder, args[0], args[1], _storage_type(data_type))
-            _mark(builder, builder.store(converted, target, align=1), "noalias")
+            store_element(context, builder, *args, signature.args[2], data_type, wide)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, value), generate
@@ -237,10 +243,21 @@ def storer(data_type: DataType, wide: bool = False) -> Any:
     return store
 
 
+def store_element(
+    context: Any, builder: Any, address: Any, index: Any, value: Any, numba_type: Any, data_type: DataType, wide: bool
+) -> None:
+    """Write what `storer` does with a value of this type of Numba's."""
+    if wide:
+        value, numba_type = builder.fptrunc(value, _FLOAT), types.float32
+    converted = convert(context, builder, value, numba_type, data_type)
+    target = _element(builder, address, index, _storage_type(data_type))
+    _mark(builder, builder.store(converted, target, align=1), "noalias")
+
+
 @cache
 def converter(data_type: DataType, wide: bool = False) -> Any:
     """Return `converted(value)`: what `loader(data_type)` reads of what `storer(data_type, wide)` wrote of a value."""
-    numba_type = from_dtype(np.dtype(arithmetic_type(data_type)))
+    numba_type = loaded_type(data_type, wide=False)
 
     @intrinsic
     def converted(typing_context: Any, value: Any) -> Any:
@@ -272,13 +289,6 @@ def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
     if data_type is DataType.kBool:
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     return widened(builder, value, data_type) if data_type in HALVES else value
-
-
-def _stored(context: Any, builder: Any, number: Any, numba_type: Any, data_type: DataType, wide: bool) -> Any:
-    """What is stored of a number; wide: see `storer`."""
-    if wide:
-        number, numba_type = builder.fptrunc(number, _FLOAT), types.float32
-    return convert(context, builder, number, numba_type, data_type)
 
 
 def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:

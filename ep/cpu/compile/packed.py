@@ -139,33 +139,14 @@ class Packed:
         last = builder.block
         builder.branch(done)
         builder.position_at_end(done)
-        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(values, with_rest, strict=True)]
+        return [vectors.either(builder, ((a, before), (b, last))) for a, b in zip(values, with_rest, strict=True)]
 
     def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
         """Whole vectors from `begin` to `end`; there may be none."""
-        builder, before = self.builder, self.builder.block
-        inside, done = (builder.append_basic_block(name) for name in ("vectors", "whole"))
-        builder.cbranch(builder.icmp_signed("<", begin, end), inside, done)
-        builder.position_at_end(inside)
-        index = builder.phi(WORD)
-        index.add_incoming(begin, before)
-        values = [builder.phi(value.type) for value in carried]
-        indices = [builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]
-        following = body(indices, [None] * len(indices), values)
-        following_index, last = builder.add(index, WORD(step)), builder.block
-        index.add_incoming(following_index, last)
-        for value, first, again in zip(values, carried, following, strict=True):
-            value.add_incoming(first, before)
-            value.add_incoming(again, last)
-        builder.cbranch(builder.icmp_signed("<", following_index, end), inside, done)
-        builder.position_at_end(done)
-        return [_phi(builder, ((a, before), (b, last))) for a, b in zip(carried, following, strict=True)]
 
+        def vectors_from(index: Any, *values: Any) -> Sequence[Any]:
+            indices = [self.builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]
+            following = body(indices, [None] * len(indices), list(values))
+            return self.builder.add(index, WORD(step)), *following
 
-def _phi(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
-    if all(value is incoming[0][0] for value, _ in incoming):
-        return incoming[0][0]
-    value = builder.phi(incoming[0][0].type)
-    for one, block in incoming:
-        value.add_incoming(one, block)
-    return value
+        return vectors.loop(self.builder, end, [begin, *carried], vectors_from)[1:]

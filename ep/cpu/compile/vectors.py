@@ -6,6 +6,7 @@ length for rows of real numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
@@ -13,6 +14,8 @@ from llvmlite import ir
 _INT: Final = ir.IntType(32)
 _BYTES: Final = ir.IntType(8).as_pointer()
 _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType(): "f64"}
+
+_INTERLEAVED: Final = 4  # vectors at a time
 
 FIRST_CACHE: Final = 3  # as LLVM counts
 SECOND_CACHE: Final = 2
@@ -97,6 +100,47 @@ def prefetch(builder: Any, pointer: Any, cache: int) -> None:
     function = _intrinsic(builder, "llvm.prefetch.p0", ir.VoidType(), _BYTES, _INT, _INT, _INT)
     to_read, data = _INT(0), _INT(1)
     builder.call(function, [builder.bitcast(pointer, _BYTES), to_read, _INT(cache), data])
+
+
+def loop(
+    builder: Any, end: Any, values: Sequence[Any], body: Callable[..., Sequence[Any]], mark: Any = None
+) -> list[Any]:
+    """Carry values on while the first of them is below `end`, and return the last ones; there may be no turn.
+
+    body: `body(*values)` gives those that follow. mark: of the loop, as `interleaving` has it.
+    """
+    before, inside, done = builder.block, *(builder.append_basic_block(name) for name in ("loop", "done"))
+    builder.cbranch(builder.icmp_signed("<", values[0], end), inside, done)
+    builder.position_at_end(inside)
+    carried = [builder.phi(value.type) for value in values]
+    following = body(*carried)
+    last = builder.block
+    for value, first, again in zip(carried, values, following, strict=True):
+        value.add_incoming(first, before)
+        value.add_incoming(again, last)
+    back = builder.cbranch(builder.icmp_signed("<", following[0], end), inside, done)
+    if mark:
+        back.set_metadata("llvm.loop", mark)
+    builder.position_at_end(done)
+    return [either(builder, ((a, before), (b, last))) for a, b in zip(values, following, strict=True)]
+
+
+def interleaving(module: Any) -> Any:
+    """Return the mark of a loop that is vectorised several vectors at a time."""
+    hint = module.add_metadata(["llvm.loop.interleave.count", _INT(_INTERLEAVED)])
+    mark = module.add_metadata([f"loop {len(module.metadata)}"])
+    mark.operands = (mark, hint)  # the identity of a loop is a node that refers to itself
+    return mark
+
+
+def either(builder: Any, incoming: Sequence[tuple[Any, Any]]) -> Any:
+    """Return the value that comes from each of these blocks."""
+    if all(value is incoming[0][0] for value, _ in incoming):
+        return incoming[0][0]
+    value = builder.phi(incoming[0][0].type)
+    for one, block in incoming:
+        value.add_incoming(one, block)
+    return value
 
 
 def _intrinsic(builder: Any, name: str, result: Any, *arguments: Any) -> Any:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from ep.common.stored_types import stored_types
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
-from ep.cpu.kernels.functors import attribute_reader
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.unary_op import UnaryOp
@@ -25,7 +21,7 @@ def cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool = False)
 def _cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool) -> int:
     to_integer = number_kind(src_type) is Kind.FLOAT and number_kind(dst_type) in (Kind.INTEGER, Kind.BOOL)
     light = dst_type.itemsize >= src_type.itemsize and not to_integer  # else wider vectors have less to put together
-    functions = RowFunctions((loader(src_type),), _same, storer(dst_type), attribute_reader(0, np.float64), light=light)
+    functions = RowFunctions((src_type,), dst_type, _same, light=light)
     return row_kernel(f"cast.{src_type.name}.{dst_type.name}", functions, streaming)
 
 

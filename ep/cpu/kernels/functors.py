@@ -12,18 +12,17 @@ import numpy as np
 from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
 from ep.common.stored_types import stored_types
-from ep.cpu.compile.jit import interleaved, jit
-from ep.cpu.compile.memory import arithmetic_type, load_float64, loader, storer
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.cpu.kernels.sign_bits import on_bits
-from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any
+from ep.cpu.vector_math.sets.beyond_limit import WHICH, beyond_limit, functions_of_any, single_functions_of_any
 from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT
-from ep.include.data_type import DataType
+from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_row import Cost
@@ -70,29 +69,30 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     """
     if function := on_bits(op, src_type, dst_type):
         bits = DataType.kUInt16
-        return RowFunctions((loader(bits),), jit(function), storer(bits), attribute_reader(0, np.float64), light=True)
+        return RowFunctions((bits,), bits, jit(function), light=True)
     maker, library, names, libm, precision, widened, attribute_type = _arithmetic(op, src_type, wide)
     ordinary = ORDINARY.get((op, precision))
     load, apply, apply_any, exceeds = loader(src_type, widened), library.use(maker), None, None
     unary = isinstance(op, UnaryOp)
-    compile_loop = (interleaved if names and not libm else jit) if unary else inlined
+    interleaved = unary and bool(names) and not libm
     if ordinary is not None:
         apply, apply_any = library.replaced(ordinary.functions).use(maker), apply
-        exceeds, compile_loop = ordinary.exceeds(load, library.T), interleaved
+        exceeds, interleaved = ordinary.exceeds(load, library.T), True
     elif names & LIMITED and not libm and op not in WITHIN_LIMIT:
         apply_any, exceeds = unlimited(library).use(maker), exceeds_limit(load, _limit(library))
         exceeds = exceeds if unary else _of_second(exceeds)
     beyond = None
     if unary and op in WITHIN_LIMIT and src_type is not DataType.kFloat16:
-        beyond = WITHIN_LIMIT[op], src_type
+        beyond = WHICH[WITHIN_LIMIT[op]], *beyond_limit(src_type)
     return RowFunctions(
-        (load,) * len(OPS[op].operands),
+        (src_type,) * len(OPS[op].operands),
+        dst_type,
         apply,
-        storer(dst_type, widened),
-        attribute_reader(len(attributes_of(op)), attribute_type),
+        widened,
+        (as_data_type(attribute_type),) * len(attributes_of(op)),
         apply_any,
         exceeds,
-        compile_loop,
+        interleaved,
         beyond,
         is_light(op, src_type),
     )
@@ -173,11 +173,11 @@ def composed_functions(
     precision = Precision.LIBM if not names else Precision.SINGLE if single else Precision.FULL
     library = cpu_math_library(np.float64 if wide else scalar_type, precision)
     return RowFunctions(
-        tuple(loader(each, wide) for each in src_types),
+        tuple(src_types),
+        dst_type,
         (unlimited(library) if limited else library).use(maker),
-        storer(dst_type, wide),
-        attribute_reader(0, library.T),
-        compile_loop=interleaved if names else jit,
+        wide,
+        interleaved=bool(names),
         light=not names,
     )
 
@@ -257,20 +257,6 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 def _limit(library: MathLibrary) -> Any:
     """The largest magnitude that the functions of LIMITED are good for in the library's arithmetic."""
     return library.T(SINGLE_LIMIT if library.T is np.float32 else LIMIT)
-
-
-@cache
-def attribute_reader(count: int, scalar_type: Any) -> Any:
-    def none(address):
-        return ()
-
-    def one(address):
-        return (scalar_type(load_float64(address, 0)),)
-
-    def two(address):
-        return scalar_type(load_float64(address, 0)), scalar_type(load_float64(address, 1))
-
-    return jit((none, one, two)[count])
 
 
 def exceeds_limit(load: Any, limit: Any) -> Any:

@@ -113,9 +113,9 @@ def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Preci
     """
     real_type = _REAL_TYPES.get(scalar_type)
     if real_type is None:
-        return MathLibrary(scalar_type, {}, jit)
+        return MathLibrary(scalar_type, {}, inlined)
     elementary = {**_LIBM, "rsqrt": _rsqrt(real_type)}
     if precision is Precision.LIBM:
-        return MathLibrary(scalar_type, elementary, jit)
+        return MathLibrary(scalar_type, elementary, inlined)
     overrides, functions = _VECTORISED[precision]
     return MathLibrary(scalar_type, elementary | functions, inlined, overrides)

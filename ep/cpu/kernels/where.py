@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from ep.common.stored_types import UNITS
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
-from ep.cpu.kernels.functors import attribute_reader
 
 
 @cache
@@ -19,14 +15,8 @@ def where_kernel(cond_size: int, size: int, streaming: bool = False) -> int:
 
     streaming: see `row_kernel`.
     """
-    load = loader(UNITS[size])
-    functions = RowFunctions(
-        (loader(UNITS[cond_size]), load, load),
-        _choose,
-        storer(UNITS[size]),
-        attribute_reader(0, np.float64),
-        light=True,
-    )
+    unit = UNITS[size]
+    functions = RowFunctions((UNITS[cond_size], unit, unit), unit, _choose, light=True)
     return row_kernel(f"where.{cond_size}.{size}", functions, streaming)
 
 

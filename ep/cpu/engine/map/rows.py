@@ -7,17 +7,21 @@ operands are adjacent elements, and the kernel is called on a range, so that a l
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from ep.common.loops import unrolled, written_out
-from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, stack_words
+from llvmlite import ir
+
+from ep.cpu.compile.code import Code
+from ep.cpu.compile.compiler import compile_written
+from ep.cpu.compile.memory import load_element, loaded_type, store_element
+from ep.cpu.compile.packed import WORD
+from ep.cpu.compile.vectors import interleaving, loop
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
-from ep.cpu.vector_math.inlined import inlined
-from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP, WHICH, beyond_limit
+from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP
 from ep.include.data_type import DataType
 
 ROWS: Final = layout(
@@ -35,29 +39,32 @@ ROWS_WORDS: Final[int] = ROWS.num_words
 
 
 class RowFunctions(NamedTuple):
-    """What a row kernel is made of: compiled functions, in the type of arithmetic of its key.
+    """What a row kernel is made of: types of elements, and compiled functions in the type of arithmetic of its key.
 
-    loads: for each operand, (address, index) gives an element.
+    src_types, dst_type: of the elements of each operand, and of dst.
     apply: the elements, then the attributes, give the result.
-    store: (address, index, value).
-    read_attributes: the address of the state's attributes gives those that `apply` takes.
+    widened: whether `apply` takes and gives float64 for elements of float32 and narrower types.
+    attributes: the types of those that `apply` takes: float32 or float64.
     apply_any: where `apply` is not good for every element, the functor that is. Where `apply` is only good for
         |x| <= LIMIT, that functor is called for one element at a time.
     exceeds: the compiled function that says of a block whether `apply` is not good for it: (address, begin, end), and
         (src0, step0, src1, step1, begin, end) of two operands; None where there is no `apply_any`.
-    compile_loop: what compiles the function with the loop of `apply` over the elements.
-    beyond: of one operand, the function of `beyond_limit` for elements that `apply` is not good for, and their type.
+    interleaved: whether `apply` is a long chain of dependent instructions, as elementary functions are: its loop is a
+        function of its own, and several vectors are computed at a time.
+    beyond: of one operand, what computes elements that `apply` is not good for: the number of a function of WHICH, and
+        the tasks of `beyond_limit`.
     light: whether `apply` is so short that the kernel waits for memory alone.
     """
 
-    loads: tuple[Any, ...]
+    src_types: Sequence[DataType]
+    dst_type: DataType
     apply: Any
-    store: Any
-    read_attributes: Any
+    widened: bool = False
+    attributes: Sequence[DataType] = ()
     apply_any: Any = None
     exceeds: Any = None
-    compile_loop: Any = jit
-    beyond: tuple[str, DataType] | None = None
+    interleaved: bool = False
+    beyond: tuple[int, Any, Any] | None = None
     light: bool = False
 
 
@@ -68,116 +75,149 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
     streaming: it writes past the caches, and is called on rows or ranges that begin where a line of dst does.
     Of two operands, the task is (context by ROWS, num_rows, count). Else it is (context by CONTEXT, begin, end).
     """
-    rows = _rows_of_two(functions) if len(functions.loads) == 2 else _row(functions)
-    return compile_task(name, rows, light=functions.light, streaming=streaming)
+    write = _rows_of_two if len(functions.src_types) == 2 else _row
+    return compile_written(name, partial(write, functions), light=functions.light, streaming=streaming)
 
 
-def _row(functions: RowFunctions) -> Any:
-    loads, store, read_attributes = functions.loads, functions.store, functions.read_attributes
-    sources = tuple(CONTEXT.sources + SOURCE_WORDS * k for k in range(len(loads)))
+class _Range(NamedTuple):
+    """Which elements are computed, from what and to where: values in LLVM's code.
 
-    def loop(functor, compile_loop):
-        @written_out(compile_loop)
-        def apply_to(srcs, dst, begin, end, attributes):
-            for i in range(begin, end):
-                store(dst, i, functor(*(load(srcs[k], i) for k, load in unrolled(enumerate(loads))), *attributes))
-
-        return apply_to
-
-    apply_to = loop(functions.apply, functions.compile_loop)
-    if functions.apply_any is not None:
-        apply_to = _checked(apply_to, loop(functions.apply_any, separate), functions.exceeds, len(loads))
-    if functions.beyond is not None:
-        return _mended(apply_to, *functions.beyond)
-
-    @written_out(jit)
-    def addresses(context):
-        return tuple(load_word(context, source) for source in unrolled(sources))
-
-    def row(context, begin, end):
-        attributes = read_attributes(load_word(context, CONTEXT.state) + 8 * MAP_STATE.attributes)
-        apply_to(addresses(context), load_word(context, CONTEXT.dst), begin, end, attributes)
-
-    return row
-
-
-def _mended(apply_to: Any, function: str, data_type: DataType) -> Any:
-    """The row kernel where `apply_to` is only good up to a limit.
-
-    In blocks with elements beyond, these are computed apart, and written after the others: the operands may be one.
-    It is the element that decides, not its block.
-    """
-    which = WHICH[function]
-    compute, put_back = beyond_limit(data_type)
-
-    def row(context, begin, end):
-        src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
-        buffer = stack_words(BUFFER_WORDS)
-        while begin < end:
-            compute(which, src, begin, min(begin + BLOCK, end), buffer)
-            stop = load_word(buffer, STOP)
-            apply_to((src,), dst, begin, stop, ())
-            if load_word(buffer, COUNT) != 0:
-                put_back(dst, buffer)
-            begin = stop
-
-    return row
-
-
-def _rows_of_two(functions: RowFunctions) -> Any:
-    (load0, load1), store, read_attributes = functions.loads, functions.store, functions.read_attributes
-
-    def loops(functor, compile_loops=inlined):
-        @compile_loops
-        def apply_to(srcs, dst, begin, end, attributes):
-            src0, step0, src1, step1 = srcs
-            if step0 == step1:
-                for i in range(begin, end):
-                    store(dst, i, functor(load0(src0, i), load1(src1, i), *attributes))
-            elif step0 == 0:
-                a = load0(src0, 0)
-                for i in range(begin, end):
-                    store(dst, i, functor(a, load1(src1, i), *attributes))
-            else:
-                b = load1(src1, 0)
-                for i in range(begin, end):
-                    store(dst, i, functor(load0(src0, i), b, *attributes))
-
-        return apply_to
-
-    apply_to = loops(functions.apply, functions.compile_loop)
-    if functions.apply_any is not None:
-        apply_to = _checked(apply_to, loops(functions.apply_any, separate), functions.exceeds, 4)
-
-    def rows(context, num_rows, count):
-        attributes = read_attributes(load_word(context, ROWS.state) + 8 * MAP_STATE.attributes)
-        src0, src1, dst = load_word(context, ROWS.src), load_word(context, ROWS.src + 1), load_word(context, ROWS.dst)
-        step0, step1 = load_word(context, ROWS.step), load_word(context, ROWS.step + 1)
-        row0, row1 = load_word(context, ROWS.row), load_word(context, ROWS.row + 1)
-        dst_row = count * load_word(context, ROWS.dst_size)
-        for _ in range(num_rows):
-            apply_to((src0, step0, src1, step1), dst, 0, count, attributes)
-            src0 += row0
-            src1 += row1
-            dst += dst_row
-
-    return rows
-
-
-def _checked(apply_to: Any, apply_any_to: Any, exceeds: Any, num_words: int) -> Any:
-    """`apply_to`, but for blocks that it is not good for: it is the element that decides, as both give the same bits.
-
-    num_words: how many words `exceeds` takes before the range, which is as many as their first argument has.
+    sources: the addresses of the operands; of two of them, each with its step behind it.
     """
 
-    @written_out(jit)
-    def blocks(srcs, dst, begin, end, attributes):
-        while begin < end:
-            stop = min(begin + BLOCK, end)
-            if exceeds(*(srcs[k] for k in unrolled(range(num_words))), begin, stop):
-                apply_any_to(srcs, dst, begin, stop, attributes)
-            else:
-                apply_to(srcs, dst, begin, stop, attributes)
-            begin = stop
+    sources: Sequence[Any]
+    dst: Any
+    begin: Any
+    end: Any
+    attributes: Sequence[Any]
 
-    return blocks
+
+def _row(functions: RowFunctions, code: Code, context: Any, begin: Any, end: Any) -> None:
+    """Write the task of any number of operands but two."""
+    operands = range(len(functions.src_types))
+    sources = [code.load_word(context, CONTEXT.sources + SOURCE_WORDS * k) for k in operands]
+    attributes = _attributes(functions, code, code.load_word(context, CONTEXT.state))
+    _range(functions, code, _Range(sources, code.load_word(context, CONTEXT.dst), begin, end, attributes))
+
+
+def _rows_of_two(functions: RowFunctions, code: Code, context: Any, num_rows: Any, count: Any) -> None:
+    """Write the task of two operands."""
+    builder, word = code.builder, partial(code.load_word, context)
+    attributes, steps = _attributes(functions, code, word(ROWS.state)), [word(ROWS.step), word(ROWS.step + 1)]
+    lengths = [word(ROWS.row), word(ROWS.row + 1), builder.mul(count, word(ROWS.dst_size))]
+
+    def row(number: Any, src0: Any, src1: Any, dst: Any) -> Sequence[Any]:
+        _range(functions, code, _Range((src0, steps[0], src1, steps[1]), dst, WORD(0), count, attributes))
+        return builder.add(number, WORD(1)), *map(builder.add, (src0, src1, dst), lengths)
+
+    loop(builder, num_rows, (WORD(0), word(ROWS.src), word(ROWS.src + 1), word(ROWS.dst)), row)
+
+
+def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
+    """Return the attributes of the launch, as `apply` takes them."""
+    builder, found = code.builder, []
+    for number, data_type in enumerate(functions.attributes):
+        real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), ir.DoubleType())
+        found.append(builder.fptrunc(real, ir.FloatType()) if data_type is DataType.kFloat else real)
+    return found
+
+
+def _range(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes a range: by `apply` alone, or by blocks where that is not good for every element."""
+    (_mended if functions.beyond else _checked if functions.apply_any else _applied)(functions, code, over)
+
+
+def _applied(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes a range by `apply`."""
+    (_loops_apart if functions.interleaved else _loops)(functions, functions.apply, code, over)
+
+
+def _checked(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes blocks by `apply`, or by `apply_any`: both give the same bits of an element."""
+
+    def block(part: _Range) -> Any:
+        exceeds = code.call_words(functions.exceeds, *part.sources, part.begin, part.end)
+        with code.builder.if_else(exceeds) as (beyond, within):
+            with beyond:
+                _loops_apart(functions, functions.apply_any, code, part)
+            with within:
+                _applied(functions, code, part)
+        return part.end
+
+    _by_blocks(code, over, block)
+
+
+def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
+    """Write what computes blocks by `apply`, but for elements that this is not good for.
+
+    These are computed apart, and written after the others: the operands may be one. It is the element that decides,
+    not its block.
+    """
+    which, compute, put_back = functions.beyond or ()
+    buffer = code.stack_words(BUFFER_WORDS)
+
+    def block(part: _Range) -> Any:
+        code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
+        stop = code.load_word(buffer, STOP)
+        _applied(functions, code, part._replace(end=stop))
+        with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, COUNT), WORD(0))):
+            code.call_words(put_back, part.dst, buffer)
+        return stop
+
+    _by_blocks(code, over, block)
+
+
+def _by_blocks(code: Code, over: _Range, block: Callable[[_Range], Any]) -> None:
+    """Write a loop over blocks of a range: `block` writes one, and returns where it ends."""
+    builder = code.builder
+
+    def turn(begin: Any) -> Sequence[Any]:
+        end = builder.add(begin, WORD(BLOCK))
+        end = builder.select(builder.icmp_signed("<", end, over.end), end, over.end)
+        return (block(over._replace(begin=begin, end=end)),)
+
+    loop(builder, over.end, [over.begin], turn)
+
+
+def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
+    """Write a call of the loops of a functor, which are a function of their own."""
+    count = len(over.sources)
+
+    def write(inner: Code, *given: Any) -> None:
+        _loops(functions, functor, inner, _Range(given[:count], *given[count : count + 3], given[count + 3 :]))
+
+    code.call_apart(write, [*over.sources, over.dst, over.begin, over.end, *over.attributes])
+
+
+def _loops(functions: RowFunctions, functor: Any, code: Code, over: _Range) -> None:
+    """Write the loop of a functor over a range, or one for each way in which two operands may lie."""
+    builder, wide, operands = code.builder, functions.widened, range(len(functions.src_types))
+    kinds = [loaded_type(each, wide) for each in functions.src_types]
+    kinds += [loaded_type(each, wide=False) for each in functions.attributes]
+    addresses = over.sources[:: len(over.sources) // len(operands)]
+    mark = interleaving(builder.module) if functions.interleaved and functor is functions.apply else None
+
+    def element(operand: int, index: Any) -> Any:
+        return load_element(builder, addresses[operand], index, functions.src_types[operand], wide)
+
+    def write(same: Mapping[int, Any]) -> None:  # the operands that are one element
+        def turn(index: Any) -> Sequence[Any]:
+            elements = [same[k] if k in same else element(k, index) for k in operands]
+            result, kind = code.call(functor, (*elements, *over.attributes), kinds)
+            store_element(code.context, builder, over.dst, index, result, kind, functions.dst_type, wide)
+            return (builder.add(index, WORD(1)),)
+
+        loop(builder, over.end, [over.begin], turn, mark)
+
+    if len(operands) != 2:
+        write({})
+        return
+    _, step0, _, step1 = over.sources
+    with builder.if_else(builder.icmp_signed("==", step0, step1)) as (both, either):
+        with both:
+            write({})
+        with either, builder.if_else(builder.icmp_signed("==", step0, WORD(0))) as (first, second):
+            with first:
+                write({0: element(0, WORD(0))})
+            with second:
+                write({1: element(1, WORD(0))})
