@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from ep.cpu.compile.vectors import either
 from ep.cpu.engine.reduce.fold import CHAIN, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
@@ -92,10 +93,7 @@ def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, to
     last = builder.block
     builder.branch(done)
     builder.position_at_end(done)
-    either = builder.phi(value.type)
-    either.add_incoming(value, before)
-    either.add_incoming(with_rest, last)
-    return either
+    return either(builder, ((value, before), (with_rest, last)))
 
 
 @cache
