@@ -226,6 +226,34 @@ def test_a_number_that_is_an_argument_traces_nothing(rng):
     assert len(traced) == 1
 
 
+def test_another_length_compiles_nothing(rng):
+    from ep.cpu.compile.compiler import statistics
+
+    def loss_of(x):
+        d = x - ep.ops.mean(x, -1, keepdims=True)
+        return ep.ops.mean(d * d)
+
+    function = ep.grad(loss_of)
+    for rows, columns in ((3, 8), (4, 9), (30, 50)):
+        x = rng.normal(size=(rows, columns))
+        if rows == 4:
+            before = len(statistics.names)
+        expected = 2 * (x - x.mean(axis=1, keepdims=True)) / x.size
+        np.testing.assert_allclose(function(x), expected, rtol=1e-12, atol=1e-15)
+    assert len(statistics.names) == before
+
+
+def test_gradients_are_arrays_of_their_own():
+    """Those that are numbers of the trace, too."""
+    one, other = np.array(1.0), np.array(2.0)
+    function = ep.grad(lambda x, y: x, by=(0, 1))
+    for _ in range(2):
+        of_one, of_other = function(one, other)
+        assert (float(of_one), float(of_other)) == (1, 0)
+        of_one += 1
+        of_other += 1
+
+
 def test_in_fused_functions_and_over_them(arguments):
     w, b, x, labels = arguments
     inner = ep.fuse(cross_entropy)

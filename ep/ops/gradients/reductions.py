@@ -13,6 +13,7 @@ from ep.ops.gradients.vjp import (
     gradient_of,
     in_type,
     ones_like,
+    over_size,
     wide,
 )
 
@@ -37,7 +38,7 @@ def _sum(back: Backward) -> Gradients:
 @gradient_of("mean")
 def _mean(back: Backward) -> Gradients:
     count = math.prod(back.inputs[0].shape[axis] for axis in back.attributes["axes"])
-    return [_spread(back, call("div")(wide(back.dy), max(count, 1)))]
+    return [_spread(back, over_size(wide(back.dy), max(count, 1)))]
 
 
 @gradient_of("prod")

@@ -242,6 +242,12 @@ def wide(x: Any) -> Any:
     return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
 
 
+def over_size(x: Any, size: int) -> Any:
+    """An array divided by a number that follows from shapes."""
+    arrays = arrays_of((x,), ("x",))
+    return arrays.compute(operator_named("div"), [x, arrays.size(as_weak(size, x.dtype, "size"))], {}, None)[0]
+
+
 def zeros_like(like: Any) -> Any:
     """Zeros of the shape and type of an array; it may hold what is not finite."""
     return _truth(like, "not_equal")
