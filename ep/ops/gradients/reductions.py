@@ -19,9 +19,12 @@ from ep.ops.gradients.vjp import (
 
 
 def _kept(back: Backward, of: Any) -> Any:
-    """A result seen with the axes that went, of size 1."""
-    axes = back.attributes["axes"]
-    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(back.inputs[0].shape)))
+    """A result seen with the axes that went, of size 1; those in front are left out, since it broadcasts without."""
+    axes, shape = back.attributes["axes"], back.inputs[0].shape
+    first = next((axis for axis in range(len(shape)) if axis not in axes), len(shape))
+    if not back.attributes["keepdims"] and axes == tuple(range(first)):
+        return of
+    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
 
 
 def _spread(back: Backward, of: Any) -> Any:

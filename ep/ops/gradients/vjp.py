@@ -223,7 +223,12 @@ def call(name: str) -> Callable[..., Any]:
 
 def summed_to(gradient: Any, like: Any) -> Any:
     """Sum a gradient over what was broadcast."""
-    return gradient if tuple(gradient.shape) == tuple(like.shape) else call("expand_grad")(gradient, like.shape)
+    shape, target = tuple(gradient.shape), tuple(like.shape)
+    if shape == target:
+        return gradient
+    before = (1,) * (len(shape) - len(target)) + target
+    axes = tuple(axis for axis, size in enumerate(shape) if before[axis] != size or axis < len(shape) - len(target))
+    return call("sum")(gradient, axes, gradient.dtype, keepdims=True).reshape(target)
 
 
 def conjugated(x: Any) -> Any:
