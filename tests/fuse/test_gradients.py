@@ -123,6 +123,22 @@ def test_random_graphs(number, rng):
         assert float((gradient * direction).sum()) == pytest.approx(of_differences, rel=1e-4, abs=1e-6), graph.calls
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_the_bits_are_those_of_operators_one_by_one(dtype, rng):
+    x, w = (ep.ops.cast(rng.normal(size=shape), dtype) for shape in ((5, 7), (7,)))
+    gradient = ep.grad(lambda x, w: ep.ops.sum(ep.ops.tanh(x * w) * x), by=(0, 1))
+    found = ep.fuse(gradient, round_each=True)(x, w)
+
+    inner = ep.ops.mul(x, w)
+    outer = ep.ops.tanh(inner)
+    (of_product,) = vjp("sum", [ep.ops.mul(outer, x)], {}, None, np.ones((), x.dtype))
+    of_outer, of_x = vjp("mul", [outer, x], {}, None, of_product)
+    (of_inner,) = vjp("tanh", [inner], {}, outer, of_outer)
+    more_of_x, of_w = vjp("mul", [x, w], {}, None, of_inner)
+    for one, expected in zip(found, (ep.ops.add(of_x, more_of_x), of_w), strict=True):
+        assert one.tobytes() == expected.tobytes()
+
+
 def cross_entropy(w, b, x, labels):
     scores = ep.ops.log_softmax(x @ w + b)
     return -ep.ops.mean(ep.ops.gather(scores, labels, axis=1, batch_dims=1))
