@@ -50,6 +50,7 @@ class Program:
             for node in trace.nodes
             if node.constant is not None
         }
+        self._constants |= {position: base.number(number) for position, number in trace.sizes.items()}
 
     def run(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> list[Array]:
         """Compute with what is given, by position; return the results.

@@ -80,5 +80,4 @@ def _of_inputs(trace: Trace, node: Node, results: list[Any], of_results: list[An
 
 def _full(number: int, like: LazyArray) -> Any:
     """An array of one number, of the shape and type of another."""
-    made = like.trace.number(np.asarray(number, like.dtype))
-    return FUNCTIONS["expand"](made, like.shape) if like.shape else made
+    return FUNCTIONS["expand"](like.trace.number(np.asarray(number, like.dtype)), like.shape)

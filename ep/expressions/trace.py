@@ -50,6 +50,7 @@ class Trace(Operands):
         self.place = f"{base.place}, in the trace of {name}"
         self.nodes: list[Node] = []
         self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
+        self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that no structure has
         self.ended = False
         self._known: dict[Hashable, list[Node]] = {}
 
@@ -87,6 +88,13 @@ class Trace(Operands):
             return self.give(number, (), number.dtype)
         key = "number", number.dtype, number.tobytes()
         return self._valued(key, (), (), as_data_type(number.dtype), number.tobytes())
+
+    def size(self, number: np.ndarray[Any, Any]) -> Any:
+        if self._numbers_vary:
+            return self.number(number)
+        made = self._valued(("size", number.dtype, number.tobytes()), (), (), as_data_type(number.dtype))
+        self.sizes[made.node.position] = number
+        return made
 
     def indices(self, value: ArrayLike) -> Array:
         return self.as_buffer(value, "indices")

@@ -101,6 +101,10 @@ class Operands(ABC):
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         """Return a number, given as an array without axes, in the form in which `compute` takes one."""
 
+    def size(self, number: np.ndarray[Any, Any]) -> Any:
+        """As `number`, of one that follows from shapes: no kernel for arrays of other shapes must depend on it."""
+        return self.number(number)
+
     @abstractmethod
     def indices(self, value: ArrayLike) -> Array:
         """Return the indices of gather as a buffer of integers; TypeError for what is none."""

@@ -123,6 +123,22 @@ def test_random_graphs(number, rng):
         assert float((gradient * direction).sum()) == pytest.approx(of_differences, rel=1e-4, abs=1e-6), graph.calls
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_the_bits_are_those_of_operators_one_by_one(dtype, rng):
+    x, w = (ep.ops.cast(rng.normal(size=shape), dtype) for shape in ((5, 7), (7,)))
+    gradient = ep.grad(lambda x, w: ep.ops.sum(ep.ops.tanh(x * w) * x), by=(0, 1))
+    found = ep.fuse(gradient, round_each=True)(x, w)
+
+    inner = ep.ops.mul(x, w)
+    outer = ep.ops.tanh(inner)
+    (of_product,) = vjp("sum", [ep.ops.mul(outer, x)], {}, None, np.ones((), x.dtype))
+    of_outer, of_x = vjp("mul", [outer, x], {}, None, of_product)
+    (of_inner,) = vjp("tanh", [inner], {}, outer, of_outer)
+    more_of_x, of_w = vjp("mul", [x, w], {}, None, of_inner)
+    for one, expected in zip(found, (ep.ops.add(of_x, more_of_x), of_w), strict=True):
+        assert one.tobytes() == expected.tobytes()
+
+
 def cross_entropy(w, b, x, labels):
     scores = ep.ops.log_softmax(x @ w + b)
     return -ep.ops.mean(ep.ops.gather(scores, labels, axis=1, batch_dims=1))
@@ -224,6 +240,34 @@ def test_a_number_that_is_an_argument_traces_nothing(rng):
     for rate in (0.5, 2.0, 3.0):
         assert np.allclose(function(x, rate), 2 * rate * x)
     assert len(traced) == 1
+
+
+def test_another_length_compiles_nothing(rng):
+    from ep.cpu.compile.compiler import statistics
+
+    def loss_of(x):
+        d = x - ep.ops.mean(x, -1, keepdims=True)
+        return ep.ops.mean(d * d)
+
+    function = ep.grad(loss_of)
+    for rows, columns in ((3, 8), (4, 9), (30, 50)):
+        x = rng.normal(size=(rows, columns))
+        if rows == 4:
+            before = len(statistics.names)
+        expected = 2 * (x - x.mean(axis=1, keepdims=True)) / x.size
+        np.testing.assert_allclose(function(x), expected, rtol=1e-12, atol=1e-15)
+    assert len(statistics.names) == before
+
+
+def test_gradients_are_arrays_of_their_own():
+    """Those that are numbers of the trace, too."""
+    one, other = np.array(1.0), np.array(2.0)
+    function = ep.grad(lambda x, y: x, by=(0, 1))
+    for _ in range(2):
+        of_one, of_other = function(one, other)
+        assert (float(of_one), float(of_other)) == (1, 0)
+        of_one += 1
+        of_other += 1
 
 
 def test_in_fused_functions_and_over_them(arguments):

@@ -13,14 +13,18 @@ from ep.ops.gradients.vjp import (
     gradient_of,
     in_type,
     ones_like,
+    over_size,
     wide,
 )
 
 
 def _kept(back: Backward, of: Any) -> Any:
-    """A result seen with the axes that went, of size 1."""
-    axes = back.attributes["axes"]
-    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(back.inputs[0].shape)))
+    """A result seen with the axes that went, of size 1; those in front are left out, since it broadcasts without."""
+    axes, shape = back.attributes["axes"], back.inputs[0].shape
+    first = next((axis for axis in range(len(shape)) if axis not in axes), len(shape))
+    if not back.attributes["keepdims"] and axes == tuple(range(first)):
+        return of
+    return of.reshape(tuple(1 if axis in axes else size for axis, size in enumerate(shape)))
 
 
 def _spread(back: Backward, of: Any) -> Any:
@@ -37,7 +41,7 @@ def _sum(back: Backward) -> Gradients:
 @gradient_of("mean")
 def _mean(back: Backward) -> Gradients:
     count = math.prod(back.inputs[0].shape[axis] for axis in back.attributes["axes"])
-    return [_spread(back, call("div")(wide(back.dy), max(count, 1)))]
+    return [_spread(back, over_size(wide(back.dy), max(count, 1)))]
 
 
 @gradient_of("prod")

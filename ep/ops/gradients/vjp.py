@@ -223,7 +223,12 @@ def call(name: str) -> Callable[..., Any]:
 
 def summed_to(gradient: Any, like: Any) -> Any:
     """Sum a gradient over what was broadcast."""
-    return gradient if tuple(gradient.shape) == tuple(like.shape) else call("expand_grad")(gradient, like.shape)
+    shape, target = tuple(gradient.shape), tuple(like.shape)
+    if shape == target:
+        return gradient
+    before = (1,) * (len(shape) - len(target)) + target
+    axes = tuple(axis for axis, size in enumerate(shape) if before[axis] != size or axis < len(shape) - len(target))
+    return call("sum")(gradient, axes, gradient.dtype, keepdims=True).reshape(target)
 
 
 def conjugated(x: Any) -> Any:
@@ -240,6 +245,12 @@ def in_type(gradient: Any, dtype: np.dtype[Any]) -> Any:
 def wide(x: Any) -> Any:
     """The same in float64, or complex128: counts and products on the way to a gradient may exceed its own type."""
     return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
+
+
+def over_size(x: Any, size: int) -> Any:
+    """An array divided by a number that follows from shapes."""
+    arrays = arrays_of((x,), ("x",))
+    return arrays.compute(operator_named("div"), [x, arrays.size(as_weak(size, x.dtype, "size"))], {}, None)[0]
 
 
 def zeros_like(like: Any) -> Any:
