@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.schedule import Group, Schedule
+from ep.expressions.grouping import Group
+from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays, Operands
 from ep.include.errors import ArgumentError
@@ -21,12 +22,15 @@ class _Step(NamedTuple):
 
     launch: of its kernel; None where it is computed by operators.
     made: the position, the shape and the dtype of each result. read_last: values that nothing reads later.
+    in_shapes: of the launch's results and sources, those that it takes in another shape, by their place in it.
     """
 
     launch: Callable[..., None] | None
     group: Group
     made: Sequence[tuple[int, Dims, np.dtype[Any]]]
+    reads: Sequence[int]
     read_last: Sequence[int]
+    in_shapes: Sequence[tuple[int, Dims]]
 
 
 class Program:
@@ -60,15 +64,16 @@ class Program:
         """
         values: dict[int, Any] = {**self._constants, **given}
         direct = self._checked(base, given, into) if into else {}
-        for launch, group, made, read_last in self._steps:
+        for launch, group, made, reads, read_last, in_shapes in self._steps:
             if launch is None:
                 self._compute(base, group, values)
             else:
-                results = []
                 for one, shape, dtype in made:
-                    result = values[one] = direct[one] if one in direct else base.empty(shape, dtype)
-                    results.append(result)
-                launch(base.stream, results, [*map(values.__getitem__, group.sources)])  # quicker than a comprehension
+                    values[one] = direct[one] if one in direct else base.empty(shape, dtype)
+                arrays = [*map(values.__getitem__, reads)]  # quicker than a comprehension
+                for place, shape in in_shapes:
+                    arrays[place] = arrays[place].reshape(shape)
+                launch(base.stream, arrays[: len(made)], arrays[len(made) :])
             for one in read_last:  # its memory is free for what follows
                 del values[one]
         if not into:
@@ -84,10 +89,21 @@ class Program:
         nodes = self.schedule.nodes
         read_last = [one for one in group.sources if self.schedule.last_read[one] == k]
         if group.structure is None:
-            return _Step(None, group, [], read_last)
+            return _Step(None, group, [], [], read_last, [])
         primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
         made = [(one, nodes[one].shape, nodes[one].data_type.dtype) for one in group.results]
-        return _Step(primitive.Launch, group, made, read_last)
+        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
+        operands += group.reads
+        in_shapes = [
+            (place, shape) for place, (one, shape) in enumerate(operands) if shape not in (None, nodes[one].shape)
+        ]
+        return _Step(primitive.Launch, group, made, [one for one, _ in operands], read_last, in_shapes)
+
+    def _may_write(self, step: int, result: int, source: int) -> bool:
+        """Whether a group's kernel may write a result where the source is: it reads that last, element by element."""
+        group = self.schedule.groups[step]
+        as_reduced = {value in group.reduced for value in group.values if source in self.schedule.nodes[value].inputs}
+        return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
 
     def _take_apart(self, values: dict[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
         """Copy the results that lie in memory which other results are about to be written to."""
@@ -136,7 +152,7 @@ class Program:
                     continue
                 if not is_same(array, other):
                     raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
-                if step is not None and self.schedule.last_read.get(source, -1) > step:
+                if step is not None and not self._may_write(step, one, source):
                     step = None
             if step is not None and type(array) is np.ndarray and one not in self._viewed:
                 direct[one] = array

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ep
 from ep import DataType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePrimitive
 from ep.common.primitive import signatures
 from ep.common.primitive.reduce_shape import as_reduce_shape
@@ -154,6 +155,16 @@ def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain, dtype):
         primitive._state.set(grain=grain)
         primitive.Launch(DEVICE.CreateStream(), *x.shape, x, y)
     assert results[0].tobytes() == results[1].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("length", [1, 5, 600, 20_000])
+def test_sums_of_negative_zeros_are_one(length, dtype):
+    """By rows, by columns and in several segments, whether they keep what is lost or not."""
+    zeros = np.full((3, length), -0.0, dtype)
+    for x, axis in ((zeros, 1), (zeros.T.copy(), 0)):
+        for name in ("sum", "mean"):
+            assert np.signbit(getattr(ep.ops, name)(x, axis).real).all()
 
 
 @pytest.mark.parametrize("op", [ReduceOp.kSum, ReduceOp.kMean])

@@ -17,6 +17,9 @@ TYPES = [
 UNARY = [op for op in UnaryOp if op is not UnaryOp.kCast and not OPS[op].attributes]
 BINARY = [op for op in BinaryOp if not OPS[op].attributes]
 SHAPES = [(5, 5), (5, 1), (5,), (1, 5), (), (3, 5, 5), (1, 1, 5)]
+ROWS = [(37, 37), (37,), (37, 1), (3, 37, 37), (1, 37), (2, 37, 1), (37, 2, 5)]
+"""Shapes whose axes have one size, which are rows and columns of each other."""
+REDUCTIONS = ["sum", "mean", "max", "min", "prod", "any", "all"]
 
 
 def bits(array):
@@ -46,9 +49,11 @@ def draw_array(rng, shape, data_type):
 class Graph:
     """A random graph; `rerun` computes it with other arrays in the place of those that it was made of."""
 
-    def __init__(self, rng, num_nodes):
+    def __init__(self, rng, num_nodes, shapes=SHAPES, types=TYPES, row_share=0.0):
+        """row_share: of calls that reduce, or are softmaxes."""
+        self.row_share = row_share
         self.leaves = [
-            draw_array(rng, SHAPES[rng.integers(len(SHAPES))], TYPES[rng.integers(len(TYPES))]) for _ in range(6)
+            draw_array(rng, shapes[rng.integers(len(shapes))], types[rng.integers(len(types))]) for _ in range(6)
         ]
         self.calls = []
         values = list(self.leaves)
@@ -68,6 +73,12 @@ class Graph:
         x = pick()
         same = [k for k, one in enumerate(values) if one.dtype == values[x].dtype]
         y = int(rng.choice(same))
+        if rng.random() < self.row_share:
+            axis = [-1, -1, -1, -1, 0, None][rng.integers(6)]
+            if rng.integers(4) == 0:
+                return ("softmax", "log_softmax")[rng.integers(2)], (x,), (axis or -1,)
+            name, keepdims = REDUCTIONS[rng.integers(len(REDUCTIONS))], bool(rng.integers(3))
+            return name, (x,), (axis, None, keepdims)[:: 2 if name in REDUCTIONS[2:4] + REDUCTIONS[5:] else 1]
         if kind < 3:
             return function_name(UNARY[rng.integers(len(UNARY))]), (x,), ()
         if kind < 7:
@@ -89,9 +100,22 @@ class Graph:
         return [values[k] for k in self.results]
 
 
+REALS = [*(DataType.kFloat,) * 3, DataType.kDouble, DataType.kInt32, DataType.kBool, DataType.kBFloat16]
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_random_graphs_with_rows(number, rng):
+    shapes = ROWS if number % 3 else [*ROWS[:3], (37, 300), (300,), (37, 0), (0, 37), (1, 1)]
+    check_graph(rng, Graph(rng, int(rng.integers(3, 20)), shapes, TYPES if number % 2 else REALS, 0.35))
+
+
 @pytest.mark.parametrize("number", range(25))
 def test_random_graphs(number, rng):
-    graph = Graph(rng, int(rng.integers(5, 31)))
+    check_graph(rng, Graph(rng, int(rng.integers(5, 31))))
+
+
+def check_graph(rng, graph):
+    """The bits of the operators one by one, also in place."""
     expected, fused = graph.rerun(*graph.leaves), ep.fuse(graph.rerun, round_each=True)
     for _ in range(2):
         check(fused(*graph.leaves), expected, fused.explain(*graph.leaves))

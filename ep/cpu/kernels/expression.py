@@ -33,20 +33,25 @@ def loop({operands}, count, {steps}):
 _ROWS: Final = """
 def rows(context, begin, end):
     plan, places = load_word(context, {plan}), load_word(context, {sources})
-    inner, num_outer = load_word(plan, {inner}), load_word(plan, {num_outer})
+    inner, last = load_word(plan, {inner}), load_word(plan, {num_outer}) - 1
     {addresses}
+    {widths}
     while begin < end:
         row = begin // inner
-        first = begin - row * inner
-        count = min(inner - first, end - begin)
+        first, follow = begin - row * inner, 1
         {starts}
-        for axis in range(num_outer - 1, -1, -1):
+        for axis in range(last, -1, -1):
             size = load_word(plan, {dims} + axis)
             place = row % size
             row //= size
             {moves}
-        loop({operands}, count, {steps})
-        begin += count
+            if axis == last and first == 0:
+                follow = size - place
+        for turn in range(min(follow, (end - begin + inner - 1) // inner)):
+            count = min(inner - first, end - begin)
+            loop({operands}, count, {steps})
+            begin += count
+            {follows}
 """
 
 
@@ -79,7 +84,10 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
     ]
     walks = [word_of(k, OPERAND.walk) for k in range(len(steps))]
     moves = [f"p{k} += place * load_word(plan, {walk} + axis)" for k, walk in enumerate(walks)]
+    width = "w{k} = load_word(plan, {walk} + last) if last >= 0 else 0"
     rows = _ROWS.format(
+        widths="\n    ".join(width.format(k=k, walk=walk) for k, walk in enumerate(walks)),
+        follows="\n            ".join(f"p{k} += w{k}" for k in range(len(steps))),
         plan=CONTEXT.plan,
         sources=CONTEXT.sources,
         inner=STRIDED_PLAN.inner,

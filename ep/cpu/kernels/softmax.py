@@ -312,6 +312,11 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
     return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
 
 
+def softmax_task(interface: type[Primitive], data_type: DataType) -> int:
+    """The address of the task of one of the four, as `row_kernel` has it."""
+    return _kernel(interface, data_type)[0]
+
+
 def softmax_launcher(
     interface: type[Primitive], signature: Signature, state: LaunchState, data_type: DataType
 ) -> Launcher:

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.primitive.broadcast import simplify_walk
+from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
 from ep.cpu.compile.ndarray import object_address, word, words
 from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE
+from ep.cpu.shared.context import CONTEXT, NONE
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.object_layout import (
     DATA,
@@ -38,7 +38,8 @@ STRIDED_PLAN: Final = layout(
     num_operands=1,
     num_results=1,
     task=1,
-    count=1,  # elements of the walk
+    program=1,  # of a task that takes rows through stages, its address (`reduce/stages.py`)
+    count=1,  # elements of the walk, or rows
     size=1,  # bytes of an element of the one result, where it may be written past the caches, else 0
     num_bytes=1,  # read and written
     grain=1,
@@ -61,6 +62,14 @@ OPERAND: Final = layout(
     strides=kMaxNumDims,
 )
 
+STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1)
+"""The context of a launch; lacks_memory: set by a task that got none."""
+
+_CONTEXT_WORDS: Final[int] = STRIDED.num_words
+
+NO_MEMORY: Final = 2
+"""What the entry returns then: a part of the results has been written."""
+
 _OPERANDS, _WORDS = STRIDED_PLAN.num_words, OPERAND.num_words
 
 
@@ -69,51 +78,70 @@ def word_of(operand: int, field: int) -> int:
     return int(_OPERANDS + _WORDS * operand + field)
 
 
+def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Write a walk to a plan; return each operand's elements from one to the next of the innermost axis.
+
+    walks: of each operand, bytes from one to the next of each axis. sizes: bytes of its elements.
+    """
+    words[STRIDED_PLAN.inner], words[STRIDED_PLAN.num_outer] = dims[-1], len(dims) - 1
+    words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
+    steps = tuple(walk[-1] // size for walk, size in zip(walks, sizes, strict=True))
+    for position, (step, walk) in enumerate(zip(steps, walks, strict=True)):
+        block = words[_OPERANDS + _WORDS * position :][:_WORDS]
+        block[OPERAND.step] = step
+        block[OPERAND.walk :][: len(dims) - 1] = walk[:-1]
+    return steps
+
+
+def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
+    """Zeros for a plan of so many operands."""
+    return np.zeros(_OPERANDS + _WORDS * num_operands, np.int64)
+
+
+def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
+    """The strides of an array that is broadcast to a shape."""
+    return array.strides if array.shape == shape else np.broadcast_to(array, shape).strides
+
+
 class StridedPlan:
     """What follows from the shapes and strides of arrays; making one compiles nothing.
 
     steps: of each array, elements from one to the next of the innermost axis.
     """
 
-    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int) -> None:
-        """arrays: results first, of one shape with no size 0; all else broadcasts to it."""
-        shape = arrays[0].shape
-        strides = [np.broadcast_to(array, shape).strides if array.shape != shape else array.strides for array in arrays]
+    def __init__(self, arrays: Sequence[np.ndarray[Any, Any]], num_results: int, shape: Dims) -> None:
+        """arrays: results first; shape: what all broadcast to, with no size 0."""
+        strides = [strides_over(array, shape) for array in arrays]
         order = sorted(range(len(shape)), key=lambda axis: -abs(strides[0][axis]))
         dims, *walks = simplify_walk(
             tuple(shape[axis] for axis in order), *(tuple(steps[axis] for axis in order) for steps in strides)
         )
-        self.steps = tuple(walk[-1] // array.itemsize for walk, array in zip(walks, arrays, strict=True))
-        self.words = np.zeros(_OPERANDS + _WORDS * len(arrays), np.int64)
-        result, count = arrays[0], math.prod(dims)
+        self.words = plan_words(len(arrays))
+        self.steps = set_walk(self.words, dims, walks, [array.itemsize for array in arrays])
+        result = arrays[0]
         streams = num_results == 1 and result.flags.c_contiguous and order == sorted(order)
         num_bytes = sum(math.prod(each.shape) * each.itemsize for each in arrays)
-        head = {
-            "num_operands": len(arrays),
-            "num_results": num_results,
-            "count": count,
-            "size": result.itemsize * streams,
-            "num_bytes": num_bytes,
-            "grain": max(GRAIN_BYTES // sum(each.itemsize for each in arrays), 1),
-            "inner": dims[-1],
-            "num_outer": len(dims) - 1,
-        }
-        for name, value in head.items():
-            self.words[getattr(STRIDED_PLAN, name)] = value
-        self.words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
-        for position, (array, walk) in enumerate(zip(arrays, walks, strict=True)):
+        self.set(
+            num_operands=len(arrays),
+            num_results=num_results,
+            count=math.prod(dims),
+            size=result.itemsize * streams,
+            num_bytes=num_bytes,
+            grain=max(GRAIN_BYTES // sum(each.itemsize for each in arrays), 1),
+        )
+        for position, array in enumerate(arrays):
             block = self.words[_OPERANDS + _WORDS * position :][:_WORDS]
             low, high = extent(array)
             block[OPERAND.dtype], block[OPERAND.flags] = id(array.dtype), WRITEABLE * (position < num_results)
-            block[OPERAND.low], block[OPERAND.high], block[OPERAND.step] = low, high, self.steps[position]
-            block[OPERAND.walk :][: len(dims) - 1] = walk[:-1]
+            block[OPERAND.low], block[OPERAND.high] = low, high
             block[OPERAND.num_dims] = array.ndim
             block[OPERAND.dims :][: array.ndim] = array.shape
             block[OPERAND.strides :][: array.ndim] = array.strides
 
-    def set_task(self, task: int) -> None:
-        """Write the address of the task (context, begin, end) that computes elements."""
-        self.words[STRIDED_PLAN.task] = task
+    def set(self, **values: int) -> None:
+        """Write fields of one word; task: the address of a task (context, begin, end)."""
+        for field, value in values.items():
+            self.words[getattr(STRIDED_PLAN, field)] = value
 
 
 def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -124,7 +152,7 @@ def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 
 @cache
 def strided_entry() -> Callable[..., int]:
-    """The entry (state, plan, arrays): 0 where the launch was done, else nothing has been written."""
+    """The entry (state, plan, arrays): 0 where the launch was done, NO_MEMORY, else nothing has been written."""
 
     @jit
     def same_place(plan, one, other):
@@ -179,14 +207,16 @@ def strided_entry() -> Callable[..., int]:
                 if j < num_results or place != other or not same_place(plan, k, j):
                     return 1
                 in_place = True
-        context, count = stack_words(CONTEXT_WORDS), load_word(plan, STRIDED_PLAN.count)
+        context, count = stack_words(_CONTEXT_WORDS), load_word(plan, STRIDED_PLAN.count)
         store_word(context, CONTEXT.dst, load_word(places, 0))
         store_word(context, CONTEXT.state, state)
         store_word(context, CONTEXT.plan, plan)
         store_word(context, CONTEXT.streaming, NONE)
         store_word(context, CONTEXT.sources, places)
+        store_word(context, STRIDED.lacks_memory, 0)
         size = 0 if in_place else load_word(plan, STRIDED_PLAN.size)
         num_bytes, grain = load_word(plan, STRIDED_PLAN.num_bytes), load_word(plan, STRIDED_PLAN.grain)
-        return run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
+        refused = run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
+        return NO_MEMORY if load_word(context, STRIDED.lacks_memory) != 0 else refused
 
     return compile_entry("strided", entry, (words, words, object_address))

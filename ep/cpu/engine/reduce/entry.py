@@ -21,12 +21,15 @@ from ep.include.primitive.reduce_op import ReduceOp
 @jit
 def _launch(context, num_bytes, in_place, sizes):
     state, plan, own = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan), stack_words(REDUCE_WORDS)
-    task, units, segments = (
-        load_word(state, STATE.task),
-        load_word(plan, REDUCE_PLAN.units),
-        load_word(plan, REDUCE_PLAN.segments),
-    )
-    store_words(own, load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst), plan, state, 0, 0)
+    store_words(own, load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst), plan, state, 0, 0, 0, 0)
+    return run_reduction(state, load_word(state, STATE.task), own, num_bytes)
+
+
+@jit
+def run_reduction(state, task, own, num_bytes):
+    """Run the walk on what a context by REDUCE says, which reads and writes so many bytes; returns 0."""
+    plan = load_word(own, REDUCE.plan)
+    units, segments = load_word(plan, REDUCE_PLAN.units), load_word(plan, REDUCE_PLAN.segments)
     if num_bytes <= GRAIN_BYTES:
         call_task(task, own, 0, units)
         return 0

@@ -146,7 +146,7 @@ def _finisher(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
         value = load(total, index)
         if compensated and error != 0:
             lost = load(error, index)
-            value = value if lost != lost else value + lost
+            value = value + lost if abs(lost) > 0 else value  # nothing is missing of infinity, nor of -0.0
         value = after(value, number)
         return value / scale if scaled else value
 

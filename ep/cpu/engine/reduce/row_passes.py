@@ -29,8 +29,8 @@ ROWS: Final = 32
 _PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
 """The context of the kernel. memory: what the steps on one row leave for those that follow; streams: whether dst is
 written past the caches."""
-_PASSES_WORDS: Final[int] = _PASSES.num_words
-_FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, _ROWS = range(6)
+PASSES_WORDS: Final[int] = _PASSES.num_words
+_FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 """The steps, and all of them on rows."""
 
 _PART_NUMBERS: Final = 5
@@ -145,7 +145,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         # what is kept of a row is whole vectors
         kept, kept_bytes, in_heap = stack_words(_KEPT_WORDS), (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0
         row, last_row, some_rows, index, last_index, step, last_step = 0, 1, 1, begin, end, what, what
-        if what == _ROWS:
+        if what == ALL_STEPS:
             memory = stack_words(_MEMORY_WORDS)
             row, last_row, index, last_index, step, last_step = begin, end, 0, segments, _FIRST, _APPLY
             if keeps and (streams or not in_dst) and _KEPT_BYTES < kept_bytes <= _MOST_KEPT_BYTES:
@@ -156,7 +156,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
         kept += -kept & (LINE_BYTES - 1)
         records = stack_words(_RECORD_WORDS)
         records += -records & (LINE_BYTES - 1)
-        padded = what == _ROWS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
+        padded = what == ALL_STEPS and (kept_bytes <= _KEPT_BYTES or in_heap != 0)
         streams = streams and (padded or not (keeps and in_dst))  # what dst keeps is to stay in the caches
         numbers, results = memory + _NUMBERS_FROM, memory + _RESULTS_FROM
         while row < last_row:
@@ -217,7 +217,7 @@ def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: 
 @jit
 def _launch(context, num_bytes, in_place, sizes):
     rows, cols = load_word(sizes, 0), load_word(sizes, 1)
-    state, own = load_word(context, CONTEXT.state), stack_words(_PASSES_WORDS)
+    state, own = load_word(context, CONTEXT.state), stack_words(PASSES_WORDS)
     task, grain, settings, src0 = (
         load_word(state, STATE.task),
         load_word(state, STATE.grain),
@@ -232,7 +232,7 @@ def _launch(context, num_bytes, in_place, sizes):
         if load_word(settings, SETTINGS.stream) == 0:
             return 1
         streams = 1
-    store_words(own, _ROWS, src0, src1, dst, cols, 0, streams)
+    store_words(own, ALL_STEPS, src0, src1, dst, cols, 0, streams)
     if rows * cols <= grain:
         call_task(task, own, 0, rows)
         return 0

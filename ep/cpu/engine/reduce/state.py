@@ -25,6 +25,8 @@ REDUCE: Final = layout(
     state=1,
     partials=1,  # the values of segments; 0 where a range of units is reduced
     merges=1,  # whether these are there already
+    map=1,  # the task that computes what is reduced as it is read, or 0: then `src` is 0, where its elements would be
+    map_context=1,  # and its context
 )
 """The context of the walk."""
 
@@ -58,11 +60,19 @@ WORK: Final = layout(
     first=1,
     number=1,  # elements that make one of dst
     scaled=1,  # whether elements are made smaller, so that no sum overflows
+    source=1,  # of the walk: 0, or what computes elements (`COMPUTED`)
     wrong=1,  # set by FINISH and ROWS: the results that need not have overflowed, and all behind, must be made anew
 )
 """What a kernel is called with."""
 
 WORK_WORDS: Final[int] = WORK.num_words
+
+COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
+"""Elements that are computed as they are read: the task, this thread's context of it, and memory for some."""
+TILE_ELEMENTS: Final = 2**13
+"""That are computed at a time, along a row: a multiple of what the kernels fold in a row."""
+TILE_ROWS_BYTES: Final = 2**16
+"""The same of rows that are folded into values of their columns: eight of them at least."""
 
 SEGMENT_STATE: Final = layout(
     "SegmentState",

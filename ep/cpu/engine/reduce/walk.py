@@ -11,9 +11,12 @@ from typing import Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, stack_words, store_word
+from ep.cpu.compile.memory import allocate, copy_bytes, load_word, release, stack_words, store_word, store_words
+from ep.cpu.engine.map.strided import STRIDED
+from ep.cpu.engine.reduce.fold import CHAIN
 from ep.cpu.engine.reduce.plan import PLAN_AXES, REDUCE_PLAN, TILE_BYTES
 from ep.cpu.engine.reduce.state import (
+    COMPUTED,
     FINISH,
     FOLD_COLUMNS,
     FOLD_ROW,
@@ -21,12 +24,18 @@ from ep.cpu.engine.reduce.state import (
     REDUCE,
     REDUCE_STATE,
     ROWS,
+    TILE_ELEMENTS,
+    TILE_ROWS_BYTES,
     WORK,
     WORK_WORDS,
 )
+from ep.cpu.lines.sizes import LINE
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
 
 _TILE_WORDS: Final = TILE_BYTES // 8
+_FOLDED_ROWS: Final = CHAIN  # that are folded at once, at most
+_COMPUTED_WORDS: Final[int] = COMPUTED.num_words
 _ERROR: Final = TILE_BYTES // 2  # where errors are, behind the values
 
 
@@ -58,6 +67,52 @@ def _merge(kernel, work, total, more, count):
 
 
 @jit
+def _compute(source, itemsize, address, count, place):
+    """Write `count` elements to a place, computed from where they would lie."""
+    context, first = load_word(source, COMPUTED.context), address // itemsize
+    store_word(context, CONTEXT.dst, place - address)  # the task adds the place of each element
+    call_task(load_word(source, COMPUTED.map), context, first, first + count)
+
+
+@separate
+def _fold_row(kernel, work, itemsize, address, count, total):
+    """Fold adjacent elements of a row."""
+    source = load_word(work, WORK.source)
+    if source == 0:
+        store_word(work, WORK.address, address)
+        _do(kernel, work, FOLD_ROW, total, count)
+        return
+    tile = load_word(source, COMPUTED.tile)
+    for first in range(0, count, TILE_ELEMENTS):
+        some = min(TILE_ELEMENTS, count - first)
+        _compute(source, itemsize, address + first * itemsize, some, tile)
+        store_word(work, WORK.address, tile)
+        _do(kernel, work, FOLD_ROW, total, some)
+        store_word(work, WORK.fresh, 0)
+
+
+@separate
+def _fold_rows(kernel, work, itemsize, address, stride, rows, count, total):
+    """Fold rows, so many bytes apart, into values of their columns."""
+    source, row_bytes, together, place = load_word(work, WORK.source), count * itemsize, rows, address
+    if source != 0:
+        place = load_word(source, COMPUTED.tile)
+        together = max(TILE_ROWS_BYTES // row_bytes & -_FOLDED_ROWS, _FOLDED_ROWS)
+    for first in range(0, rows, together):
+        some, begin = min(together, rows - first), address + first * stride
+        if source != 0 and stride == row_bytes:
+            _compute(source, itemsize, begin, some * count, place)
+        elif source != 0:
+            for row in range(some):
+                _compute(source, itemsize, begin + row * stride, count, place + row * row_bytes)
+        store_word(work, WORK.address, begin if source == 0 else place)
+        store_word(work, WORK.stride, stride if source == 0 else row_bytes)
+        store_word(work, WORK.num_rows, some)
+        _do(kernel, work, FOLD_COLUMNS, total, count)
+        store_word(work, WORK.fresh, 0)
+
+
+@jit
 def _fold_blocks(kernel, work, plan, itemsize, begin, number, blocks, count, total):
     """Fold adjacent blocks of a row, or of groups of rows; behind the last one the rows that are no group."""
     length, group = load_word(plan, REDUCE_PLAN.length), load_word(plan, REDUCE_PLAN.group)
@@ -65,21 +120,15 @@ def _fold_blocks(kernel, work, plan, itemsize, begin, number, blocks, count, tot
     skip, width = number * size, load_word(plan, REDUCE_PLAN.width)
     number_of = min(blocks * size, length // group - skip)
     if load_word(plan, REDUCE_PLAN.by_columns) == 0:
-        store_word(work, WORK.address, begin + skip * itemsize)
-        _do(kernel, work, FOLD_ROW, total, number_of)
+        _fold_row(kernel, work, itemsize, begin + skip * itemsize, number_of, total)
     else:
         stride = width * itemsize
-        store_word(work, WORK.address, begin + skip * stride * group)
-        store_word(work, WORK.stride, stride * group)
-        store_word(work, WORK.num_rows, number_of)
-        _do(kernel, work, FOLD_COLUMNS, total, count * group)
+        first, wide = begin + skip * stride * group, stride * group
+        _fold_rows(kernel, work, itemsize, first, wide, number_of, count * group, total)
         rest = length % group
         if rest > 0 and skip + number_of == length // group:
             store_word(work, WORK.fresh, 0)
-            store_word(work, WORK.address, begin + (length - rest) * stride)
-            store_word(work, WORK.stride, stride)
-            store_word(work, WORK.num_rows, rest)
-            _do(kernel, work, FOLD_COLUMNS, total, count)
+            _fold_rows(kernel, work, itemsize, begin + (length - rest) * stride, stride, rest, count, total)
     store_word(work, WORK.fresh, 0)
 
 
@@ -176,7 +225,18 @@ def _walk(context, begin, end):
     store_word(work, WORK.number, load_word(plan, REDUCE_PLAN.num_elements))
     store_word(work, WORK.scaled, 0)
     store_word(work, WORK.far, load_word(plan, REDUCE_PLAN.far))
-    if load_word(plan, REDUCE_PLAN.plain_rows) != 0:
+    store_word(work, WORK.source, 0)
+    tile, source, own = 0, stack_words(_COMPUTED_WORDS), stack_words(CONTEXT_WORDS)
+    if load_word(context, REDUCE.map) != 0:
+        tile = allocate(max(TILE_ELEMENTS * load_word(state, REDUCE_STATE.itemsize), TILE_ROWS_BYTES) + LINE)
+        if tile == 0:
+            store_word(load_word(context, REDUCE.map_context), STRIDED.lacks_memory, 1)
+            return
+        copy_bytes(own, load_word(context, REDUCE.map_context), 8 * CONTEXT_WORDS)
+        store_words(source, load_word(context, REDUCE.map), own, tile + (-tile & (LINE - 1)))
+        store_word(work, WORK.source, source)
+        store_word(work, WORK.far, 0)
+    if load_word(plan, REDUCE_PLAN.plain_rows) != 0 and tile == 0:
         _reduce_rows(state, plan, work, src, begin, end)
     elif partials != 0 and load_word(context, REDUCE.merges) == 0:
         segments = load_word(plan, REDUCE_PLAN.segments)
@@ -187,6 +247,8 @@ def _walk(context, begin, end):
     else:
         for unit in range(begin, end):
             _reduce(state, plan, work, src, unit, partials)
+    if tile != 0:
+        release(tile)
 
 
 @cache

@@ -1,0 +1,159 @@
+"""The stages of an expression that has rows: maps, and between them what reads whole rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ep.include.data_type import DataType
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.expression import RowOp, Step, Structure
+from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.unary_op import UnaryOp
+
+_MOST_AGAIN: Final = 4  # steps that are done once more rather than read from memory
+
+
+class Stage(NamedTuple):
+    """A part of a structure that is computed by one pass over rows.
+
+    reads, writes: values of the whole structure.
+    map: of a map, the structure of these; of what reads whole rows, None, or what computes the elements that it reads.
+    op: of what reads whole rows.
+    reduced: whether a map computes one element a row.
+    """
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    map: Structure | None
+    op: ReduceOp | RowOp | None = None
+    reduced: bool = False
+
+
+def stored_in_full(structure: Structure) -> Structure:
+    """The same structure without steps that are not rounded: their type is float32, and results are cast from it."""
+    num_read = len(structure.sources) + len(structure.constants)
+    types = [structure.data_type(value) for value in range(num_read)]
+    numbers, steps = list(range(num_read)), list[Step]()
+
+    def add(step: Step) -> int:
+        steps.append(step)
+        types.append(step.data_type)
+        return len(types) - 1
+
+    for step in structure.steps:
+        is_half = step.data_type in FLOATS and step.data_type.itemsize == 2
+        data_type = DataType.kFloat if is_half and not step.rounded else step.data_type
+        operands = tuple(numbers[one] for one in step.operands)
+        if isinstance(step.op, ReduceOp | RowOp):
+            (read,) = operands
+            wanted = types[read] if step.op in (ReduceOp.kAny, ReduceOp.kAll) else data_type
+            if types[read] is not wanted:
+                operands = (add(Step(UnaryOp.kCast, operands, wanted)),)
+        numbers.append(add(Step(step.op, operands, data_type, step.attributes)))
+    results = []
+    for value in structure.results:
+        number, data_type = numbers[value], structure.data_type(value)
+        results.append(number if types[number] is data_type else add(Step(UnaryOp.kCast, (number,), data_type)))
+    return structure._replace(steps=tuple(steps), results=tuple(results))
+
+
+def stages_of(structure: Structure, by_rows: bool = True) -> list[Stage]:
+    """The stages of a structure that is stored in full, in the order in which they are computed.
+
+    by_rows: whether maps write the elements that are reduced; else each reduction computes its own as it reads them.
+    """
+    return _Stages(structure, by_rows).made()
+
+
+class _Stages:
+    """depths: of each value, how many ops that read whole rows are before it, in a row."""
+
+    def __init__(self, structure: Structure, by_rows: bool) -> None:
+        self.structure, self.reduced, self.by_rows = structure, structure.are_reduced(), by_rows
+        self.first = len(structure.sources) + len(structure.constants)
+        self.depths = [0] * self.first
+        for step in structure.steps:
+            of_rows = isinstance(step.op, ReduceOp | RowOp)
+            self.depths.append(max((self.depths[one] for one in step.operands), default=0) + of_rows)
+        steps = range(self.first, len(self.depths))
+        self.maps = {one for one in steps if not isinstance(self._step(one).op, ReduceOp | RowOp)}
+        self.kept = {*structure.results}  # what is in memory
+        for one in steps:
+            for read in self._step(one).operands:
+                crosses = (self.reduced[one], self.depths[one]) != (self.reduced[read], self.depths[read])
+                if one not in self.maps or (crosses and self.reduced[read]):
+                    self.kept.add(read)
+
+    def _step(self, value: int) -> Step:
+        return self.structure.steps[value - self.first]
+
+    def made(self) -> list[Stage]:
+        stages: list[Stage] = []
+        for depth in range(max(self.depths), -1, -1):  # from the last on: it says what those before must keep
+            here = [one for one in range(self.first, len(self.depths)) if self.depths[one] == depth]
+            for reduced in (False, True) if self.by_rows else (True,):
+                maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]
+                writes = tuple(one for one in maps if one in self.kept)
+                if writes:
+                    stages.append(self._map(self._inside(writes, depth, reduced), writes, reduced))
+            rows = [one for one in here if one not in self.maps]
+            for one in reversed(rows):
+                op = self._step(one).op
+                assert isinstance(op, ReduceOp | RowOp)
+                stage = Stage(self._step(one).operands, (one,), None, op)
+                stages.append(stage if self.by_rows else self._computed(stage))
+        return stages[::-1]
+
+    def _computed(self, stage: Stage) -> Stage:
+        """A reduction of what a map computes."""
+        if not self.maps.issuperset(stage.reads):
+            return stage
+        part = self._map(self._inside(stage.reads, 0, False), stage.reads, False)
+        return stage._replace(reads=part.reads, map=part.map)
+
+    def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
+        """The steps that a map computes to write values; what it reads besides is kept."""
+        inside, todo = set(writes), list(writes)
+        while todo:
+            for read in self._step(todo.pop()).operands:
+                if read in inside or read not in self.maps or self.reduced[read] is not reduced:
+                    continue
+                if self.depths[read] == depth or (read not in self.kept and self._is_cheap(read)):
+                    inside.add(read)
+                    todo.append(read)
+                else:
+                    self.kept.add(read)
+        return sorted(inside)
+
+    def _is_cheap(self, value: int) -> bool:
+        """Whether to compute a value again, from what is there, takes less time than to write and read it."""
+        cone, todo = {value}, [value]
+        while todo:
+            step = self._step(todo.pop())
+            if step.op is not None and OPS[step.op].cost is not Cost.LIGHT:  # type: ignore[index]
+                return False
+            more = {one for one in step.operands if one in self.maps and one not in self.kept and not self.reduced[one]}
+            todo += more - cone
+            cone |= more
+            if len(cone) > _MOST_AGAIN:
+                return False
+        return True
+
+    def _map(self, inside: Sequence[int], writes: tuple[int, ...], reduced: bool) -> Stage:
+        structure, num_sources = self.structure, len(self.structure.sources)
+        known = set(inside)
+        read = dict.fromkeys(one for step in inside for one in self._step(step).operands if one not in known)
+        constants = [one for one in read if num_sources <= one < self.first]
+        reads = tuple(one for one in read if one not in constants)
+        numbers = {one: place for place, one in enumerate((*reads, *constants, *inside))}
+        steps = [self._step(one) for one in inside]
+        part = Structure(
+            tuple(map(structure.data_type, reads)),
+            tuple(structure.constants[one - num_sources] for one in constants),
+            tuple(step._replace(operands=tuple(numbers[one] for one in step.operands)) for step in steps),
+            tuple(numbers[one] for one in writes),
+        )
+        return Stage(reads, writes, part, reduced=reduced)

@@ -1,0 +1,154 @@
+"""Launches of several stages: of rows, a few at a time, so that what a stage writes for the next stays in the caches.
+
+A stage is a task that is there already: of a map, of the walk of Reduce, or of rows that are read several times. So its
+results have the bits that it gives by itself. What a stage writes for later ones is in memory of the thread: for the
+task, it lies where it would lie if all rows of the launch were there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
+from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
+from ep.cpu.engine.reduce.entry import run_reduction
+from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS
+from ep.cpu.engine.reduce.state import REDUCE_WORDS
+from ep.cpu.lines.sizes import LINE
+from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
+from ep.cpu.shared.layout import layout
+from ep.cpu.shared.state import GRAIN_BYTES
+from ep.cpu.threads.parallel import call_task, run
+
+MAP: Final = 0
+"""The task goes over elements, or over one a row, as `STRIDED_PLAN` has it."""
+REDUCE: Final = 1
+"""The task is the walk of Reduce: of two operands, the results and what is reduced."""
+PASSES: Final = 2
+"""The task reads rows several times: of two operands, the results and what is read."""
+
+PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
+"""What a launch does with its rows: so many at a time, in so many bytes of memory; `STAGE` follows for each stage."""
+
+STAGE: Final = layout(
+    "Stage",
+    kind=1,
+    task=1,
+    plan=1,  # of a map and of Reduce
+    state=1,  # of Reduce
+    count=1,  # elements of a row, or of all; of a map, those that it computes
+    map=1,  # of a reduction that computes what it reads, the task
+    map_plan=1,  # and its plan; its operands follow the results
+    num_operands=1,
+    operands=1,  # the address of `STAGE_OPERAND` of each, results first
+)
+STAGE_OPERAND: Final = layout(
+    "StageOperand",
+    array=1,  # its number in the launch, -1 where it is in memory of the thread:
+    offset=1,  # where it begins there
+    row_bytes=1,
+)
+MOST_OPERANDS: Final = 128
+"""Of a stage."""
+
+_PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
+_WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
+_OWN_WORDS: Final[int] = STRIDED.num_words
+_GRAIN: Final = GRAIN_BYTES // 16  # of one number a row
+_STACK: Final = 2**15  # bytes of memory that need not be asked for
+_STACK_WORDS: Final = (_STACK + LINE) // 8
+
+
+@jit
+def _head(stage):
+    return load_word(stage, STAGE.task), load_word(stage, STAGE.kind), load_word(stage, STAGE.count)
+
+
+@jit
+def _find_operands(stage, arrays, memory, first, places):
+    """Write where the operands of a stage are, if memory has rows from `first` on."""
+    operands = load_word(stage, STAGE.operands)
+    for k in range(load_word(stage, STAGE.num_operands)):
+        operand = operands + 8 * _OPERAND * k
+        array, offset = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.offset)
+        place = memory + offset - first * load_word(operand, STAGE_OPERAND.row_bytes)
+        store_word(places, k, load_word(arrays, array) if array >= 0 else place)
+
+
+def _rows(context, begin, end):
+    plan, arrays = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.sources)
+    program = load_word(plan, STRIDED_PLAN.program)
+    num_bytes, together = load_word(program, PROGRAM.num_bytes), load_word(program, PROGRAM.rows)
+    own, places, words = stack_words(CONTEXT_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
+    memory, in_heap = stack_words(_STACK_WORDS), 0
+    if num_bytes > _STACK:
+        in_heap = memory = allocate(num_bytes + LINE)
+        if memory == 0:
+            store_word(context, STRIDED.lacks_memory, 1)
+            return
+    memory += -memory & (LINE - 1)
+    store_word(own, CONTEXT.sources, places)
+    for first in range(begin, end, together):
+        last = min(first + together, end)
+        for number in range(load_word(program, PROGRAM.num_stages)):
+            stage = program + 8 * (_PROGRAM + _STAGE * number)
+            task, kind, count = _head(stage)
+            _find_operands(stage, arrays, memory, first, places)
+            dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
+            if kind == MAP:
+                store_word(own, CONTEXT.dst, dst)
+                store_word(own, CONTEXT.plan, of_stage)
+                call_task(task, own, first * count, last * count)
+            elif kind == REDUCE:
+                store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, 0, 0)
+                call_task(task, words, first, last)
+            else:
+                store_words(words, ALL_STEPS, src, src, dst, count, 0, 0)
+                call_task(task, words, first, last)
+    if in_heap != 0:
+        release(in_heap)
+
+
+@cache
+def rows_task() -> int:
+    """The address of the task (context, begin, end) that takes rows through the stages of the plan's program."""
+    return compile_task("rows.stages", _rows)
+
+
+def _reductions(context, begin, end):
+    plan, arrays, state = (
+        load_word(context, CONTEXT.plan),
+        load_word(context, CONTEXT.sources),
+        load_word(context, CONTEXT.state),
+    )
+    program, all_bytes = load_word(plan, STRIDED_PLAN.program), load_word(plan, STRIDED_PLAN.num_bytes)
+    own, places, words = stack_words(_OWN_WORDS), stack_words(MOST_OPERANDS), stack_words(_WORDS)
+    memory = allocate(load_word(program, PROGRAM.num_bytes) + LINE)
+    store_word(own, STRIDED.lacks_memory, 1 if memory == 0 else 0)
+    store_word(own, CONTEXT.sources, places)
+    for number in range(load_word(program, PROGRAM.num_stages) if memory != 0 else 0):
+        stage = program + 8 * (_PROGRAM + _STAGE * number)
+        task, kind, count = _head(stage)
+        _find_operands(stage, arrays, memory, 0, places)
+        dst, of_stage = load_word(places, 0), load_word(stage, STAGE.plan)
+        if kind == MAP:
+            store_word(own, CONTEXT.dst, dst)
+            store_word(own, CONTEXT.plan, of_stage)
+            run(state, task, own, count, _GRAIN)
+        else:
+            store_word(own, CONTEXT.plan, load_word(stage, STAGE.map_plan))
+            computed = load_word(stage, STAGE.map)
+            store_words(words, 0, dst, of_stage, load_word(stage, STAGE.state), 0, 0, computed, own)
+            run_reduction(state, task, words, all_bytes)
+    release(memory)
+    if load_word(own, STRIDED.lacks_memory) != 0:
+        store_word(context, STRIDED.lacks_memory, 1)
+
+
+@cache
+def reductions_task() -> int:
+    """The address of the task (context, 0, 1) that does all stages of the plan's program, each with all threads."""
+    return compile_task("reduce.stages", _reductions)

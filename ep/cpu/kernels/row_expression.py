@@ -1,0 +1,217 @@
+"""Expressions that reduce: which tasks their stages are, and where these read and write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive import signatures
+from ep.common.primitive.broadcast import Dims, simplify_walk
+from ep.common.primitive.reduce_shape import Axis, ReduceShape
+from ep.common.primitive.stages import Stage, stages_of, stored_in_full
+from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
+from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
+from ep.cpu.engine.reduce.plan import reduce_plan
+from ep.cpu.engine.reduce.stages import MAP, PASSES, REDUCE, reductions_task, rows_task
+from ep.cpu.engine.reduce.state import REDUCE_STATE
+from ep.cpu.engine.reduce.vectors import lanes
+from ep.cpu.engine.reduce.walk import walk
+from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.kernels.softmax import softmax_task
+from ep.cpu.lines.sizes import LINE
+from ep.cpu.shared.object_layout import data_address
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
+from ep.include.data_type import DataType
+from ep.include.primitive.expression import RowOp, Step, Structure
+from ep.include.primitive.log_softmax import LogSoftmax
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.softmax import Softmax
+from ep.include.primitive.unary_op import UnaryOp
+
+_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of a first cache
+_SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
+
+
+class _Place(NamedTuple):
+    """Where a value is.
+
+    strides: over the shape of the launch, in bytes.
+    array: of the launch, -1 where it is in memory of the thread: there values are numbered by `slot`.
+    """
+
+    data_type: DataType
+    strides: Dims
+    array: int
+    slot: int = -1
+
+
+class StagesPlan(StridedPlan):
+    """The plan of a launch that goes through stages. Making one compiles what they need.
+
+    Rows go through all of them a few at a time. Where other axes go, or long ones, a stage is of the whole launch, and
+    what is reduced is computed as Reduce reads it.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        arrays: Sequence[np.ndarray[Any, Any]],
+        shape: Dims,
+        reduced_shape: Dims,
+        by_rows: bool,
+    ) -> None:
+        """arrays: results first. shape: what all broadcast to. reduced_shape: the same with 1 along axes that go."""
+        super().__init__(arrays, len(structure.results), shape)
+        self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
+        self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
+        self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
+        self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
+        self._slots: list[int] = []  # bytes of a row in each
+        self._kept: list[Any] = []  # whose addresses others have
+        num_results = len(structure.results)
+        self._places = {k: self._of_array(k, num_results + k) for k in range(len(structure.sources))}
+        stages = stages_of(self._structure, by_rows)
+        for number, stage in enumerate(stages):
+            for value in stage.writes:
+                result = self._written_at_once(value, stages[number:])
+                self._places[value] = self._in_memory(value) if result is None else self._of_array(value, result)
+            self._add(stage)
+        for k, value in enumerate(self._structure.results):
+            if self._places[value].array != k:
+                self._copy(self._places[value], self._of_array(value, k), self._reduced[value])
+        self._write()
+
+    def _of_array(self, value: int, array: int) -> _Place:
+        """The place of a value that an array of the launch has."""
+        return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
+
+    def _in_memory(self, value: int) -> _Place:
+        """The place of a value that one stage writes for others."""
+        data_type, reduced = self._structure.data_type(value), self._reduced[value]
+        self._slots.append(data_type.itemsize * (1 if reduced else self._length))
+        return _Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
+
+    def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
+        """The strides of elements, or of one a row, that follow one another."""
+        strides, step = list[int](), data_type.itemsize
+        for size, whole in zip(reversed(self._shape_of(reduced)), reversed(self._shape), strict=True):
+            strides.append(step if size == whole else 0)
+            step *= size
+        return tuple(reversed(strides))
+
+    def _shape_of(self, reduced: bool) -> Dims:
+        return self._reduced_shape if reduced else self._shape
+
+    def _is_adjacent(self, place: _Place, reduced: bool) -> bool:
+        wanted = self._adjacent(place.data_type, reduced)
+        sizes = self._shape_of(reduced)
+        return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
+
+    def _written_at_once(self, value: int, stages: Sequence[Stage]) -> int | None:
+        """The array of a result, if the first of the stages can write it there: it may be one that others read."""
+        if value not in self._structure.results:
+            return None
+        result = self._structure.results.index(value)
+        if stages[0].op is not None and not self._is_adjacent(self._of_array(value, result), self._reduced[value]):
+            return None
+        # several threads may read what a stage of the whole launch reduces when the first writes
+        later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
+        read = {read for stage in later for read in stage.reads if read < len(sources)}
+        return None if any(_may_be_one(sources[one], self._arrays[result]) for one in read) else result
+
+    def _add(self, stage: Stage) -> None:
+        if stage.op is None:
+            assert stage.map is not None
+            places = [self._places[value] for value in (*stage.writes, *stage.reads)]
+            self._add_map(stage.map, places, stage.reduced)
+            return
+        if not self._by_rows:
+            self._add_reduction(stage)
+            return
+        (read,), (written,) = stage.reads, stage.writes
+        source = self._places[read]
+        if not self._is_adjacent(source, reduced=False):
+            source = self._in_memory(read)
+            self._copy(self._places[read], source, reduced=False)
+        places = [self._places[written], source]
+        if isinstance(stage.op, RowOp):
+            task = softmax_task(_SOFTMAXES[stage.op], source.data_type)
+            self._stages.append(((PASSES, task, 0, 0, self._length, 0, 0), places))
+            return
+        axes = Axis(self._counts[1], False), Axis(self._length, True)
+        words = self._reduction(stage.op, source.data_type, axes)
+        self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
+
+    def _add_reduction(self, stage: Stage) -> None:
+        """A reduction of elements that a map computes, or of those of a source."""
+        assert isinstance(stage.op, ReduceOp)
+        gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
+        map_ = stage.map or _identity(self._structure.data_type(stage.reads[0]))
+        kind = map_.data_type(map_.results[0])
+        words = self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified())
+        sources = [self._places[value] for value in stage.reads]
+        computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
+        places = [self._places[stage.writes[0]], *sources]
+        self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
+
+    def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[int, int]:
+        """The addresses of a plan and of a state of Reduce."""
+        plan = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts)
+        served_by, state = storage_key(op, data_type), LaunchState(REDUCE_STATE, ())
+        of = lanes(*served_by)
+        state.set(kernel=reduce_kernel(*served_by), itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
+        return self._keep(plan.words), self._keep(state.words)
+
+    def _map(self, structure: Structure, places: list[_Place], reduced: bool) -> tuple[int, int]:
+        """The task of a map, and the address of its plan; places: of its operands, results first."""
+        dims, *walks = simplify_walk(self._shape_of(reduced), *(place.strides for place in places))
+        words = plan_words(len(places))
+        steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
+        return expression_kernel(structure, steps), self._keep(words)
+
+    def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:
+        """A map over elements, or over one a row."""
+        count = (1 if reduced else self._length) if self._by_rows else self._counts[reduced]
+        task, plan = self._map(structure, places, reduced)
+        self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
+
+    def _copy(self, source: _Place, target: _Place, reduced: bool) -> None:
+        self._add_map(_identity(source.data_type), [target, source], reduced)
+
+    def _keep(self, words: Any) -> int:
+        """The address of words, which are kept as long as the plan."""
+        words = np.array(words, np.int64) if isinstance(words, list) else words
+        self._kept.append(words)
+        return data_address(words)
+
+    def _write(self) -> None:
+        """Write the program, and who runs it."""
+        num_rows, of_arrays = self._counts[1], 0  # bytes of a row, in arrays of the launch
+        for array in self._arrays:
+            of_arrays += array.itemsize * (self._length if array.shape[-1:] != (1,) else 1)
+        together = max(_NEAR // (of_arrays + sum(self._slots)), 1) if self._by_rows else num_rows
+        offsets, total = [], 0
+        for size in self._slots:
+            offsets.append(total)
+            total += -(-size * together // LINE) * LINE
+        program = [together, total, len(self._stages)]
+        for head, places in self._stages:
+            operands = [
+                (one.array, 0, 0) if one.array >= 0 else (-1, offsets[one.slot], self._slots[one.slot])
+                for one in places
+            ]
+            program += [*head, len(places), self._keep([word for operand in operands for word in operand])]
+        task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
+        self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // of_arrays, 1))
+
+
+def _identity(kind: DataType) -> Structure:
+    return Structure((kind,), (), (Step(UnaryOp.kIdentity, (0,), kind),), (1,))
+
+
+def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether arrays that Launch has checked may be the same memory."""
+    return (one.shape, one.strides, one.itemsize) == (other.shape, other.strides, other.itemsize)

@@ -1,0 +1,194 @@
+"""Which values of a trace are computed together, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from ep.common.primitive.broadcast import Dims
+from ep.expressions.trace import Node
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.expression import RowOp, Structure, kMaxOperands
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.names import function_name
+
+_MOST_VALUES: Final = 40  # of one kernel: more would not stay in registers, and take long to compile
+_MOST_SOURCES: Final = kMaxOperands - _MOST_VALUES
+
+MAPS: Final[dict[str, UnaryOp | BinaryOp | None]] = {
+    **{function_name(op): op for op in (*UnaryOp, *BinaryOp)},
+    "cast": UnaryOp.kCast,
+    "where": None,
+}
+"""The op of each operator that computes element by element; None is Where."""
+
+ROW_OPS: Final[dict[str, ReduceOp | RowOp]] = {
+    **{op.name.removeprefix("k").lower(): op for op in ReduceOp},
+    "softmax": RowOp.kSoftmax,
+    "log_softmax": RowOp.kLogSoftmax,
+}
+"""The op of each operator that reads whole rows."""
+
+
+@dataclass
+class Group:
+    """Values that one kernel computes, or the results of one operator.
+
+    values: positions. sources: of what is read. results: positions of what is written.
+    shape: of a kernel's elements. reduced: of its values, those with one element a row.
+    elements: positions of what is read as elements.
+    reads: of a kernel, the positions of its operands, each with the shape in which it is read where that is another.
+    gone: the axes along which values are reduced, where that is not the last one, by rows.
+    structure: of a kernel. why: values are not computed with others; empty for a kernel.
+    """
+
+    values: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    shape: Dims = ()
+    stage: int = 0
+    elements: set[int] = field(default_factory=set)
+    reduced: set[int] = field(default_factory=set)
+    reads: list[tuple[int, Dims | None]] = field(default_factory=list)
+    gone: tuple[int, ...] = ()
+    structure: Structure | None = None
+    why: str = ""
+
+    @property
+    def reduced_shape(self) -> Dims:
+        """The shape of what is reduced, with the axes that go."""
+        gone = self.gone or (len(self.shape) - 1,)
+        return tuple(1 if axis in gone else size for axis, size in enumerate(self.shape))
+
+    def takes(self, sources: Set[int]) -> bool:
+        """Whether one more value has room, with all that is read then."""
+        return not self.values or (len(self.values) < _MOST_VALUES and len(sources) <= _MOST_SOURCES)
+
+
+class Grouping:
+    """Puts values in groups, in the order of the trace: each into the first stage that it can be in.
+
+    A group is of one stage and one shape. In it are elements of that shape, and what is reduced along its last axis:
+    where a value comes from says which of the two it is, and never its size.
+    """
+
+    def __init__(self, nodes: Sequence[Node], wanted: Set[int], why_alone: Callable[[Node], str]) -> None:
+        """why_alone: says why a value is in no kernel; empty where it is."""
+        self._nodes = nodes
+        self._stages: dict[int, int] = {}
+        self._kernels: dict[tuple[int, Dims], Group] = {}
+        self._alone: dict[int, list[Group]] = {}
+        self._calls: dict[int, Group] = {}  # of operators with several results, by the first
+        self._of: dict[int, Group] = {}
+        self._read: dict[int, set[int]] = {}  # by a group's id
+        for node in nodes:
+            if node.position not in wanted or not node.inputs:
+                continue
+            why = why_alone(node)
+            if why:
+                self._compute_alone(node, why)
+            elif self._operator(node.position) in ROW_OPS or not self._join_reduced(node):
+                self._join(node)
+        self._readers: dict[int, set[int]] = {}
+        for group in [*self._kernels.values(), *chain(*self._alone.values())]:
+            for value in group.values:
+                for one in nodes[value].inputs:
+                    self._readers.setdefault(one, set()).add(value)
+
+    def ordered(self) -> list[Group]:
+        """All groups, in the order in which they are computed."""
+        found: list[Group] = []
+        for stage in range(max(self._stages.values(), default=-1) + 1):
+            found += [group for group in self._kernels.values() if group.stage == stage and group.values]
+            found += self._alone.get(stage, [])
+        for group in found:
+            name = self._operator(group.values[0])
+            if not group.why and len(group.values) == 1 and name in ROW_OPS:
+                group.why = "no other operator is computed with it"
+        return found
+
+    def compute_as_read(self, node: Node, results: Set[int]) -> bool:
+        """Have a reduction that is alone compute its elements as it reads them, where nothing else reads these."""
+        (read,) = node.inputs
+        before = self._of.get(read)
+        if before is None or self._nodes[read].shape != before.shape:
+            return False
+        cone, todo = {read}, [read]
+        while todo:
+            more = {one for one in self._nodes[todo.pop()].inputs if self._of.get(one) is before} - cone
+            todo += more
+            cone |= more
+        if any(self._operator(one) in ROW_OPS or one in before.reduced or one in results for one in cone):
+            return False
+        if any(not self._readers[one] <= cone | {node.position} for one in cone):
+            return False
+        group = self._of[node.position] = self._calls[node.position]
+        group.values = [*sorted(cone), node.position]
+        group.shape, group.gone, group.reduced, group.why = before.shape, node.attributes["axes"], {node.position}, ""
+        before.values = [one for one in before.values if one not in cone]
+        self._of.update(dict.fromkeys(cone, group))
+        return True
+
+    def _operator(self, position: int) -> str:
+        operator = self._nodes[position].operator
+        return "" if operator is None else operator.name
+
+    def _compute_alone(self, node: Node, why: str) -> None:
+        stage = self._stages[node.position] = max(0, *(self._stages.get(one, -1) for one in node.inputs))
+        call = self._calls.get(node.position - node.result)
+        if call is None:
+            call = self._calls[node.position - node.result] = Group(why=why)
+            self._alone.setdefault(stage, []).append(call)
+        call.values.append(node.position)
+
+    def _join_reduced(self, node: Node) -> bool:
+        """Put a value with the values of rows that it is computed from, if that is possible."""
+        for one in node.inputs:
+            group = self._of.get(one)
+            if group is None or not self._is_reduced(one, group, node.shape):
+                continue
+            outside = {other for other in node.inputs if self._of.get(other) is not group}
+            inside = (other for other in node.inputs if other not in outside)
+            fits = all(self._is_reduced(other, group, node.shape) for other in inside)
+            fits &= node.shape != group.shape or not outside & group.elements  # rows of one element
+            sources = self._read[id(group)] | outside
+            if fits and group.takes(sources) and all(self._stages.get(one, -1) < group.stage for one in outside):
+                self._add(node, group, sources)
+                group.reduced.add(node.position)
+                return True
+        return False
+
+    def _is_reduced(self, position: int, group: Group, shape: Dims) -> bool:
+        return position in group.reduced and self._nodes[position].shape == shape
+
+    def _join(self, node: Node) -> None:
+        """Put a value with elements, or with what is reduced of them, into the first group that there can be."""
+        op = ROW_OPS.get(self._operator(node.position))
+        shape = node.shape if op is None else self._nodes[node.inputs[0]].shape
+
+        def meets(one: int) -> bool:
+            group = self._of.get(one)
+            if group is None or group.shape != shape:
+                return False
+            return one not in group.reduced or (op is None and self._nodes[one].shape == (*shape[:-1], 1))
+
+        stage = max(self._stages.get(one, -1) + (not meets(one)) for one in node.inputs)
+        while True:
+            group = self._kernels.setdefault((stage, shape), Group(shape=shape, stage=stage))
+            outside = {one for one in node.inputs if self._of.get(one) is not group}
+            sources = self._read.get(id(group), set()) | outside
+            if group.takes(sources):
+                break
+            stage += 1
+        self._add(node, group, sources)
+        group.elements |= outside
+        if isinstance(op, ReduceOp):
+            group.reduced.add(node.position)
+
+    def _add(self, node: Node, group: Group, sources: set[int]) -> None:
+        group.values.append(node.position)
+        self._of[node.position], self._stages[node.position] = group, group.stage
+        self._read[id(group)] = sources

@@ -1,0 +1,92 @@
+"""The structure of a group: what its kernel computes, whatever the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.expressions.grouping import MAPS, ROW_OPS, Group
+from ep.expressions.trace import Node
+from ep.include.data_type import DataType
+from ep.include.primitive.expression import Constant, RowOp, Step, Structure
+from ep.include.primitive.op_row import Gives
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.names import parameter_name
+
+
+class StructureOf:
+    """Writes the structure of a group down, and which operands a launch has, to the group."""
+
+    def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
+        self._nodes, self._group, self._round_each = nodes, group, round_each
+        self._inside = set(group.values)
+        reads: dict[tuple[int, Dims | None], bool] = {}  # and whether it has one element a row
+        for value in group.values:
+            for one in nodes[value].inputs:
+                if one in self._inside:
+                    continue
+                read = self._as_read(one, value)
+                reads[read] = reads.get(read, False) or self._is_map_of_rows(value)
+        is_constant = {read: nodes[read[0]].constant is not None for read in reads}
+        group.reads = [read for read in reads if not is_constant[read]]
+        constants = [read for read in reads if is_constant[read]]
+        self._numbers = {read: k for k, read in enumerate((*group.reads, *constants))}
+        self._num_read, self._steps = len(self._numbers), list[Step]()
+        self._unrounded: dict[int, int] = {}  # the rounded value of each, -1 where there is none yet
+        for value in group.values:
+            self._numbers[value, None] = self._add_node(nodes[value])
+        group.structure = Structure(
+            tuple(nodes[one].data_type for one, _ in group.reads),
+            tuple(Constant(nodes[one].data_type, nodes[one].constant or b"") for one, _ in constants),
+            tuple(self._steps),
+            tuple(self._numbers[one, None] for one in group.results),
+            tuple(k for k, read in enumerate(group.reads) if reads[read]),
+        )
+
+    def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
+        """How a value reads another: one of another group, beside what is reduced without a last axis, gets one."""
+        shape, num_axes = self._nodes[position].shape, len(self._nodes[value].shape)
+        lacks_axis = self._is_map_of_rows(value) and num_axes < len(self._group.shape)
+        return position, (*shape, 1) if lacks_axis and shape and position not in self._inside else None
+
+    def _is_map_of_rows(self, value: int) -> bool:
+        """Whether a value is computed from others with one element a row."""
+        return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp)
+
+    def _op(self, node: Node) -> Any:
+        assert node.operator is not None
+        name = node.operator.name
+        return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
+
+    def _add(self, step: Step) -> int:
+        self._steps.append(step)
+        return self._num_read + len(self._steps) - 1
+
+    def _rounded(self, value: int, data_type: DataType) -> int:
+        if value in self._unrounded and self._unrounded[value] < 0:
+            self._unrounded[value] = self._add(Step(UnaryOp.kCast, (value,), data_type))
+        return self._unrounded.get(value, value)
+
+    def _add_node(self, node: Node) -> int:
+        op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
+        operands = [self._numbers[self._as_read(one, node.position)] for one in node.inputs]
+        is_row = isinstance(op, ReduceOp | RowOp)
+        converts = is_row and op not in (ReduceOp.kAny, ReduceOp.kAll) and types[0] is not node.data_type
+        truths = op in (ReduceOp.kAny, ReduceOp.kAll) or (
+            not is_row and op is not None and op is not UnaryOp.kCast and OPS[op].gives is Gives.BOOLEAN
+        )
+        if op is UnaryOp.kCast or converts or truths:
+            operands = [self._rounded(one, data_type) for one, data_type in zip(operands, types, strict=True)]
+        if converts:
+            operands = [self._add(Step(UnaryOp.kCast, tuple(operands), node.data_type))]
+        row = () if op in (None, UnaryOp.kCast) or is_row else OPS[op].attributes
+        attributes = tuple(node.attributes[parameter_name(one)] for one in row)
+        is_half = node.data_type in (DataType.kFloat16, DataType.kBFloat16)
+        exact = not is_half or self._round_each or op is UnaryOp.kCast
+        number = self._add(Step(op, tuple(operands), node.data_type, attributes, exact))
+        if not exact:
+            self._unrounded[number] = -1
+        return number

@@ -1,0 +1,121 @@
+"""Expression: maps and rows, as far as a device has kernels for them, and what Launch refuses."""
+
+import numpy as np
+import pytest
+
+from ep.include import DataType
+from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
+from ep.include.primitive.expression import Constant, RowOp, Step, Structure, kMaxRow
+
+REAL = DataType.kFloat
+HALF = Constant(REAL, np.float32(0.5).tobytes())
+# values 0 and 1 are read, 2 is a half
+MAP = Structure((REAL, REAL), (HALF,), (Step(BinaryOp.kMul, (0, 1), REAL), Step(BinaryOp.kAdd, (3, 2), REAL)), (3, 4))
+ROWS = Structure(
+    (REAL, REAL),
+    (HALF,),
+    (
+        Step(BinaryOp.kMul, (0, 2), REAL),
+        Step(ReduceOp.kMean, (3,), REAL),
+        Step(BinaryOp.kMul, (4, 1), REAL),
+        Step(BinaryOp.kSub, (3, 5), REAL),
+        Step(UnaryOp.kSquare, (5,), REAL),
+    ),
+    (6, 7),
+    reduced=(1,),
+)
+SOFTMAX = Structure((REAL,), (), (Step(UnaryOp.kNegative, (0,), REAL), Step(RowOp.kSoftmax, (1,), REAL)), (2,))
+ANY_AXES = Structure(
+    (REAL, REAL, REAL),
+    (),
+    (
+        Step(BinaryOp.kMul, (0, 1), REAL),
+        Step(ReduceOp.kSum, (3,), REAL),
+        Step(ReduceOp.kMax, (0,), REAL),
+        Step(BinaryOp.kMul, (4, 2), REAL),
+    ),
+    (6, 5),
+    reduced=(2,),
+)
+KINDS = {"any axes": ANY_AXES, "map": MAP, "rows": ROWS, "softmax": SOFTMAX}
+
+
+class Device:
+    """A device under test that has an Expression of some kind."""
+
+    def __init__(self, device, kind):
+        self.device, self.structure = device, KINDS[kind]
+        self.primitive = NewPrimitive(ExpressionFactory, device.type, self.structure)
+        if self.primitive is None:
+            pytest.skip(f"{device} has no Expression of the kind {kind}")
+
+    def launch(self, shapes, *sources):
+        """The results of shapes, from arrays of the host."""
+        results = [self.device.filled(int(np.prod(shape)), REAL).reshape(shape) for shape in shapes]
+        arrays = [self.device.buffer(source).reshape(source.shape) for source in sources]
+        self.primitive.Launch(self.device.stream, results, arrays)
+        return [self.device.array(result.reshape(-1), shape) for result, shape in zip(results, shapes, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 5), (3, 5)), ((2, 3, 5), (5,)), ((4, 1, 300), (7, 1)), ((), ()), ((0, 3), (3,))]
+)
+def test_maps(device, rng, shapes):
+    x, y = (rng.random(shape, np.float32) for shape in shapes)
+    product, total = Device(device, "map").launch([np.broadcast_shapes(*shapes)] * 2, x, y)
+    np.testing.assert_array_equal(product, x * y)
+    np.testing.assert_array_equal(total, x * y + np.float32(0.5))
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (5, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])
+def test_rows(device, rng, shape):
+    """Elements and numbers of rows are both results, and read."""
+    x, r = rng.random(shape, np.float32), rng.random((*shape[:-1], 1), np.float32)
+    rest, square = Device(device, "rows").launch([shape, r.shape], x, r)
+    half = x * np.float32(0.5)
+    mean = half.mean(-1, dtype=np.float64, keepdims=True).astype(np.float32) * r
+    np.testing.assert_allclose(rest, half - mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(square, mean * mean, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (3, 5, 20), (2, kMaxRow + 1), (6,), (1, 1)])
+def test_any_axes(device, rng, shape):
+    """Two reductions, and a map of what they give, where nothing has elements after them."""
+    tested = Device(device, "any axes")
+    x, y = rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
+    for axes in {(0,), (len(shape) - 1,), tuple(range(0, len(shape), 2)), tuple(range(len(shape)))}:
+        kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+        scale = rng.random(kept, np.float32)
+        total, largest = tested.launch([kept, kept], x, y, scale)
+        np.testing.assert_allclose(total, (x * y).sum(axes, np.float64, keepdims=True) * scale, rtol=1e-5)
+        np.testing.assert_array_equal(largest, x.max(axes, keepdims=True))
+
+
+def test_softmax(device, rng):
+    x = rng.normal(size=(5, 33)).astype(np.float32)
+    (found,) = Device(device, "softmax").launch([x.shape], x)
+    e = np.exp(-x.astype(np.float64))
+    np.testing.assert_allclose(found, e / e.sum(-1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes", "sources"),
+    [
+        ("map", [(3, 5), (3, 4)], [(3, 5), (3, 5)]),
+        ("map", [(3, 5)], [(3, 5), (3, 5)]),
+        ("map", [(5,), (5,)], [(3, 5), (5,)]),
+        ("rows", [(3, 5), (3, 5)], [(3, 5), (3, 1)]),
+        ("rows", [(3, 5), (3, 1)], [(3, 5), (3, 5)]),
+        ("rows", [(3, 0), (3, 1)], [(3, 0), (3, 1)]),
+        ("rows", [(2, kMaxRow + 1), (2, 1)], [(2, kMaxRow + 1), (2, 1)]),
+        ("softmax", [()], [()]),
+    ],
+)
+def test_shapes_that_are_refused(device, kind, shapes, sources):
+    with pytest.raises(ValueError, match=r"results|sources"):
+        Device(device, kind).launch(shapes, *(np.zeros(shape, np.float32) for shape in sources))
+
+
+def test_types_that_are_refused(device):
+    with pytest.raises(TypeError, match=r"sources\[1\]"):
+        Device(device, "map").launch([(3,), (3,)], np.zeros(3, np.float32), np.zeros(3))

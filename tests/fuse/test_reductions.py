@@ -1,0 +1,85 @@
+"""Reduce kernels: maps before a reduction of any axes, or of long rows, computed as it reads them."""
+
+import numpy as np
+import pytest
+
+import ep
+from tests.fuse.test_rows import check
+
+ops = ep.ops
+SHAPES = [(5, 7), (37, 37), (300, 1000), (3, 50_000), (40, 2, 501), (100_000,), (2000, 33)]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "any"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.complex64])
+def test_the_bits_of_the_operators_one_by_one(name, dtype, rng, one_by_one):
+    if name == "max" and dtype == np.complex64:
+        return
+    for shape in SHAPES:
+        x, y = ((rng.normal(size=shape) * 9).astype(dtype) for _ in range(2))
+        for axis in (None, 0, tuple(range(0, len(shape), 2)), -1):
+            keepdims = bool(rng.integers(2))
+
+            def reduced(x, y, axis=axis, keepdims=keepdims):
+                return getattr(ops, name)(x * y - x, axis=axis, keepdims=keepdims)
+
+            fused = ep.fuse(reduced)
+            assert f"kernel of mul sub {name}" in fused.explain(x, y)
+            check(fused(x, y), one_by_one(reduced, x, y))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_number_of_threads(threads, rng, one_by_one):
+    x, y = rng.random((2, 700, 900), np.float32)
+    device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
+    before = device.GetNumThreads()
+    device.SetNumThreads(threads)
+    try:
+        for axis in (None, 0):
+            total = lambda x, y, axis=axis: ops.sum(ops.square(x - y), axis)  # noqa: E731
+            check(ep.fuse(total)(x, y), one_by_one(total, x, y))
+    finally:
+        device.SetNumThreads(before)
+
+
+def test_what_is_read_elsewhere_is_computed_before(rng, one_by_one):
+    def both(x):
+        square = x * x
+        return square, ops.sum(square, 0)
+
+    x = rng.random((30, 40))
+    fused = ep.fuse(both)
+    assert "operator of sum" in fused.explain(x)
+    check(fused(x), one_by_one(both, x))
+
+
+def test_strided_and_broadcast_operands(rng, one_by_one):
+    a, b = rng.random((50, 1, 80), np.float32)[:, :, ::2], rng.random((60, 40), np.float32).T[:, ::-1].T
+    for axis in (0, 1, None):
+        total = lambda a, b, axis=axis: ops.max(ops.abs(a - b), axis)  # noqa: E731
+        check(ep.fuse(total)(a, b), one_by_one(total, a, b))
+
+
+def test_an_output_that_is_an_input(rng, one_by_one):
+    x, v = rng.random((9, 9)), rng.random(9)
+    total = lambda x, v: ops.sum(x * v, 0)  # noqa: E731
+    expected, out = one_by_one(total, x, v), v.copy()
+    assert ep.fuse(total)(x, out, out=out) is out
+    check(out, expected)
+
+
+def test_a_mean_that_would_overflow_on_the_way(one_by_one):
+    x = np.full((600, 3), 1e308)
+    mean = lambda x: ops.mean(x * 1.5, 0)  # noqa: E731
+    assert np.isfinite(ep.fuse(mean)(x)).all()
+    check(ep.fuse(mean)(x), one_by_one(mean, x))
+
+
+@pytest.mark.parametrize("data_type", ["bfloat16", "float16"])
+def test_what_is_reduced_stays_in_float32(data_type, rng, one_by_one):
+    dtype = getattr(ep.DataType, {"float16": "kFloat16", "bfloat16": "kBFloat16"}[data_type]).dtype
+    x = rng.random((100, 70)).astype(dtype)
+    total = lambda x: ops.mean(x * x, 0)  # noqa: E731
+    wide = x.astype(np.float32)
+    check(ep.fuse(total)(x), (ep.fuse(total)(wide).astype(dtype),))
+    check(ep.fuse(total, round_each=True)(x), one_by_one(total, x, round_each=True))

@@ -1,0 +1,194 @@
+"""Row kernels: reductions along the last axis with maps before, between and after them."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep import DeviceManagerRegistry, DeviceType
+from ep.include.primitive.expression import kMaxRow
+from tests.fuse.test_random_graphs import bits
+
+ops = ep.ops
+
+
+def mean(x):
+    return ops.mean(x, -1, keepdims=True)
+
+
+def layer_norm(x, w, b):
+    d = x - mean(x)
+    return d * ops.rsqrt(mean(d * d) + 1e-5) * w + b
+
+
+def cross_entropy(x, shares):
+    return -ops.sum(ops.log_softmax(x) * shares, -1)
+
+
+def masked_mean(x, mask):
+    return ops.sum(ops.where(mask > 0, x, 0.0), -1) / ops.sum(ops.cast(mask > 0, x.dtype), -1)
+
+
+FUNCTIONS = {
+    "layer norm": (layer_norm, "xwb"),
+    "RMS norm": (lambda x, w: x * ops.rsqrt(mean(x * x) + 1e-5) * w, "xw"),
+    "cross-entropy": (cross_entropy, "xy"),
+    "distance": (lambda x, y: ops.sqrt(ops.sum((x - y) * (x - y), -1)), "xy"),
+    "normalised": (lambda x: x / ops.sqrt(ops.sum(x * x, -1, keepdims=True)), "x"),
+    "masked mean": (masked_mean, "xm"),
+    "residual": (lambda x, y, w, b: (x + b + y, layer_norm(x + b + y, w, b)), "xywb"),
+    "scaled softmax": (lambda x, m: ops.softmax(x * 0.125 + m), "xm"),
+    "range": (lambda x: ops.max(ops.abs(x), -1) - ops.min(ops.abs(x), -1), "x"),
+    "of rows": (lambda x, r: mean(x * r) * r + r, "xr"),
+}
+
+
+def draw(rng, kinds, rows, length, dtype=np.float32):
+    """Arrays of elements (x, y, m), of one row for all (w, b), of one number a row (r)."""
+    shapes = {"w": (length,), "b": (length,), "r": (rows, 1)}
+    return [rng.normal(size=shapes.get(kind, (rows, length))).astype(dtype) for kind in kinds]
+
+
+def check(found, expected):
+    found = found if isinstance(found, tuple) else (found,)
+    assert [one.shape for one in found] == [one.shape for one in expected]
+    assert [bits(one) for one in found] == [bits(one) for one in expected]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_bits_of_the_operators_one_by_one(name, dtype, rng, one_by_one):
+    function, kinds = FUNCTIONS[name]
+    fused = ep.fuse(function)
+    for rows, length in ((7, 37), (1, 1), (37, 1), (1, 300), (300, 4), (37, 37), (3, kMaxRow)):
+        arrays = draw(rng, kinds, rows, length, dtype)
+        said = fused.explain(*arrays)
+        assert (said.count("row kernel"), said.count("\n")) == (1, 0), said
+        check(fused(*arrays), one_by_one(function, *arrays))
+
+
+def test_results_are_near_those_of_numpy(rng):
+    x, w, b = draw(rng, "xwb", 50, 700)
+    d = x - x.mean(-1, keepdims=True, dtype=np.float64)
+    exact = d / np.sqrt((d * d).mean(-1, keepdims=True) + 1e-5) * w + b
+    np.testing.assert_allclose(ep.fuse(layer_norm)(x, w, b), exact, rtol=1e-5, atol=1e-5)
+    x, shares = rng.normal(0, 30, (20, 99)), rng.random((20, 99))
+    logs = x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
+    np.testing.assert_allclose(ep.fuse(cross_entropy)(x, shares), -(logs * shares).sum(-1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_number_of_threads(threads, rng, one_by_one):
+    x, w, b = draw(rng, "xwb", 3000, 257)
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    before = device.GetNumThreads()
+    device.SetNumThreads(threads)
+    try:
+        check(ep.fuse(layer_norm)(x, w, b), one_by_one(layer_norm, x, w, b))
+    finally:
+        device.SetNumThreads(before)
+
+
+def test_rows_and_columns_of_one_size(rng, one_by_one):
+    """A mean without its axis is one number a column for what it is taken from, and so is computed before."""
+    x, v = rng.random((37, 37), np.float32), rng.random(37, np.float32)
+
+    def confused(x, v):
+        m, kept = ops.mean(x, -1), mean(x)
+        return x - m, x - kept, m - v, ops.sum(x * v, -1) * v, kept - v
+
+    fused = ep.fuse(confused)
+    check(fused(x, v), one_by_one(confused, x, v))
+    np.testing.assert_allclose(fused(x, v)[0], x - x.mean(-1), rtol=1e-5, atol=1e-6)
+    assert "cut before mean: its shape is (37,)" in fused.explain(x, v)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda x: ops.sum(x * x, 0) + ops.max(x * x, 0), "only what goes along the last axis"),
+        (lambda x: ops.softmax(x * 2.0, 0), "only what goes along the last axis"),
+        (lambda x: ops.sum(x, -1), "no other operator is computed with it"),
+    ],
+)
+def test_what_is_computed_alone_and_why(function, why, rng, one_by_one):
+    x = rng.random((5, 9), np.float32)
+    fused = ep.fuse(function)
+    assert why in fused.explain(x)
+    check(fused(x), one_by_one(function, x))
+
+
+def test_rows_that_are_too_long_or_empty(rng, one_by_one):
+    fused = ep.fuse(lambda x: ops.softmax(x * x, -1).sum(-1))
+    long, empty = rng.random((2, kMaxRow + 1), np.float32), np.zeros((3, 0), np.float32)
+    assert f"rows have 1 to {kMaxRow} elements" in fused.explain(long)
+    check(fused(long), one_by_one(lambda x: ops.softmax(x * x, -1).sum(-1), long))
+    fused = ep.fuse(lambda x: ops.sum(x * x, -1))
+    assert fused(empty).tolist() == [0, 0, 0]
+    assert fused(np.zeros((0, 5), np.float32)).shape == (0,)
+    with pytest.raises(ValueError, match="no elements"):
+        ep.fuse(lambda x: ops.max(x * x, -1))(empty)
+
+
+def test_what_is_not_finite(rng, one_by_one):
+    x, w, b = draw(rng, "xwb", 9, 100)
+    x[0, 3], x[1, 5], x[2, 7:9], x[3] = np.nan, np.inf, (np.inf, -np.inf), 0
+    for name in ("layer norm", "normalised", "range", "scaled softmax"):
+        function, kinds = FUNCTIONS[name]
+        arrays = [x, *(w, b)[: len(kinds) - 1]] if "m" not in kinds else [x, x.copy()]
+        check(ep.fuse(function)(*arrays), one_by_one(function, *arrays))
+    large = np.full((4, 600), 1e308) * np.array([[1], [1e-3], [1], [-1]])  # the sums overflow, the means do not
+    found = ep.fuse(lambda x: mean(x) * 0.5 + x * 0.0)(large)
+    assert np.isfinite(found).all()
+    check(found, one_by_one(lambda x: mean(x) * 0.5 + x * 0.0, large))
+
+
+def test_outputs_that_are_inputs(rng, one_by_one):
+    """A first result may lie where an operand is that is read again: then it is written last."""
+    x, w = draw(rng, "xw", 40, 40)
+
+    def both(x, w):
+        h = x * 2.0
+        return h, ops.sum(h, -1), (x - mean(h)) * w
+
+    expected = one_by_one(both, x, w)
+    for k in range(3):
+        x_, w_ = x.copy(), w.copy()
+        out = [None] * 3
+        out[k] = w_ if k == 1 else x_
+        check(ep.fuse(both)(x_, w_, out=tuple(out)), expected)
+
+
+def test_strided_and_broadcast_operands(rng, one_by_one):
+    x = rng.random((6, 5, 80), np.float32)
+    mask, norm = rng.random((6, 1, 40), np.float32), FUNCTIONS["scaled softmax"][0]
+    for part in (x[:, :, ::2], x[::-1, :, 40:], np.broadcast_to(x[:, :1, :40], (6, 5, 40)), x.T[:40].T):
+        check(ep.fuse(norm)(part, mask), one_by_one(norm, part, mask))
+        total = lambda x: ops.sum(x, -1) + ops.max(x, -1)  # noqa: E731
+        check(ep.fuse(total)(part), one_by_one(total, part))
+    a, b = rng.random((9, 1, 33), np.float32), rng.random((7, 33), np.float32)
+    distances = ep.fuse(FUNCTIONS["distance"][0])
+    check(distances(a, b), one_by_one(FUNCTIONS["distance"][0], a, b))
+    out = np.zeros((9, 14), np.float32)[:, ::2]
+    distances(a, b, out=out)
+    check(out, (distances(a, b),))
+
+
+@pytest.mark.parametrize("data_type", ["float16", "bfloat16"])
+def test_what_is_reduced_stays_in_float32(data_type, rng, one_by_one):
+    dtype = getattr(ep.DataType, {"float16": "kFloat16", "bfloat16": "kBFloat16"}[data_type]).dtype
+    x, w, b = draw(rng, "xwb", 20, 300, dtype)
+    wide = [array.astype(np.float32) for array in (x, w, b)]
+    check(ep.fuse(layer_norm)(x, w, b), (ep.fuse(layer_norm)(*wide).astype(dtype),))
+    each = ep.fuse(layer_norm, round_each=True)
+    check(each(x, w, b), one_by_one(layer_norm, x, w, b, round_each=True))
+
+
+def test_another_length_compiles_nothing(rng):
+    from ep.cpu.compile.compiler import statistics
+
+    fused = ep.fuse(layer_norm)
+    for number, (rows, length) in enumerate(((8, 30), (9, 31), (2, 5000), (400, 3))):
+        if number == 1:
+            before = len(statistics.names)
+        fused(*draw(rng, "xwb", rows, length))
+    assert len(statistics.names) == before
