@@ -53,6 +53,9 @@ class FinishVariant(NamedTuple):
     row_threads: int
 
 
+Variant = RowVariant | ColumnVariant | FinishVariant
+
+
 class ReducePlan(NamedTuple):
     """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value, between.
 
@@ -80,6 +83,11 @@ class ReducePlan(NamedTuple):
         """Those of the second one."""
         return self.num_results, self.parts, self.per_result
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Of the states between the two."""
+        return self.num_results * self.parts * _STATE_BYTES
+
 
 _BLOCKS: Final = 1024
 """From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""
@@ -87,7 +95,7 @@ _BLOCKS: Final = 1024
 _PART_BYTES: Final = 2**15
 """A part is at least so many bytes for a block."""
 
-STATE_BYTES: Final = 32
+_STATE_BYTES: Final = 32
 """Of the largest state in memory: four numbers of float64."""
 
 _COLUMN_ELEMENTS: Final = 4

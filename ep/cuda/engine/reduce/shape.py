@@ -2,42 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple, cast
 
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.stored_types import stored_as, unit_of
-from ep.cuda.engine.reduce.plan import ReducePlan, reduce_plan
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.engine.reduce.plan import ReducePlan, Variant, reduce_plan
 from ep.include.data_type import DataType
 from ep.include.number_kind import PART, Kind, number_kind
+from ep.include.primitive.op_table import REDUCTIONS
+from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
 _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
 """What is the same for integers with and without sign."""
 
 
-def stored_for(op: ReduceOp, data_type: DataType) -> tuple[bool, DataType]:
-    """Whether the two parts of complex numbers are reduced each for itself; and the type that kernels load."""
-    kind = number_kind(data_type)
-    if kind is Kind.COMPLEX and op in SUMS:
-        return True, PART[data_type]
-    return False, unit_of(data_type) if kind is Kind.INTEGER and op in _BY_SIZE else stored_as(data_type)
+class Stored(NamedTuple):
+    """How kernels see the elements of a key.
+
+    types: of src and dst, as Launch takes them; loaded, written: as kernels do.
+    in_parts: whether the two parts of complex numbers are reduced each for itself.
+    """
+
+    op: ReduceOp
+    types: tuple[DataType, DataType]
+    loaded: DataType
+    written: DataType
+    in_parts: bool
+
+
+def stored_for(request: Request) -> Stored:
+    """Return how kernels see the elements of a request."""
+    op, (data_type,) = cast(ReduceOp, request.op), request.dtypes or ()
+    kind, result = number_kind(data_type), REDUCTIONS[op].result_type(data_type)
+    in_parts = kind is Kind.COMPLEX and op in SUMS
+    if in_parts:
+        loaded = PART[data_type]
+    else:
+        loaded = unit_of(data_type) if kind is Kind.INTEGER and op in _BY_SIZE else stored_as(data_type)
+    return Stored(op, (data_type, result), loaded, result if result is DataType.kBool else loaded, in_parts)
+
+
+def usual_variant(stored: Stored) -> Variant:
+    """Return the variant for a row of some length, which is loaded before the first launch."""
+    return Shape(ReduceShape((1, 1024), (1,)), stored).plan(PACK_BYTES).variant
 
 
 class Shape:
     """What follows from dims and axes; plans: those that were made, by the alignment of src."""
 
-    __slots__ = ("axes", "counts", "plans")
+    __slots__ = ("_itemsize", "axes", "counts", "plans")
 
-    def __init__(self, given: ReduceShape, in_parts: bool) -> None:
-        """in_parts: whether the two parts of complex numbers are reduced each for itself."""
+    def __init__(self, given: ReduceShape, stored: Stored) -> None:
         self.counts = num_src, num_dst = given.counts()
         axes = given.simplified() if num_src else (Axis(num_dst, False), Axis(0, True))
-        self.axes = (*axes, Axis(2, False)) if in_parts else axes
+        self.axes = (*axes, Axis(2, False)) if stored.in_parts else axes
+        self._itemsize = stored.loaded.itemsize
         self.plans: dict[int, ReducePlan] = {}
 
-    def plan(self, stored: DataType, alignment: int) -> ReducePlan:
-        """The plan for elements that are loaded as `stored`, always the same; alignment: the widest unit of src."""
+    def plan(self, alignment: int) -> ReducePlan:
+        """The plan, always the same; alignment: the widest unit of src."""
         plan = self.plans.get(alignment)
         if plan is None:
-            plan = self.plans[alignment] = reduce_plan(self.axes, stored.itemsize, alignment)
+            plan = self.plans[alignment] = reduce_plan(self.axes, self._itemsize, alignment)
         return plan
