@@ -303,7 +303,11 @@ class TestOperands:
     def test_other_devices(self, cuda, library, monkeypatch):
         x, far = cuda(X), library(cuda(X))
         monkeypatch.setattr("ep.cuda.arrays.arrays.device_of", lambda value: 1 if value is far else 0)
-        monkeypatch.setattr("ep.cuda.arrays.arrays.default_stream", lambda index: SimpleNamespace(device_index=index))
+        device = SimpleNamespace(memory_on=None)
+        monkeypatch.setattr(
+            "ep.cuda.arrays.arrays.default_stream",
+            lambda index: SimpleNamespace(device_index=index, device=lambda: device),
+        )
         with pytest.raises(TypeError, match=rf"y \({library.__name__}\) is on cuda:1, x is on cuda:0"):
             ep.ops.add(x, far)
 
