@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -26,13 +27,13 @@ _SEED: Final = 20
 _PEERS: Final = ("numpy", "torch")
 
 
-def measure(peers: Sequence[str], threads: int) -> dict[str, dict[str, float]]:
-    """Seconds of each call, by library, of `ep` and of those of `peers` that are installed and have the call."""
+def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
+    """Seconds of each call, by library: of `ep`, and of the peers asked for that are installed and have the call."""
     calls = {"ep": of_ep()}
-    if "numpy" in peers:
+    if "numpy" in arguments.peers:
         calls["numpy"] = of_numpy()
-    if "torch" in peers and find_spec("torch") is not None:
-        calls["torch"] = _of_torch(threads)
+    if "torch" in arguments.peers and find_spec("torch") is not None:
+        calls["torch"] = _of_torch(arguments.threads)
     return {
         name: {library: _least(of_library[name]) for library, of_library in calls.items() if name in of_library}
         for name in calls["ep"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -119,7 +120,7 @@ def views() -> dict[str, dict[str, float]]:
     return found
 
 
-def measure(peers: Sequence[str], threads: int) -> dict[str, Any]:
+def measure(arguments: Namespace) -> dict[str, Any]:
     """All figures of this module: beside NumPy alone, and of launches too small for two threads."""
     return {"new_dims": new_dims(), "many_arrays": many_arrays(), "views": views()}
 

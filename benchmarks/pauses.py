@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -34,8 +35,9 @@ _SECONDS: Final = {"0 ms": 0.0, "1 ms": 1e-3, "20 ms": 2e-2, "100 ms": 0.1}
 _AFTER_PRODUCT: Final = "a product of NumPy's"
 
 
-def measure(peers: Sequence[str], threads: int) -> dict[str, dict[str, dict[str, Any]]]:
+def measure(arguments: Namespace) -> dict[str, dict[str, dict[str, Any]]]:
     """For each op and pause, by library: seconds, the median of 25; and of ours how its threads were scheduled."""
+    peers, threads = arguments.peers, arguments.threads
     a = np.random.default_rng(_SEED).standard_normal((_SIDE, _SIDE)).astype(_F32)
     libraries = {"ep": _of_ep(a, threads)}
     if "numpy" in peers:

@@ -11,16 +11,20 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks import calls, launches, machine, pauses, plot, report, startup
+from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, LAUNCHES, PAUSES
+from benchmarks.options import CALLS, FUSE, LAUNCHES, PAUSES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
 from ep.cli import output
 from ep.include.data_type import as_data_type
 
-_WITHOUT_CASES: Final[dict[str, Any]] = {"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses}
+_WITHOUT_CASES: Final[dict[str, Any]] = {
+    **{"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses},
+    FUSE: fused,
+}
 """The groups that have no cases: the module that measures each, and shows it."""
 
 
@@ -62,10 +66,7 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "seconds_per_case": arguments.seconds,
         "copy_gb_per_s": {},
         "runs": [],
-        **{
-            name: group.measure(arguments.peers, arguments.threads) if name in arguments.only else {}
-            for name, group in _WITHOUT_CASES.items()
-        },
+        **{name: group.measure(arguments) if name in arguments.only else {} for name, group in _WITHOUT_CASES.items()},
     }
     total = sum(1 for _ in selection)
     if total == 0:

@@ -8,7 +8,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -148,7 +149,7 @@ def memory() -> dict[str, int]:
     return {f"{name}: {case}": _python(_MEMORY, name, case) for name, case in _MEMORY_CASES}
 
 
-def measure(peers: Sequence[str], threads: int) -> dict[str, Any]:
+def measure(arguments: Namespace) -> dict[str, Any]:
     """All figures of this module, which measures no peers and says itself how many threads there are."""
     return {"seconds": processes(), "one_element": overheads(), "peak_bytes_beyond_buffers": memory()}
 

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from benchmarks import calls, launches, options, pauses, plot, report
+from benchmarks.fuse import libraries
+from benchmarks.fuse import run as fused
+from benchmarks.fuse.expressions import EXPRESSIONS
 from benchmarks.measure import Bench
 from benchmarks.peers import Contender, numpy_
 from benchmarks.scheduling import Scheduled, Threads
@@ -118,7 +121,7 @@ def test_the_group_of_calls(capsys, monkeypatch):
     for name, call in theirs.items():
         np.testing.assert_allclose(ours[name](), call(), rtol=1e-5, atol=1e-5)
     monkeypatch.setattr(calls, "_RUNS", 1)
-    measured = calls.measure(["numpy"], 1)
+    measured = calls.measure(options.parse(["--peers", "numpy", "--threads", "1"]))
     assert list(measured) == list(ours)
     assert all(set(of_call) == {"ep", "numpy"} for name, of_call in measured.items() if name in theirs)
     calls.show(measured)
@@ -130,7 +133,7 @@ def test_the_group_of_calls(capsys, monkeypatch):
 def test_the_group_of_pauses(capsys, monkeypatch):
     monkeypatch.setattr(pauses, "_SAMPLES", 2)
     monkeypatch.setattr(pauses, "_SECONDS", {"0 ms": 0.0, "1 ms": 0.001})
-    found = pauses.measure(["numpy"], 2)
+    found = pauses.measure(options.parse(["--peers", "numpy", "--threads", "2"]))
     assert set(found) == {"relu", "add", "matmul", "softmax"}
     assert all(set(of_op) == {"0 ms", "1 ms", "a product of NumPy's"} for of_op in found.values())
     assert set(found["matmul"]["1 ms"]) == {"ep", "numpy"}
@@ -138,6 +141,38 @@ def test_the_group_of_pauses(capsys, monkeypatch):
     assert "on one processor" in capsys.readouterr().out
     assert "pauses" not in options.parse([]).only
     assert options.parse(["--only", "pauses"]).only == ("pauses",)
+
+
+def test_the_group_of_expressions(capsys, monkeypatch):
+    assert "fuse" not in options.parse([]).only
+    monkeypatch.setattr(fused, "SHAPES", {60: (5, 12), 64: (4, 16)})
+    given = ["--only", "fuse", "--peers", "numpy", "--threads", "1", "--sizes", "60", "--seconds", "0"]
+    found = fused.measure(options.parse([*given, "--dtypes", "float32,int8", "--cases", "norm"]))
+    names = [case["expression"] for case in found["cases"]]
+    assert names == ["layer norm", "RMS norm", "normalised rows", "bias, residual, layer norm"]
+    assert all(set(case["seconds"]) == {"ep", "ep.ops", "numpy"} and not case["different"] for case in found["cases"])
+    fused.show(found)
+    assert "float32, 60 elements" in capsys.readouterr().out
+    wrong = found["cases"][0] | {"different": ["numpy"]}
+    fused.show({"cases": [wrong]})
+    assert "not timed: numpy of layer norm, float32" in capsys.readouterr().out
+    assert not fused.measure(options.parse([*given, "--dtypes", "int8"]))
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions_one_by_one_and_by_numpy(name):
+    expression = EXPRESSIONS[name]
+    arrays = expression.draw(np.random.default_rng(3), 5, 12)
+    prepare = libraries.libraries(["numpy"], 1)
+    ours, numpy = prepare["ep.ops"](expression, arrays)(), prepare["numpy"](expression, arrays)
+    results = ours if isinstance(ours, tuple) else (ours,)
+    assert all(one.dtype == np.float64 and np.isfinite(one).all() for one in results)
+    if numpy is None:
+        assert name in ("gelu(x + b) c", "Black-Scholes")
+        return
+    expected = numpy()
+    for one, other in zip(results, expected if isinstance(expected, tuple) else (expected,), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_threads_and_what_the_kernel_did_with_them():
@@ -206,7 +241,7 @@ def test_the_group_of_launches(monkeypatch, capsys):
     monkeypatch.setattr(launches, "_SECONDS", 0.001)
     assert "launches" not in options.parse([]).only
     assert options.parse(["--only", "launches"]).only == ("launches",)
-    found = launches.measure((), 1)
+    found = launches.measure(options.parse([]))
     assert all(min(times.values()) > 0 for times in found["new_dims"].values())
     assert {"concat", "stack", "split"} <= found["many_arrays"].keys()
     launches.show(found)
