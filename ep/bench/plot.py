@@ -22,7 +22,7 @@ class Point(NamedTuple):
 
 def check_path(path: Path) -> None:
     """Raise before anything is measured for the plot: ImportError without matplotlib, ValueError for a bad `path`."""
-    _pyplot()
+    pyplot()
     from matplotlib.backend_bases import FigureCanvasBase
 
     known = FigureCanvasBase.get_supported_filetypes()
@@ -42,7 +42,7 @@ def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], tit
     if not panels:
         raise ValueError("nothing to plot: no case was measured at three sizes or more")
     check_path(path)
-    plt = _pyplot()
+    plt = pyplot()
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     height = 3.6 * rows + 0.6
@@ -73,8 +73,8 @@ def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], tit
     plt.close(figure)
 
 
-def _pyplot() -> ModuleType:
-    """matplotlib, drawing to files."""
+def pyplot() -> ModuleType:
+    """Return matplotlib's functions, which draw to files; ImportError, with what to install, where it is missing."""
     try:
         import matplotlib
     except ImportError:

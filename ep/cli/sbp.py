@@ -2,7 +2,7 @@
 
   ep sbp gather --params S(0) --indices B --shape 50257x768 --ranks 4
   ep sbp gather --params S(0) --indices S(0) --shape 50257x768 --shape indices=8x128 --out B --ranks 4
-  ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4
+  ep sbp add --x S(0),B --y S(0),S(1) --shape 1024x1024 --ranks 2x4 --plot add.svg
 
 Each input lies as S(axis), B, P, PMax or PMin; on a mesh of several axes, one for each with commas between. In a shell,
 S(0) needs quotes. Bytes are those that all ranks together send, by the ring formulas of `ep.sbp.boxing`. Without
@@ -14,11 +14,12 @@ from __future__ import annotations
 import ast
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ep.cli import names, output, text
+from ep.cli import names, output, sbp_plot, text
 from ep.cli.parser import CommandError, Parser
 from ep.cli.placements import Sizes, as_sbps
 from ep.sbp import Choice, Problem, Sbp, Step, choices, parse_many
@@ -50,6 +51,7 @@ def add_arguments(parser: Parser) -> None:
         )
         command.add_argument("--dtype", type=names.data_type, default="float32", help="default: float32")
         command.add_argument("--attribute", metavar="NAME=VALUE", action="append", default=[], help="such as axis=1")
+        command.add_argument("--plot", type=Path, metavar="FILE", help="draw the chosen one: .svg, .png or .pdf")
         output.add_format(command, "table", "json")
         command.set_defaults(declared=operator)
 
@@ -65,6 +67,8 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from error
     chosen = listed[0]
+    if arguments.plot:
+        _plot(arguments, problem, chosen)
     if arguments.format == "json":
         output.as_json([_as_dict(operator, one, one is chosen) for one in listed])
         return 0
@@ -77,6 +81,23 @@ def run(arguments: Namespace) -> int:
     rows = [(str(one), _bytes(one.bytes), _bytes(one.cost - one.bytes), _moves(operator, one)) for one in listed]
     output.table((heading, "moved", "later", "how"), rows, right=("moved", "later"))
     return 0
+
+
+def _plot(arguments: Namespace, problem: Problem, chosen: Choice) -> None:
+    names_of = arguments.declared.input_names
+    several = len(problem.shapes) > len(names_of)  # arrays in a sequence
+    names_of_inputs = [f"{names_of[0]}[{k}]" for k in range(len(problem.shapes))] if several else names_of
+    tensors = {
+        name: (shape, [one.inputs[k] for one in chosen.signatures])
+        for k, (name, shape) in enumerate(zip(names_of_inputs, problem.shapes, strict=True))
+    }
+    for k, shape in enumerate(problem.out_shapes):
+        name = "out" if len(problem.out_shapes) == 1 else f"out[{k}]"
+        tensors[name] = shape, [one.outputs[k] for one in chosen.signatures]
+    try:
+        sbp_plot.draw(tensors, arguments.ranks, f"{arguments.declared.name}: {chosen}", arguments.plot)
+    except (ImportError, ValueError) as error:
+        raise CommandError(f"--plot: {error}") from None
 
 
 def _later(count: int) -> str:

@@ -2,6 +2,9 @@
 
 import pytest
 
+from ep.cli import sbp_plot
+from ep.sbp import parse_many
+
 TABLE = ("sbp", "gather", "--params", "S(0)", "--shape", "50257x768", "--ranks", "4")
 
 
@@ -67,3 +70,45 @@ def test_wrong_arguments(ep, arguments, code, words):
         done = ep("sbp", "gather", "--shape", "50257x768", "--ranks", "4", *arguments)
     assert (done.code, done.out) == (code, "")
     assert words in done.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("gather", "--params", "S(0)", "--shape", "503x77", "--ranks", "3"),
+        ("add", "--x", "S(0),B", "--y", "S(0),S(1)", "--shape", "7x5", "--ranks", "2x3"),
+        ("concat", "--arrays", "S(0)", "--arrays", "S(0)", "--shape", "6x4", "--ranks", "2"),
+        ("relu", "--x", "B", "--shape", "0", "--ranks", "4"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_drawings(ep, command, tmp_path):
+    path = tmp_path / "drawing.svg"
+    done = ep("sbp", *command, "--plot", str(path))
+    assert (done.code, done.err) == (0, "")
+    assert path.read_text().count("<path") > 4
+    done = ep("sbp", *command[:-1], "17", "--plot", str(tmp_path / "none.svg"))
+    assert done.code != 0
+
+
+def test_where_pieces_are_drawn():
+    places, mesh = parse_many("S(0),S(0)"), (2, 3)
+    parts = [sbp_plot._extents((12, 5), places, mesh, (i, j)) for i in range(2) for j in range(3)]
+    assert [part[0] for part in parts] == [(k / 6, 1 / 6) for k in range(6)]
+    assert all(part[1] == (0, 1) for part in parts)
+    assert sbp_plot._extents((0,), parse_many("S(0)"), (2,), (1,)) == [(0, 0)]
+    assert sbp_plot._drawn_axes((2, 3, 4), parse_many("S(2)")) == (0, 2)
+    assert sbp_plot._drawn_axes((2,), parse_many("B")) == (None, 0)
+    assert sbp_plot._drawn_axes((), parse_many("B")) == (None, None)
+    assert [sbp_plot._kind(parse_many(one)) for one in ("P,B", "S(0),B", "B,B")] == ["partial", "split", "all of it"]
+
+
+def test_a_drawing_that_cannot_be_made(ep, tmp_path):
+    for more, words in (
+        (("--ranks", "17", "--plot", str(tmp_path / "a.svg")), "17 ranks are too many to draw"),
+        (("--ranks", "2", "--plot", str(tmp_path / "a.txt")), "must end in one of"),
+    ):
+        done = ep("sbp", "relu", "--x", "S(0)", "--shape", "34", *more)
+        assert done.code == 1
+        assert words in done.err
+    assert not [*tmp_path.iterdir()]
