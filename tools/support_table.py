@@ -9,7 +9,8 @@ from collections import defaultdict
 from typing import Final
 
 from ep.cli.data_types import in_groups, in_words
-from ep.include.primitive import Entry, registered
+from ep.include.device_type import DeviceType
+from ep.include.primitive import Entry, implemented, registered
 from tools.generated import update
 
 NAME: Final = "support table"
@@ -33,6 +34,8 @@ def _short() -> str:
             alike[f"{primitive} {len(entries)}" + f" ({len(ops)} ops)" * (len(ops) > 1)].append(device)
         for what, devices in alike.items():
             rows[tuple(devices)].append(what)
+    for primitive, devices in _without_keys().items():
+        rows[tuple(devices)].append(f"{primitive} (of any ops)")
     lines = ["| devices | primitives, and how many keys each has |", "|---|---|"]
     return "\n".join(lines + [f"| {', '.join(devices)} | {', '.join(words)} |" for devices, words in rows.items()])
 
@@ -53,7 +56,20 @@ def _long() -> str:
     lines = [f"| primitive | ops | {' | '.join(map(', '.join, columns.values()))} |", "|---" * (2 + len(columns)) + "|"]
     for ((primitive, _), ops), *cells in zip(rows.items(), *columns, strict=True):
         lines.append(f"| {primitive} | {', '.join(ops)} | {' | '.join(cells)} |")
+    for primitive, tags in _without_keys().items():
+        cells = ["of any ops, on their types" if set(group) <= set(tags) else "-" for group in columns.values()]
+        lines.append(f"| {primitive} |  | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _without_keys() -> dict[str, list[str]]:
+    """The primitives whose factories list no keys, each with the devices that have one."""
+    with_keys, found = {(entry.interface, entry.device_type) for entry in registered()}, defaultdict(list)
+    for device_type in sorted(DeviceType, key=lambda one: one.tag):
+        for factory in implemented(device_type):
+            if (factory.primitive, device_type) not in with_keys:
+                found[factory.primitive.__name__].append(device_type.tag)
+    return found
 
 
 def _types(entries: list[Entry]) -> str:

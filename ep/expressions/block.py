@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.checks import DTYPES
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
-from ep.expressions.program import Program, is_same
-from ep.expressions.trace import Trace, operands_of
+from ep.expressions.program import Program
+from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
+from ep.ops.devices import arrays_of
 
 _PROGRAMS: Final = BoundedCache()  # of blocks, by what was noted in them
 
@@ -33,7 +33,7 @@ class Block:
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"
         self._trace: Any = None
-        self._views: list[tuple[Any, LazyArray]] = []
+        self._views: list[tuple[Any, Any, LazyArray]] = []  # what was given, the array that it is, and its view
 
     def __enter__(self) -> Block:
         if self._state != "has not begun":
@@ -48,28 +48,28 @@ class Block:
         """
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
-        base: Any = operands_of((array,), ("array",))
+        base: Any = arrays_of((array,), ("array",))
         if not isinstance(base, Arrays):
             raise TypeError(f"array is on {base.place}, where nothing is written in place; use ep.fuse")
         if self._trace is not None and base.place != self._trace.base.place:
             raise TypeError(f"array is on {base.place}, the views before are on {self._trace.base.place}")
-        plain = type(array) is np.ndarray and array.dtype in DTYPES
-        buffer: Any = array if plain else base.as_buffer(array, "array")
+        evenly = not isinstance(array, np.ndarray) or all(stride % array.itemsize == 0 for stride in array.strides)
+        if not evenly:
+            raise ValueError(f"array has strides {array.strides}, which are no multiples of its elements' bytes")
+        buffer: Any = base.as_view(array, "array")
         if buffer is not array and getattr(getattr(buffer, "flags", None), "owndata", False):
             raise TypeError(
                 f"array ({type(array).__qualname__}) can only be read as a copy; a view needs an array in memory, in "
                 f"native byte order, which DLPack exports C-contiguous"
             )
-        if any(stride % buffer.itemsize for stride in getattr(buffer, "strides", None) or ()):
-            raise ValueError(f"array has strides {buffer.strides}, which are no multiples of its elements' bytes")
         if self._trace is None:
             self._trace = Trace(base, "a block", LazyArray, numbers_vary=True)
-        for other, view in self._views:
-            if other is buffer or (isinstance(buffer, np.ndarray) and is_same(buffer, other)):
+        for _, other, view in self._views:
+            if other is buffer or base.is_same(buffer, other):
                 return view
         made: LazyArray = self._trace.give(buffer, tuple(buffer.shape), buffer.dtype)
         made.view = made.node.position
-        self._views.append((buffer, made))
+        self._views.append((array, buffer, made))
         return made
 
     def explain(self) -> str:
@@ -92,7 +92,7 @@ class Block:
 
     def _assigned(self) -> list[tuple[int, Any, LazyArray]]:
         """The number of each view that was assigned to, its array, and the view."""
-        return [(k, array, view) for k, (array, view) in enumerate(self._views) if view.node.position != view.view]
+        return [(k, array, view) for k, (_, array, view) in enumerate(self._views) if view.node.position != view.view]
 
     def _program(self) -> Program | None:
         assigned = self._assigned()
@@ -103,14 +103,17 @@ class Block:
         return _PROGRAMS.keep(key, lambda: Program(trace, results, self._round_each))
 
     def _run(self, trace: Any, program: Program) -> None:
-        into: dict[int, tuple[str, Any]] = {}
+        base, into = trace.base, dict[int, tuple[str, Any]]()
         for k, array, view in self._assigned():
-            for j, (other, _) in enumerate(self._views):
-                if j != k and isinstance(array, np.ndarray) and np.may_share_memory(array, other):
+            for j, (_, other, _) in enumerate(self._views):
+                if j != k and base.may_share_memory(array, other):
                     raise ValueError(f"view {k} is assigned to and overlaps view {j}; copy one of them")
             into.setdefault(view.node.position, (f"view {k}", array))
-        program.run(trace.base, trace.given, into)
+        given = {k: base.number(one) if k in trace.numbers else one for k, one in trace.given.items()}
+        # read again: what other libraries have queued in the block comes before
+        given.update({view.view: base.as_view(array, "array") for array, _, view in self._views})
+        program.run(base, given, into)
         for _, array, view in self._assigned():  # of views with one value, the first was written above
             written = into[view.node.position][1]
             if written is not array:
-                trace.base.delivered(written, array)
+                base.delivered(written, array)

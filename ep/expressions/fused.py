@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.arrays.checks import DTYPES, is_weak
+from ep.common.arrays.checks import is_weak
 from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
-from ep.expressions.trace import Trace, operands_of, refusal
-from ep.include.arrays import Array, Operands
+from ep.expressions.trace import Trace, refusal
+from ep.include.arrays import Array, Keyed, Operands
+from ep.ops.devices import arrays_of
 
 
 def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
@@ -43,11 +44,11 @@ class _Trace:
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
         """positions: of the arrays among arguments, in the trace. value: what was returned, as `_noted` has it."""
-        self.base, self._positions, self._value = trace.base, [*positions.items()], value
+        self._positions, self._value = [*positions.items()], value
         self.program, self._results = program, _positions(value)
         places = {one: k for k, one in enumerate([*self._results, None])}
         self._order = [places[one] for one in leaves_of(value)]
-        self._numbers = [(position, one) for position, one in trace.given.items() if callable(one)]
+        self._numbers = [(position, trace.given[position]) for position in trace.numbers]
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute for what the arguments hold; base: what reads them."""
@@ -80,15 +81,16 @@ class Fused:
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if not kwargs and not self._pins:
-            found = self._quick.get(_quick_key(args))
-            if found is not None:
-                return found.call(found.base, args, out)
+            quick = self._quick.get(_quick_key(args))
+            if quick is not None:
+                found, base = quick
+                return found.call(base, args, out)
         base, leaves, found = self._find(args, kwargs)
         if found is None:  # within another trace, which notes the operators of this function, too
             return self._function(*args, **kwargs)
         key = None if kwargs or self._pins else _quick_key(args)
         if key is not None and all(map(operator.is_, args, leaves)):  # nothing was converted
-            self._quick.keep(key, lambda: found)
+            self._quick.keep(key, lambda: (found, base.kept()))
         return found.call(base, leaves, out)
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
@@ -107,12 +109,11 @@ class Fused:
         form = (form_of(args, leaves), form_of(kwargs, leaves))
         arrays = [k for k, one in enumerate(leaves) if _is_array(one)]
         names = self._names(args, kwargs)
-        base = operands_of([leaves[k] for k in arrays], [names[k] for k in arrays])
+        base: Any = arrays_of([leaves[k] for k in arrays], [names[k] for k in arrays])
         if isinstance(base, Trace):
             return base, leaves, None
         for k in arrays:
-            if type(leaves[k]) is not np.ndarray or leaves[k].dtype not in DTYPES or not _steps_evenly(leaves[k]):
-                leaves[k] = base.as_buffer(leaves[k], names[k])
+            leaves[k] = base.as_view(leaves[k], names[k])
         key = self._key(form, leaves, names, arrays, base)
         found = self._traces.get(key)
         if found is None:
@@ -162,7 +163,7 @@ class Fused:
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
-    """What a trace is found by where all arguments are ndarrays and numbers; else None."""
+    """What a trace is found by where all arguments are ndarrays, arrays of a device, and numbers; else None."""
     key: Any = None
     for one in args:
         kind = type(one)
@@ -172,6 +173,8 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
                 key = key, one.strides
         elif kind is float or kind is int:
             key = key, kind
+        elif issubclass(kind, Keyed):
+            key = key, one.call_key
         else:
             return None
     return key
@@ -213,10 +216,6 @@ def _nth(k: int, given: Sequence[Any]) -> Any:
 
 def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
-
-
-def _steps_evenly(array: np.ndarray[Any, Any]) -> bool:
-    return all(stride % array.itemsize == 0 for stride in array.strides)
 
 
 def _noted(value: Any, trace: Trace, name: str) -> Any:

@@ -41,7 +41,7 @@ class Number(LaterNumber):
     def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
         as_weak(self._value, dtype, argument)  # raises for what the dtype does not hold
         compute = self._compute
-        return self._trace.give(lambda arguments: as_weak(compute(arguments), dtype, argument), (), dtype)
+        return self._trace.give_number(lambda arguments: as_weak(compute(arguments), dtype, argument), dtype)
 
     def pinned(self) -> Any:
         """The value, which the trace depends on from now on."""

@@ -10,7 +10,7 @@ import numpy as np
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import Group
 from ep.expressions.schedule import Schedule
-from ep.expressions.trace import Trace
+from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
@@ -55,6 +55,8 @@ class Program:
             if node.constant is not None
         }
         self._constants |= {position: base.number(number) for position, number in trace.sizes.items()}
+        self._on_device = isinstance(base, Arrays)
+        self._numbers = {*self._constants, *trace.numbers}
 
     def run(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> list[Array]:
         """Compute with what is given, by position; return the results.
@@ -63,7 +65,8 @@ class Program:
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
         values: dict[int, Any] = {**self._constants, **given}
-        direct = self._checked(base, given, into) if into else {}
+        targets = self._targets(base, into) if into else {}
+        direct = self._checked(base, given, into, targets) if into else {}
         for launch, group, made, reads, read_last, in_shapes in self._steps:
             if launch is None:
                 self._compute(base, group, values)
@@ -76,13 +79,26 @@ class Program:
                 launch(base.stream, arrays[: len(made)], arrays[len(made) :])
             for one in read_last:  # its memory is free for what follows
                 del values[one]
-        if not into:
+        if not self._on_device:
             return [*map(values.__getitem__, self._results)]
-        self._take_apart(values, into)
-        for one, (_, array) in into.items():
-            if one not in direct:
-                base.delivered(values[one], array)
-        return [into[one][1] if one in into else values[one] for one in self._results]
+        if into:
+            self._take_apart(base, values, targets)
+        return [
+            base.delivered(self._buffer(base, one, values), into[one][1] if one in into else None)
+            for one in self._results
+        ]
+
+    def _buffer(self, base: Any, position: int, values: Mapping[int, Any]) -> Array:
+        """A value as an array, where it may be a number in the form that kernels take."""
+        value, is_number = values[position], self._on_device and position in self._numbers
+        return base.copy_from_host(np.asarray(value)) if is_number else value
+
+    def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
+        """The arrays that results are put into, as kernels write them; raises what is wrong with them."""
+        if not self._on_device:
+            name, _ = next(iter(into.values()))
+            raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
+        return {one: _target(base, self.schedule.nodes[one], *each) for one, each in into.items()}
 
     def _step(self, base: Any, k: int, group: Group) -> _Step:
         """What `run` does for a group, the k-th."""
@@ -105,19 +121,19 @@ class Program:
         as_reduced = {value in group.reduced for value in group.values if source in self.schedule.nodes[value].inputs}
         return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
 
-    def _take_apart(self, values: dict[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
+    def _take_apart(self, base: Any, values: dict[int, Any], targets: Mapping[int, Array]) -> None:
         """Copy the results that lie in memory which other results are about to be written to."""
         for one in self._results:
-            value, (_, own) = values[one], into.get(one, ("", None))
-            if value is own or one not in self._borrowed:
+            value = values[one]
+            if one not in self._borrowed or one in self._numbers:
                 continue
-            if any(_may_share(value, array) for _, array in into.values()):
+            if any(base.may_share_memory(value, array) and other != one for other, array in targets.items()):
                 values[one] = FUNCTIONS["identity"](value)
 
     def _compute(self, base: Operands, group: Group, values: dict[int, Any]) -> None:
         """Run one operator."""
         node = self.schedule.nodes[group.values[0]]
-        inputs = [base.as_buffer(values[one], "x") for one in node.inputs]
+        inputs = [base.as_buffer(self._buffer(base, one, values), "x") for one in node.inputs]
         if node.operator is None:
             values[node.position] = inputs[0].reshape(node.shape)
             return
@@ -125,49 +141,39 @@ class Program:
         for one in group.values:
             values[one] = results[self.schedule.nodes[one].result]
 
-    def _checked(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
+    def _checked(
+        self,
+        base: Any,
+        given: Mapping[int, Any],
+        into: Mapping[int, tuple[str, Array]],
+        targets: Mapping[int, Array | None],
+    ) -> dict[int, Array]:
         """The arrays that kernels write to at once; others are copied to at the end."""
-        if not isinstance(base, Arrays):
-            name, _ = next(iter(into.values()))
-            raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
         written_by = {
             one: k for k, group in enumerate(self.schedule.groups) if group.structure for one in group.results
         }
-        direct, arrays = {}, list(into.items())
-        for position, (one, (name, array)) in enumerate(arrays):
-            node = self.schedule.nodes[one]
-            try:
-                base.destination(node.shape, node.data_type.dtype, array)
-            except ArgumentError as error:
-                error.rename({"out": name})
-                raise
-            step = written_by.get(one)
-            if not isinstance(array, np.ndarray):
-                continue
-            for _, (other_name, other) in arrays[:position]:
-                if np.may_share_memory(array, other):
-                    raise ValueError(f"{name} overlaps {other_name}, which is written too")
+        direct, arrays = {}, list(targets.items())
+        for position, (one, array) in enumerate(arrays):
+            (name, _), step = into[one], written_by.get(one)
+            for before, other in arrays[:position]:
+                if base.may_share_memory(array, other):
+                    raise ValueError(f"{name} overlaps {into[before][0]}, which is written too")
             for source, other in given.items():
-                if not np.may_share_memory(array, other):
+                if source in self._numbers or not base.may_share_memory(array, other):
                     continue
-                if not is_same(array, other):
+                if not base.is_same(array, other):
                     raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
                 if step is not None and not self._may_write(step, one, source):
                     step = None
-            if step is not None and type(array) is np.ndarray and one not in self._viewed:
+            if step is not None and one not in self._viewed:
                 direct[one] = array
         return direct
 
 
-def _may_share(one: Any, other: Any) -> bool:
-    """Whether two arrays may have memory in common, as far as that is known."""
-    in_host = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
-    return np.may_share_memory(one, other) if in_host else True
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two arrays in host memory are the same elements in the same order."""
-    if one is other:
-        return True
-    place, layout = one.__array_interface__["data"][0], (one.shape, one.strides, one.dtype)
-    return bool(place == other.__array_interface__["data"][0] and layout == (other.shape, other.strides, other.dtype))
+def _target(base: Any, node: Node, name: str, array: Array) -> Array:
+    """The array that a result is put into, as kernels write it; raises what is wrong with it."""
+    try:
+        return base.target(node.shape, node.data_type.dtype, array)
+    except ArgumentError as error:
+        error.rename({"out": name})
+        raise

@@ -12,7 +12,6 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Arrays, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.ops.declare.operator import Operator
-from ep.ops.devices import arrays_of
 
 
 class Node(NamedTuple):
@@ -51,6 +50,7 @@ class Trace(Operands):
         self.nodes: list[Node] = []
         self.given: dict[int, Any] = {}  # by position: arrays, and what gives numbers
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that no structure has
+        self.numbers: set[int] = set()  # positions of what is given and is a number
         self.ended = False
         self._known: dict[Hashable, list[Node]] = {}
 
@@ -70,6 +70,12 @@ class Trace(Operands):
         self.given[position] = value
         return self._valued(("given", position, shape, dtype), (), shape, as_data_type(dtype))
 
+    def give_number(self, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Return the lazy array of a number that is given at each launch."""
+        number = self.give(value, (), dtype)
+        self.numbers.add(number.node.position)
+        return number
+
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
         trace = getattr(value, "trace", None)
         if trace is not self:
@@ -85,7 +91,7 @@ class Trace(Operands):
 
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         if self._numbers_vary:
-            return self.give(number, (), number.dtype)
+            return self.give_number(number, number.dtype)
         key = "number", number.dtype, number.tobytes()
         return self._valued(key, (), (), as_data_type(number.dtype), number.tobytes())
 
@@ -187,15 +193,3 @@ def refusal(what: str, instead: str) -> TypeError:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame = frame.f_back
     return TypeError(f"{what}, in line {frame.f_lineno} of {frame.f_code.co_filename}: {instead}")
-
-
-def operands_of(values: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
-    """Return what reads the values, as `arrays_of` does: arrays of the host, tensors on a mesh, or those of one trace.
-
-    Raises TypeError, which names the first, for arrays of another device: that an output overlaps an input, or that a
-    view is a copy, is only found where memory can be compared as NumPy does.
-    """
-    found = arrays_of(values, names)
-    if isinstance(found, Arrays) and not found.takes_host_arrays:
-        raise TypeError(f"{names[0]} is on {found.place}; expressions take arrays of the host, and tensors on a mesh")
-    return found

@@ -93,6 +93,13 @@ class Operands(ABC):
         for a tensor that is conjugated or negated lazily.
         """
 
+    def as_view(self, value: ArrayLike, argument: str) -> Array:
+        """Return the array that `value` is as Expression reads it, which takes any strides; a copy where it must be.
+
+        Raises what `as_buffer` does, which takes what this returns.
+        """
+        return self.as_buffer(value, argument)
+
     def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[Array]:
         """The same of each of a sequence, which is called `argument`."""
         return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
@@ -191,6 +198,19 @@ class Arrays(Operands):
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
         """Return the result where the caller wants it: in `out`, if that was given. Ends a call."""
+
+    def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array) -> Array:
+        """Return `out` as Expression writes it, in place. Raises what `destination` does."""
+        self.destination(shape, dtype, out)
+        return out
+
+    def may_share_memory(self, one: Array, other: Array) -> bool:
+        """Whether the memory of two arrays, as `as_view` or `target` returns them, may overlap, as far as is known."""
+        return True
+
+    def is_same(self, one: Array, other: Array) -> bool:
+        """Whether two such arrays are the same elements in the same order."""
+        return one is other
 
     @abstractmethod
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:

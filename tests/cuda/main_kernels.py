@@ -17,6 +17,7 @@ from ep.cuda.driver.packages import why_no_compiler
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import ChunkVariant
+from ep.cuda.engine.map.expression_plan import elements_of_pack
 from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import Tile
@@ -26,9 +27,10 @@ from ep.cuda.engine.reduce import segment_sum, sort
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
-from ep.cuda.kernels import add, one_hot, softmax, where
+from ep.cuda.kernels import add, expression, one_hot, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
+from tests.fuse.maps import structure_of
 
 T, U, B, A = DataType, UnaryOp, BinaryOp, Access
 
@@ -160,6 +162,19 @@ STAGES = [
     (softmax.softmax, T.kFloat, Stage.RESULTS, 16),
     (softmax.log_softmax_backward, T.kFloat, Stage.RESULTS, 16),
 ]
+FUSED = [
+    # the expression, how its arrays are read, and the axes of the walk
+    ("saxpy chain", (A.SAME, A.SAME, A.SAME), 0, 16, 16),
+    ("saxpy chain", (A.EACH, A.EACH, A.SAME), 2, 16, 16),
+    ("gelu(x + b) c", (A.SAME, A.PACK, A.SAME), 2, 16, 16),
+    ("AMSGrad", (A.SAME,) * 5, 0, 16, 16),
+    ("Black-Scholes", (A.SAME,) * 3, 0, 16, 16),
+    ("SwiGLU", (A.PACK, A.PACK), 2, 16, 16),
+    ("SwiGLU of bfloat16", (A.PACK, A.PACK), 2, 16, 16),
+    ("YUV to RGB", (A.SAME,) * 3, 0, 16, 16),
+    ("scale, mask", (A.SAME, A.PACK), 2, 16, 16),
+    ("bias, residual", (A.SAME, A.PACK, A.SAME), 2, 16, 16),
+]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
 MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
@@ -192,7 +207,7 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
         yield name, MainKernel(of(partial(functor_of, op, src, dst), variant), *widths)
     for data_type, read, written, num_axes, *widths in STRIDED:
         elements = 1 if written is A.EACH else pack_elements(data_type)
-        variant = Variant(elements, (read,), num_axes, 32, written)
+        variant = Variant(elements, (read,), num_axes, 32, (written,))
         make = of(partial(functor_of, U.kNegative, data_type, data_type), variant)
         yield f"strided {data_type.name} {read.name} {written.name}", MainKernel(make, *widths)
     for cond_type, data_type, ways, num_axes, *widths in CHOICES:
@@ -204,6 +219,22 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
         first, data_type, last = types
         make = partial(add.kernel, data_type, ChunkVariant(number, first, last, pack_elements(*types)))
         yield f"add {number} {' '.join(data_type.name for data_type in types)}", MainKernel(make, load, store)
+
+
+def _fused() -> Iterator[tuple[str, MainKernel]]:
+    """The kernels of expressions. Numbers are given by the host."""
+
+    def made(name, ways, num_axes):
+        structure, arrays = structure_of(name)
+        sources, results = structure.sources, [structure.data_type(value) for value in structure.results]
+        reads = (*ways, *(A.NUMBER,) * (len(sources) - len(arrays)))
+        elements = elements_of_pack(sources, results)
+        variant = Variant(elements, reads, num_axes, results=(A.SAME,) * len(results))
+        return map_engine.kernel(expression.functor(structure), variant)
+
+    for name, ways, num_axes, *widths in FUSED:
+        kinds = " ".join(dict.fromkeys(way.name for way in ways))
+        yield f"fused {name} {kinds}", MainKernel(partial(made, name, ways, num_axes), *widths)
 
 
 def _rows() -> Iterator[tuple[str, MainKernel]]:
@@ -260,4 +291,4 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
         yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
 
 
-MAIN_KERNELS = dict([*_maps(), *_rows(), *_moves()])
+MAIN_KERNELS = dict([*_maps(), *_fused(), *_rows(), *_moves()])

@@ -18,7 +18,7 @@ from ep.cuda.compile.numba_cuda import (
 )
 from ep.cuda.driver.current import driver
 from ep.cuda.engine.map import kernel as map_engine
-from ep.cuda.engine.map.functor import Functor
+from ep.cuda.engine.map.functor import made_functor
 from ep.cuda.engine.map.plan import map_plan, map_shape
 from ep.include import DataType
 from ep.include.number_kind import Kind
@@ -92,7 +92,8 @@ def test_a_functor_of_three_operands(gpu, rng, dims):
     dst = gpu.filled(shape.num_elements + 1, DataType.kFloat)
     elements = pack_elements(DataType.kFloat)
     plan = map_plan(shape, [True] * 4, elements)
-    functor = Functor("test.gelu_of_sum_times", gelu_of_sum_times, (DataType.kFloat,) * 3, DataType.kFloat, np.float32)
+    types = (DataType.kFloat,) * 3, DataType.kFloat, np.float32
+    functor = made_functor("test.gelu_of_sum_times", gelu_of_sum_times, *types)
     words = [word for buffer in buffers for word in (buffer.address, 0)]
     words += dst.address, plan.packs, shape.num_elements, 0, 0, *plan.words
     loader.load(driver(), 0, map_engine.kernel(functor, plan.variant)).launch(gpu.stream, plan.num_items, *words)

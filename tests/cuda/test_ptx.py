@@ -70,6 +70,14 @@ def test_tiles_go_through_shared_memory_by_constant_offsets(text_of, name):
     assert text.count("bar.sync") == 2
 
 
+@pytest.mark.parametrize("name", ["kGelu kFloat kFloat", "fused saxpy chain SAME", "fused AMSGrad SAME"])
+def test_the_assembler_fuses_no_product_with_a_sum(text_of, name):
+    """It would across ops, so that a kernel of several had other bits than their own kernels; `.rn` forbids it."""
+    text = text_of(name)
+    assert re.search(r"\bmul\.rn\.f32", text)
+    assert not re.search(r"\b(add|sub|mul)\.f(32|64)\b", text)
+
+
 def test_the_main_loop_is_the_one_that_writes_most(text_of):
     loop = main_loop(text_of("move 2 4 4 32"))
     assert (loop.loaded, loop.stored) == (16, 16)

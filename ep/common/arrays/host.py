@@ -95,11 +95,33 @@ class HostArrays(Arrays):
             out[...] = result
         return out
 
+    def as_view(self, value: ArrayLike, argument: str) -> NDArray:
+        if type(value) is np.ndarray and value.dtype in DTYPES and _steps_evenly(value):
+            return value
+        return self.as_buffer(value, argument)
+
+    def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray) -> NDArray:
+        self.destination(shape, dtype, out)
+        return out if type(out) is np.ndarray else np.asarray(out)
+
+    def may_share_memory(self, one: NDArray, other: NDArray) -> bool:
+        return np.may_share_memory(one, other)
+
+    def is_same(self, one: NDArray, other: NDArray) -> bool:
+        places = [each.__array_interface__["data"][0] for each in (one, other)]
+        layouts = [(each.shape, each.strides, each.dtype) for each in (one, other)]
+        return places[0] == places[1] and layouts[0] == layouts[1]
+
     def copy_from_host(self, array: NDArray) -> NDArray:
         return array.copy()
 
     def copy_to_host(self, array: NDArray) -> NDArray:
         return array.copy()
+
+
+def _steps_evenly(array: NDArray) -> bool:
+    """Whether strides are multiples of the elements' bytes, as those of a field of a record need not be."""
+    return array.flags.c_contiguous or all(stride % array.itemsize == 0 for stride in array.strides)
 
 
 def _imported(value: ArrayLike, argument: str) -> NDArray:

@@ -84,19 +84,41 @@ class CudaArrays(Arrays):
             return self.empty(shape, dtype)
         return out if isinstance(out, CudaArray) else self._flat(view)
 
-    def delivered(self, result: CudaArray, out: ArrayLike | None) -> Any:
+    def delivered(self, result: CudaArray | View, out: ArrayLike | None) -> Any:
         for handle in self._waiting:
             self._stream.let_wait(handle)
-        if out is None or out is result:
+        if out is None:
+            return self.as_buffer(result, "result")
+        if out is result:
             return result
         # read again, so that nothing is kept between: other calls may use this object
-        view = self._imported(out, "out")
-        if view.strides is not None:
-            steps = contiguous_strides(view.shape)
-            self._copy(result, steps, self._flat(view), view.strides, view.shape, "out")
+        view, source = self._imported(out, "out"), self._imported(result, "result")
+        if not _is_same(source, view):
+            steps = [each.strides or contiguous_strides(each.shape) for each in (source, view)]
+            self._copy(self._flat(source), steps[0], self._flat(view), steps[1], view.shape, "out")
         if view.after is not None:
             self._stream.let_wait(view.after)
         return out
+
+    def as_view(self, value: ArrayLike, argument: str) -> CudaArray | View:
+        if isinstance(value, CudaArray) or is_weak(value):
+            return self.as_buffer(value, argument)
+        array = self._imported(value, argument)
+        if array.after is not None:
+            self._waiting.add(array.after)
+        return array
+
+    def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike) -> CudaArray | View:
+        view = self._imported(out, "out")
+        check_result(view, shape, dtype, writable=view.writable)
+        return view
+
+    def may_share_memory(self, one: CudaArray | View, other: CudaArray | View) -> bool:
+        (begin, end), (other_begin, other_end) = map(_span, (one, other))
+        return begin < other_end and other_begin < end
+
+    def is_same(self, one: CudaArray | View, other: CudaArray | View) -> bool:
+        return _is_same(*(self._imported(each, "array") for each in (one, other)))
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
         source = np.ascontiguousarray(array)
@@ -154,6 +176,18 @@ class CudaArrays(Arrays):
                 f"of shape {shape} has {len(dims)} axes that are not contiguous with each other; "
                 f"at most {kMaxNumDims} can be copied, so make it contiguous first",
             )
+
+
+def _span(array: CudaArray | View) -> tuple[int, int]:
+    """The addresses of an array's first byte and of the one after the last; without elements, twice the first."""
+    address, strides = (array.address, None) if isinstance(array, CudaArray) else (array.address, array.strides)
+    count = extent(array.shape, strides or contiguous_strides(array.shape))
+    return address, address + count * array.dtype.itemsize
+
+
+def _is_same(one: View, other: View) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    return (one.address, one.shape, one.strides, one.dtype) == (other.address, other.shape, other.strides, other.dtype)
 
 
 class _CudaDeviceArrays(DeviceArrays):

@@ -52,7 +52,7 @@ class View(NamedTuple):
 
 def is_on_cuda(value: Any) -> bool:
     """Whether a value is an array on a CUDA device."""
-    if isinstance(value, CudaArray | CudaBuffer):
+    if isinstance(value, CudaArray | CudaBuffer | View):
         return True
     if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
         with suppress(Exception):  # each library has its own for what it does not export
@@ -64,6 +64,8 @@ def device_of(value: Any) -> int:
     """The number of the device that an array on CUDA is on."""
     if isinstance(value, CudaArray | CudaBuffer):
         return value.device_index
+    if isinstance(value, View):
+        return value.device
     if hasattr(value, "__dlpack_device__"):
         return int(value.__dlpack_device__()[1])
     address = value.__cuda_array_interface__["data"][0]
@@ -80,6 +82,8 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
     if isinstance(value, CudaArray):
         address, _, dtype, writable, _, device, producer = value.memory
         return View(address, value.shape, None, dtype, writable, device, producer, None, value)
+    if isinstance(value, View):
+        return value
     if isinstance(value, CudaBuffer):
         address, _, dtype, writable, _, device, _ = value.live_memory(argument)
         # any stream of ep may work on it; the legacy default stream waits for them all, and they for it

@@ -25,12 +25,15 @@ class Kernel:
 
     name: what it computes, unique among all kernels and fit for a file name.
     function: takes `num_words` words and, where `num_packed` is not 0, a tuple of so many more; returns nothing.
+    is_contracted: whether NVVM alone decides which products and sums are fused. The assembler would fuse others, which
+        depend on what is around them: kernels of one op and of several ops would differ in their last bits.
     """
 
     name: str
     function: Callable[..., None]
     num_words: int
     num_packed: int = 0
+    is_contracted: bool = False
 
 
 def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> bytes:
@@ -40,10 +43,15 @@ def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> bytes:
     return cubin(kernel, cc)
 
 
+_UNROUNDED: Final = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
+"""Products and sums that the assembler may fuse, since they do not say that they are rounded."""
+
+
 def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
     """The PTX of a kernel, whose entry is named ENTRY and whose first line has its name; compiled anew at each call."""
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
+    text = _UNROUNDED.sub(r"\1.rn.\2", text) if kernel.is_contracted else text
     return f"// {kernel.name}\n" + re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text)
 
 

@@ -27,7 +27,7 @@ def unit_type(size: int) -> tuple[DataType, int]:
     return (DataType.kUInt64, 2) if size == 16 else (UNITS[size], 1)
 
 
-def _words_of(data_type: DataType, count: int) -> tuple[Any, int]:
+def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
     """The type and number of the machine words that a pack is moved as; 16-bit and smaller elements share words."""
     kind, size = data_type.dtype.kind, data_type.itemsize
     if kind == "c":
@@ -92,14 +92,14 @@ def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
     """
     numba_type = from_dtype(np.dtype(storage_arithmetic(data_type)))
     pack_type = types.UniTuple(numba_type, count)
-    word, num_words = _words_of(data_type, count)
+    word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
 
     @intrinsic
     def load(typing_context: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             words = _move(builder, args[0], args[1], word, num_words, alignment)
-            values = _elements(context, builder, words, data_type, numba_type)
+            values = elements_of(context, builder, words, data_type)
             return context.make_tuple(builder, pack_type, values)
 
         return pack_type(types.int64, types.int64), generate
@@ -107,9 +107,10 @@ def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
     return load
 
 
-def _elements(context: Any, builder: Any, words: list[Any], data_type: DataType, numba_type: Any) -> list[Any]:
-    """The elements that lie in `words`, in the type of arithmetic."""
+def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataType) -> list[Any]:
+    """The elements that lie in machine words, in the type of arithmetic."""
     if data_type.dtype.kind == "c":
+        numba_type = from_dtype(data_type.dtype)
         values = []
         for real, imag in zip(words[::2], words[1::2], strict=True):
             number = context.make_complex(builder, numba_type)
@@ -141,7 +142,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
     Floating point converts to integers saturating, NaN to 0; to bool by `!= 0`; to a narrower floating type with one
     rounding to nearest even. Integers convert modulo 2^n. A real number becomes a complex one with imaginary part 0.
     """
-    word, num_words = _words_of(data_type, count)
+    word, num_words = _shape_of_words(data_type, count)
     alignment = _alignment(data_type, count, aligned)
 
     @intrinsic
@@ -161,6 +162,12 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
         return types.void(types.int64, types.int64, pack), generate
 
     return store
+
+
+def words_of(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> list[Any]:
+    """The machine words that a value of a Numba type is stored as: one, or the parts of a complex number."""
+    word, _ = _shape_of_words(data_type, 1)
+    return _storage_words(context, builder, [(value, _plain(numba_type))], data_type, word)
 
 
 def _plain(numba_type: Any) -> Any:

@@ -8,7 +8,7 @@ from ep.cuda.compile.compiler import Kernel
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import ChunkVariant
-from ep.cuda.engine.map.functor import Functor
+from ep.cuda.engine.map.functor import made_functor
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 
@@ -17,5 +17,5 @@ def kernel(data_type: DataType, variant: ChunkVariant) -> Kernel:
     """The kernel that adds a chunk of operands from the left, rounded once; all but the first are of `data_type`."""
     number, first_type, dst_type, elements = variant
     maker, types = sum_of(number, number_kind(data_type)), (first_type, *(data_type,) * (number - 1))
-    functor = Functor(f"sum{number}", maker, types, dst_type, storage_arithmetic(data_type))
+    functor = made_functor(f"sum{number}", maker, types, dst_type, storage_arithmetic(data_type))
     return map_engine.kernel(functor, Variant(elements, (Access.SAME,) * number))

@@ -16,19 +16,12 @@ from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 
 
-class CudaPrimitive(Primitive):
-    """A primitive whose Launch checks its arguments and queues one of a few kernels, its *variants*."""
-
-    signature: ClassVar[Signature]
+class KernelPrimitive(Primitive):
+    """A primitive whose Launch queues one of a few kernels, its *variants*."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._types: Any = self.signature.data_types(self._data_types(request))
         self._kernels: dict[tuple[int, Hashable], Any] = {}
-
-    def _data_types(self, request: Request) -> Sequence[DataType]:
-        """The data types that the signature numbers: those of New, unless an operand has another."""
-        return request.dtypes or ()
 
     @abstractmethod
     def _kernel(self, variant: Any) -> Any:
@@ -40,20 +33,6 @@ class CudaPrimitive(Primitive):
 
     def Prepare(self) -> None:
         self._load(driver().current_device(), self._usual_variant())
-
-    def _read(
-        self,
-        stream: CudaStream,
-        buffers: Sequence[Any],
-        counts: Sequence[int],
-        in_place: bool = True,
-        types: Sequence[DataType] | None = None,
-    ) -> list[Any]:
-        """Check the buffers of a launch, which must have so many elements each; return their addresses.
-
-        types: of the operands, where Launch says any.
-        """
-        return self.signature.read(buffers, types or self._types, counts, reader(stream), in_place)
 
     def _queue(self, stream: CudaStream, variant: Hashable, num_items: int, *words: int) -> None:
         """Queue the kernel of a variant with threads for `num_items` > 0 items."""
@@ -77,3 +56,31 @@ class CudaPrimitive(Primitive):
 
         kernel = self._kernels[device, variant] = compiling(self.request, "cuda", load)
         return kernel
+
+
+class CudaPrimitive(KernelPrimitive):
+    """A primitive whose Launch checks its arguments by its signature."""
+
+    signature: ClassVar[Signature]
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._types: Any = self.signature.data_types(self._data_types(request))
+
+    def _data_types(self, request: Request) -> Sequence[DataType]:
+        """The data types that the signature numbers: those of New, unless an operand has another."""
+        return request.dtypes or ()
+
+    def _read(
+        self,
+        stream: CudaStream,
+        buffers: Sequence[Any],
+        counts: Sequence[int],
+        in_place: bool = True,
+        types: Sequence[DataType] | None = None,
+    ) -> list[Any]:
+        """Check the buffers of a launch, which must have so many elements each; return their addresses.
+
+        types: of the operands, where Launch says any.
+        """
+        return self.signature.read(buffers, types or self._types, counts, reader(stream), in_place)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
 from ep.include.primitive.expression import Constant, RowOp, Step, Structure, kMaxRow
@@ -51,10 +52,13 @@ class Device:
 
     def launch(self, shapes, *sources):
         """The results of shapes, from arrays of the host."""
-        results = [self.device.filled(int(np.prod(shape)), REAL).reshape(shape) for shape in shapes]
-        arrays = [self.device.buffer(source).reshape(source.shape) for source in sources]
-        self.primitive.Launch(self.device.stream, results, arrays)
-        return [self.device.array(result.reshape(-1), shape) for result, shape in zip(results, shapes, strict=True)]
+        of_device = DeviceManagerRegistry.GetDeviceManager(self.device.type).arrays()
+        assert of_device is not None
+        arrays = of_device.on(0)
+        results = [arrays.copy_from_host(np.full(shape, -1, np.float32)) for shape in shapes]
+        self.primitive.Launch(self.device.stream, results, [arrays.copy_from_host(source) for source in sources])
+        self.device.stream.Sync()
+        return [arrays.copy_to_host(result) for result in results]
 
 
 @pytest.mark.parametrize(

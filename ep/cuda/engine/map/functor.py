@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,64 +18,118 @@ from ep.cuda.compile.numba_cuda import device_function
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_table import attributes_of
+from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
+
+_PAIRED: Final = 4
+"""The operands and results of which a thread can have two packs each under way, without running out of registers."""
 
 
 class Functor(NamedTuple):
     """A function of one element of each operand, and the types around it.
 
     name: what it computes, unique among functors of the same types and fit for a file name.
-    maker: (MathLibrary) -> f(a, b, ..., *attributes), in the arithmetic of `scalar_type`.
+    function: compiled: the elements as they are loaded, then the attributes -> a tuple, an element of each result.
     takes_packs: whether a thread computes a pack at a time; else, with much to compute, one element.
+    is_short: whether it is one op or little more: a kernel may have two packs under way, with the text once more.
     """
 
     name: str
-    maker: Maker
+    function: Any
     src_types: tuple[DataType, ...]
-    dst_type: DataType
-    scalar_type: type[np.generic]
+    dst_types: tuple[DataType, ...]
     num_attributes: int = 0
     attribute_type: type[np.generic] = np.float64
     takes_packs: bool = True
+    is_short: bool = True
+
+    @property
+    def takes_pairs(self) -> bool:
+        """Whether a thread may have two packs of each operand and result under way."""
+        return self.is_short and len(self.src_types) + len(self.dst_types) <= _PAIRED
 
 
 def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Functor:
     """The functor of an op on operands of `src_type`."""
     op, (src_type, dst_type) = first_op(op, number_kind(src_type)), stored_types(op, src_type, dst_type)
+    src_types, num_attributes = (src_type,) * len(OPS[op].operands), len(attributes_of(op))
     return Functor(
         op.name,
-        functor_maker(op, number_kind(src_type)),
-        (src_type,) * (1 if isinstance(op, UnaryOp) else 2),
-        dst_type,
-        arithmetic_type(op, src_type),
-        len(attributes_of(op)),
+        _with_one_result(op_function(op, src_type), len(src_types) + num_attributes),
+        src_types,
+        (dst_type,),
+        num_attributes,
         attribute_type(op, src_type),
         op not in COMPUTE_BOUND,
     )
 
 
+def made_functor(
+    name: str, maker: Maker, src_types: tuple[DataType, ...], dst_type: DataType, scalar_type: type[np.generic]
+) -> Functor:
+    """The functor of what `maker` makes, in the arithmetic of `scalar_type`; name: as a Functor has it."""
+    function = _with_one_result(_on_loaded(maker, src_types, scalar_type, 0), len(src_types))
+    return Functor(name, function, src_types, (dst_type,))
+
+
+@cache
+def op_function(op: UnaryOp | BinaryOp, src_type: DataType) -> Any:
+    """(elements as they are loaded, attributes) -> the result, in the type of arithmetic of an op on `src_type`."""
+    maker, src_types = functor_maker(op, number_kind(src_type)), (src_type,) * len(OPS[op].operands)
+    return _on_loaded(maker, src_types, arithmetic_type(op, src_type), len(attributes_of(op)))
+
+
+@cache
+def _on_loaded(
+    maker: Maker, src_types: tuple[DataType, ...], scalar_type: type[np.generic], num_attributes: int
+) -> Any:
+    """What `maker` makes in the arithmetic of `scalar_type`, as a function of elements as they are loaded."""
+    function = cuda_math_library(scalar_type).use(maker)
+    loaded, num_elements = tuple(map(storage_arithmetic, src_types)), len(src_types)
+    # whether floating types differ from the functor's
+    differs = tuple(each is not scalar_type and issubclass(each, np.floating) for each in loaded)
+    if True not in differs:
+        return function
+
+    @written_out(device_function)
+    def on_loaded(*given):
+        return function(
+            *(scalar_type(given[j]) if convert else given[j] for j, convert in unrolled(enumerate(differs))),
+            *(given[num_elements + j] for j in unrolled(range(num_attributes))),
+        )
+
+    return on_loaded
+
+
+@cache
+def _with_one_result(function: Any, num_arguments: int) -> Any:
+    @written_out(device_function)
+    def with_one_result(*given):
+        return (function(*(given[j] for j in unrolled(range(num_arguments)))),)
+
+    return with_one_result
+
+
 def over_packs(functor: Functor, count: int) -> tuple[Any, Any]:
-    """(packs, attributes) -> the pack of results; packs: one of `count` elements for each operand. The same of 1."""
+    """(packs, attributes) -> a pack of each result; packs: one of `count` elements for each operand. The same of 1."""
     return _over_packs(functor, count), _over_packs(functor, 1)
 
 
 @cache
 def _over_packs(functor: Functor, count: int) -> Any:
-    function, scalar_type = cuda_math_library(functor.scalar_type).use(functor.maker), functor.scalar_type
-    loaded, num_attributes = tuple(map(storage_arithmetic, functor.src_types)), functor.num_attributes
-    # whether floating types differ from the functor's
-    differs = tuple(each is not scalar_type and issubclass(each, np.floating) for each in loaded)
+    function, num_attributes = functor.function, functor.num_attributes
+    num_operands, num_results = len(functor.src_types), len(functor.dst_types)
 
     @written_out(device_function)
     def apply(packs, attributes):
-        return tuple(
+        elements = tuple(
             function(
-                *(scalar_type(packs[j][k]) if convert else packs[j][k] for j, convert in unrolled(enumerate(differs))),
+                *(packs[j][k] for j in unrolled(range(num_operands))),
                 *(attributes[j] for j in unrolled(range(num_attributes))),
             )
             for k in unrolled(range(count))
         )
+        return tuple(tuple(elements[k][j] for k in unrolled(range(count))) for j in unrolled(range(num_results)))
 
     return apply
 

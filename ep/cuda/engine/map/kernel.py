@@ -1,7 +1,7 @@
-"""The engine that applies a functor to each element: any number of operands, each read in a way of its own.
+"""The engine that applies a functor to each element: any number of operands and results, each in a way of its own.
 
-A thread takes packs of the walk over dst in order, a grid apart. What does not lie in that order is found by the walk
-over the simplified axes of the launch.
+A thread takes packs of the walk over the results in order, a grid apart. What does not lie in that order is found by
+the walk over the simplified axes of the launch.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from ep.common.loops import unrolled, written_out
+from ep.common.source import digest_of
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
@@ -20,38 +21,41 @@ from ep.cuda.engine.map.functor import Functor, attribute_reader, over_packs
 from ep.cuda.engine.map.operand import Operand, operand
 from ep.cuda.engine.map.result import result
 
-_PAIRED_OPERANDS: Final = 3
-"""The operands of which a thread can have two packs each under way, without running out of registers."""
-
 
 @cache
 def kernel(functor: Functor, variant: Variant) -> Kernel:
-    """The kernel dst at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
+    """The kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
 
-    Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); dst, packs, count;
-    those of two attributes; those of the walk, whose last side is dst. `packs` is 0 where dst, or an operand read as
-    dst is written, is not aligned to packs, and for functors that take none.
+    Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); the address of each
+    result; packs, count; those of two attributes; those of the walk. `packs` is 0 where a result, or an operand read in
+    the order of the walk, is not aligned to packs, and for functors that take none.
     """
-    elements, accesses, num_axes, bits, written = variant
-    num_operands, num_sides = len(accesses), len(accesses) + 1
+    elements, accesses, num_axes, bits, written, _ = variant
+    num_operands, num_results = len(accesses), len(written)
+    places, num_offsets = variant.offsets()
     operands = tuple(
-        operand(access, src_type, elements, position, num_sides, num_axes, bits)
-        for position, (access, src_type) in enumerate(zip(accesses, functor.src_types, strict=True))
+        operand(access, src_type, elements, position, num_offsets, num_axes, bits)
+        for access, src_type, position in zip(accesses, functor.src_types, places[:num_operands], strict=True)
+    )
+    results = tuple(
+        result(access, dst_type, elements, position, num_offsets, num_axes, bits)
+        for access, dst_type, position in zip(written, functor.dst_types, places[num_operands:], strict=True)
     )
     prepare = _prepared(operands)
     read, read_one = _read_by(tuple(o.pack for o in operands)), _read_by(tuple(o.element for o in operands))
-    write, write_one = result(written, functor.dst_type, elements, num_sides, num_axes, bits)
+    write, write_one = _written_by(tuple(r.pack for r in results)), _written_by(tuple(r.element for r in results))
     apply, apply_one = over_packs(functor, elements)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
     takes_packs = functor.takes_packs
     # a pack of single loads is enough by itself, and so are packs of many operands
-    in_pairs = num_operands <= _PAIRED_OPERANDS and (elements == 1 or Access.EACH not in accesses)
-    place, first_of_walk = 2 * num_operands, 2 * num_operands + 5
+    in_pairs = functor.takes_pairs and (elements == 1 or Access.EACH not in accesses)
+    first_result, place = 2 * num_operands, 2 * num_operands + num_results
+    first_of_walk = place + 4
 
     def map_elements(words):
-        attributes = read_attributes(words[place + 3], words[place + 4])
+        attributes = read_attributes(words[place + 2], words[place + 3])
         sources, walk_words = prepare(words), words[first_of_walk:]
-        dst, packs, count = words[place], words[place + 1], words[place + 2]
+        dst, packs, count = words[first_result:place], words[place], words[place + 1]
         first, step = thread_index(), num_threads()
         if takes_packs:
             i = first
@@ -68,16 +72,21 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
-    types = _in_short(data_type.name for data_type in (*functor.src_types, functor.dst_type))
-    ways = _in_short(access.name for access in accesses)
-    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{written.name}"
-    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_sides))
+    types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
+    ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
+    shared = f".{_in_short(map(str, variant.places))}" if variant.places else ""
+    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{ends}{shared}"
+    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_offsets), is_contracted=True)
+
+
+_LONGEST: Final = 50  # of a part of a name: a file's has 255 letters at most
 
 
 def _in_short(names: Iterable[str]) -> str:
-    """The names with dots between them, and a number where one follows itself: many would be too long for a file."""
+    """The names with dots between them, and a number where one follows itself; a digest of many."""
     runs = ((name, len(tuple(run))) for name, run in groupby(names))
-    return ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
+    text = ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
+    return text if len(text) <= _LONGEST else digest_of(text)
 
 
 # What reads operands is compiled once for all functors of the same types.
@@ -104,3 +113,15 @@ def _read_by(readers: tuple[Any, ...]) -> Any:
         return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
 
     return read_all
+
+
+@cache
+def _written_by(writers: tuple[Any, ...]) -> Any:
+    """(addresses, n, packs, walk words): each writer writes its pack."""
+
+    @written_out(device_function)
+    def write_all(dsts, n, packs, words):
+        for k, write in unrolled(enumerate(writers)):
+            write(dsts[k], n, packs[k], words)
+
+    return write_all

@@ -32,13 +32,13 @@ _address = device_function(lambda address, word1: address)
 
 @cache
 def operand(
-    access: Access, data_type: DataType, count: int, position: int, num_sides: int, num_axes: int, bits: int
+    access: Access, data_type: DataType, count: int, position: int, num_offsets: int, num_axes: int, bits: int
 ) -> Operand:
-    """The functions for packs of `count` elements of side `position` of the walk's `num_sides`."""
-    if access in (Access.NUMBER, Access.SINGLE, Access.SAME):
+    """The functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
+    if not access.follows_the_walk:
         return _without_walk(access, data_type, count)
     load, load_one, prepare = loader(data_type, count), loader(data_type, 1, aligned=False), _address
-    offsets = walk(num_axes, num_sides, bits)
+    offsets = walk(num_axes, num_offsets, bits)
     one = device_function(lambda address, n, words: load_one(address, offsets(n, words)[position]))
     if access is Access.PACK:
         return Operand(

@@ -16,7 +16,7 @@ from ep.cuda.engine.map.access import Access, Variant
 
 
 class MapShape:
-    """What follows from the dims of a launch. Its sides are the operands and, last of all, dst.
+    """What follows from the dims of a launch. Its sides are the operands and, last of all, the results.
 
     counts: the elements that each side must have.
     num_elements: those of dst that are written.
@@ -89,20 +89,22 @@ def strided_shape(shape: ExpandShape) -> MapShape:
     return MapShape(dims, strides, counts, numbers)
 
 
-def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int) -> MapPlan:
+def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num_results: int = 1) -> MapPlan:
     """The plan of a launch with packs of `elements`.
 
-    aligned: whether each side lies at a multiple of its packs, None for an operand that is a number; False for dst
+    aligned: whether each side lies at a multiple of its packs, None for an operand that is a number; False for results
         where no packs are taken.
     """
     dims, strides, count = shape.dims, list(shape.strides), shape.num_elements
-    *operands, dst = range(len(aligned))
+    sides, num_operands = range(len(aligned)), len(aligned) - num_results
     as_written = contiguous_strides(dims)
-    accesses = [_access(strides[side], as_written, aligned[side]) for side in (*operands, dst)]
-    walked = [side for side in (*operands, dst) if accesses[side] is Access.EACH]
-    # what is read as dst is written must be aligned as dst must be
-    whole = bool(aligned[dst]) and all(aligned[side] for side in operands if accesses[side] is Access.SAME)
-    bits = 32 if fits_32_bit_offsets(count, *shape.counts) else 64
+    accesses = [_access(strides[side], as_written, aligned[side]) for side in sides]
+    walked = [side for side in sides if accesses[side] is Access.EACH]
+    # what is read in the order of the walk must be aligned as what is written must be
+    whole = all(aligned[side] for side in sides if side >= num_operands or accesses[side] is Access.SAME)
+    # offsets below 0 are those of 64 bits
+    small = fits_32_bit_offsets(count, *shape.counts) and all(step >= 0 for steps in strides for step in steps)
+    bits = 32 if small else 64
     if walked and whole and all(_by_packs(dims, strides[side], bool(aligned[side]), elements) for side in walked):
         dims = (*dims[:-1], dims[-1] // elements)
         for side in walked:
@@ -111,20 +113,22 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int) -> 
                 strides[side] = (*(stride // elements for stride in strides[side][:-1]), 1)
         if dims[-1] == 1 and len(dims) > 1:
             dims, strides = dims[:-1], [steps[:-1] for steps in strides]
-    elif dst in walked:
+    elif any(side >= num_operands for side in walked):
         whole = False
     elements = elements if whole else 1
     packs = count // elements if whole else 0
-    *reads, write = accesses
+    reads, writes = tuple(accesses[:num_operands]), tuple(accesses[num_operands:])
     items = max(packs, count - packs * elements)
     if not walked:
-        return MapPlan(Variant(elements, tuple(reads)), packs, items, ())
-    variant = Variant(elements, tuple(reads), len(dims), bits, write)
-    return MapPlan(variant, packs, items, walk_words(dims, strides, bits))
+        return MapPlan(Variant(elements, reads, results=writes), packs, items, ())
+    ways = list(dict.fromkeys(strides[side] for side in walked))  # sides with the same strides share offsets
+    places = tuple(ways.index(strides[side]) for side in walked) if len(ways) < len(walked) else ()
+    variant = Variant(elements, reads, len(dims), bits, writes, places)
+    return MapPlan(variant, packs, items, walk_words(dims, ways, bits))
 
 
 def _access(strides: Dims, as_written: Dims, aligned: bool | None) -> Access:
-    """How a side is read, or dst written, element by element."""
+    """How a side is read or written, element by element."""
     if aligned is None:
         return Access.NUMBER
     if strides == as_written:

@@ -1,0 +1,72 @@
+"""How a launch of an Expression goes over its arrays: what follows from their shapes, strides and types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ep.common.primitive.broadcast import Dims, simplify_walk
+from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.cuda.compile.arithmetic import COMPUTE_BOUND, storage_arithmetic
+from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.engine.map.plan import MapShape
+from ep.include.data_type import DataType
+from ep.include.primitive.expression import Structure
+
+_REGISTERS: Final = 128
+"""The registers that a thread has for the elements that it reads at once: half of all."""
+
+
+class Layout(NamedTuple):
+    """Where the elements of an array lie, from its address. strides: in elements; None where it is C-contiguous."""
+
+    shape: Dims
+    strides: Dims | None
+
+    def steps(self) -> Dims:
+        """The strides."""
+        return contiguous_strides(self.shape) if self.strides is None else self.strides
+
+
+class ExpressionShape(NamedTuple):
+    """What follows from the layouts of a launch's arrays. Its sides are the sources and, last of all, the results.
+
+    spans: of each side, the first byte of its elements and the one after the last, from its address.
+    """
+
+    walk: MapShape
+    spans: tuple[tuple[int, int], ...]
+
+
+def expression_shape(sides: Sequence[Layout | None], itemsizes: Sequence[int], dims: Dims) -> ExpressionShape:
+    """The shape of a launch over `dims`, to which all sides broadcast; None is a number, which lies nowhere."""
+    if 0 in dims:
+        return ExpressionShape(MapShape((), (), (0,) * len(sides), ()), ((0, 0),) * len(sides))
+    layouts = [side or Layout((), ()) for side in sides]
+    steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in layouts]
+    order = sorted(range(len(dims)), key=lambda axis: -abs(steps[-1][axis]))
+    ends = [_ends(dims, each) for each in steps]
+    walk, *strides = simplify_walk(*(tuple(each[axis] for axis in order) for each in (dims, *steps)))
+    counts = tuple(high - low + 1 for low, high in ends)
+    spans = tuple((low * size, (high + 1) * size) for (low, high), size in zip(ends, itemsizes, strict=True))
+    return ExpressionShape(MapShape(walk, strides, counts, ()), spans)
+
+
+def _ends(dims: Dims, strides: Dims) -> tuple[int, int]:
+    """The elements of an array that lie first and last, counted from its address."""
+    reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
+    return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
+
+
+def takes_packs(structure: Structure) -> bool:
+    """Whether a thread computes a pack at a time; else, with much to compute, one element."""
+    return all(step.op not in COMPUTE_BOUND for step in structure.steps)
+
+
+def elements_of_pack(sources: Sequence[DataType], results: Sequence[DataType]) -> int:
+    """The elements that a thread takes at once: those of 16 bytes, fewer where there are too many arrays for them."""
+    elements = pack_elements(*sources, *results)
+    registers = sum(max(storage_arithmetic(each)().itemsize // 4, 1) for each in sources)
+    while elements > 1 and elements * registers > _REGISTERS:
+        elements //= 2
+    return elements

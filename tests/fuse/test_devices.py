@@ -1,0 +1,118 @@
+"""Expressions on the device under test: the bits of its operators one by one."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep.ops import copy_to_host as host
+from tests.fuse.maps import EXPRESSIONS, REAL, draw
+from tests.fuse.placing import part, placed
+from tests.fuse.test_random_graphs import TYPES, Graph, bits, check
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_random_graphs(number, device, rng):
+    graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 31)))
+    leaves = [placed(device, leaf) for leaf in graph.leaves]
+    with np.errstate(all="ignore"):
+        expected = list(map(host, graph.rerun(*leaves)))
+    fused = ep.fuse(graph.rerun, round_each=True)
+    said = fused.explain(*leaves)
+    for _ in range(2):
+        check(list(map(host, fused(*leaves))), expected, said)
+    out = [placed(device, np.zeros_like(one)) for one in expected]
+    if len(set(graph.results)) == len(expected):
+        fused(*leaves, out=tuple(out))
+        check(list(map(host, out)), expected, said)
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expressions(name, device, rng):
+    function, make, numbers = EXPRESSIONS[name]
+    arrays = [placed(device, array) for array in make(rng, 25)]
+    expected = function(*arrays, *numbers)
+    fused = ep.fuse(function, round_each=True)
+    found, said = fused(*arrays, *numbers), fused.explain(*arrays, *numbers)
+    assert said.count("map kernel") == 1
+    found, expected = (each if isinstance(each, tuple) else (each,) for each in (found, expected))
+    assert {type(one) for one in found} == {type(one) for one in expected}
+    check(list(map(host, found)), list(map(host, expected)), said)
+
+
+def test_a_product_is_not_fused_with_a_sum_of_another_op(device):
+    """1 + 2^-12 squared, less what it is rounded to: nothing in two ops, 2^-24 in a fused multiply-add."""
+    x = placed(device, np.full(7, 1 + 2.0**-12, REAL))
+    y = placed(device, np.full(7, 1 + 2.0**-11, REAL))
+    assert not host(ep.fuse(lambda x, y: x * x - y)(x, y)).any()
+
+
+def test_a_block_of_strided_views(device, rng):
+    p, g, m = draw(rng, (6, 16), (6, 16), (6, 16))
+    views = [placed(device, one[:, ::2]) for one in (p, g)] + [placed(device, m[:, :8])]
+    expected_m = m[:, :8] * REAL(0.5) + g[:, ::2]
+    expected_p = p[:, ::2] - REAL(0.25) * expected_m
+    with ep.lazy() as lazy:
+        of_p, of_g, of_m = map(lazy.view, views)
+        of_m[...] = 0.5 * of_m + of_g
+        of_p[...] -= 0.25 * of_m
+        assert lazy.explain().count("map kernel") == 1
+    assert np.array_equal(host(views[0]), expected_p)
+    assert np.array_equal(host(views[2]), expected_m)
+    with ep.lazy() as lazy:
+        view = lazy.view(views[0])
+        view[...] = 3.0
+    assert (host(views[0]) == 3).all()
+
+
+def test_reductions_and_reshapes_are_computed_one_by_one(device, rng):
+    (x,) = draw(rng, (5, 12))
+    given = placed(device, x)
+    fused = ep.fuse(lambda x, rate: (((x - x.mean(0)) * rate).T.reshape(6, 10), x))
+    expected = ep.ops.mul(ep.ops.sub(given, ep.ops.mean(given, 0)), 0.5)
+    first, second = fused(given, 0.5)
+    assert np.array_equal(host(first), host(expected).T.reshape(6, 10))
+    assert np.array_equal(host(second), x)
+    assert "operator of mean" in fused.explain(given, 0.5)
+
+
+def test_outputs_in_place_and_those_that_overlap(device, rng):
+    (x,) = draw(rng, (4, 6))
+    given, first = placed(device, x), placed(device, np.zeros_like(x))
+    fused = ep.fuse(lambda x: (x * 2.0, x + 1.0))
+    assert fused(given, out=(first, given))[1] is given
+    assert np.array_equal(host(first), x * 2)
+    assert np.array_equal(host(given), x + 1)
+    with pytest.raises(ValueError, match=r"^out\[1\] overlaps out\[0\], which is written too"):
+        fused(given, out=(first, first))
+    with pytest.raises(TypeError, match=r"^out\[1\] has dtype float64"):
+        fused(given, out=(first, placed(device, np.zeros((4, 6)))))
+    memory = placed(device, np.zeros(12, REAL))
+    with pytest.raises(ValueError, match=r"^out overlaps an array that is read"):
+        ep.fuse(lambda x: x + 1.0)(part(memory, 0, 11), out=part(memory, 1, 12))
+    assert np.array_equal(host(given), x + 1)
+
+
+def test_without_elements_and_without_axes(device):
+    fused = ep.fuse(lambda x, y: (x * y, x - y))
+    for shape in ((0, 3), (), (1, 1)):
+        x = placed(device, np.full(shape, 2, REAL))
+        first, second = fused(x, x)
+        assert (first.shape, second.shape) == (shape, shape)
+        assert (host(first) == 4).all()
+
+
+def test_another_number_traces_nothing(device):
+    traced = []
+    fused = ep.fuse(lambda x, rate: traced.append(1) or ep.ops.relu(x * rate - 1.0))
+    for count in (8, 16, 9):
+        for rate in (0.5, 2.0):
+            x = placed(device, np.arange(count, dtype=REAL))
+            assert np.array_equal(host(fused(x, rate)), np.maximum(np.arange(count, dtype=REAL) * REAL(rate) - 1, 0))
+    assert len(traced) == 3
+
+
+def test_all_types_are_read_and_written(device, rng):
+    arrays = [placed(device, np.arange(20).astype(data_type.dtype)) for data_type in dict.fromkeys(TYPES)]
+    results = ep.fuse(lambda *arrays: tuple(ep.ops.add(one, one) for one in arrays))(*arrays)
+    for one, result in zip(arrays, results, strict=True):
+        assert bits(host(result)) == bits(host(ep.ops.add(one, one)))
