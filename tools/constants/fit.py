@@ -181,4 +181,5 @@ def _solved(
     for i in range(size):
         for j in range(size):
             matrix[i, j] = moments[i + j]
-    return list(mpmath.cholesky_solve(matrix, mpmath.matrix(right)))
+    # mpmath 1.3 makes no matrix without rows
+    return list(mpmath.cholesky_solve(matrix, mpmath.matrix(right))) if right else []
