@@ -17,8 +17,9 @@ from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
 from ep.cli import output
 from ep.expressions.array import LazyArray
 from ep.expressions.program import Program
-from ep.expressions.trace import Trace, operands_of
+from ep.expressions.trace import Trace
 from ep.include.primitive import ExpressionFactory
+from ep.ops.devices import arrays_of
 
 _RUNS: Final = 60
 _CALLS: Final = 500
@@ -68,7 +69,7 @@ def main() -> None:
 def _traced(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Trace, Any]:
     """A trace of a function of arrays and numbers, and what it returns."""
     arrays = [np.asarray(one, np.float32) for one in arguments]
-    trace = Trace(operands_of(arrays, ["array"] * len(arrays)), "a function", LazyArray, numbers_vary=False)
+    trace = Trace(arrays_of(arrays, ["array"] * len(arrays)), "a function", LazyArray, numbers_vary=False)
     return trace, function(*(trace.give(one, one.shape, one.dtype) for one in arrays))
 
 
