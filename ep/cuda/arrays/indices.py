@@ -12,7 +12,7 @@ from ep.common.compiling import compiling
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
-from ep.include.data_type import DataType, as_data_type
+from ep.include.data_type import as_data_type
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)
@@ -22,7 +22,7 @@ Empty = Callable[[tuple[int, ...], "np.dtype[Any]"], CudaArray]
 
 
 def _raise(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
-    kernel = "check_kernel", as_data_type(indices.dtype)
+    kernel = "check_kernel", indices.dtype
     _launch(stream, kernel, indices, indices.address, indices.size, size, stream.report_address)
     return indices
 
@@ -33,7 +33,7 @@ def _wrap_negative(stream: CudaStream, empty: Empty, indices: CudaArray, size: i
     # size may be more than the type holds
     narrow = indices.dtype.itemsize <= _INT32.itemsize and size <= np.iinfo(_INT32).max
     result = empty(indices.shape, _INT32 if narrow else _INT64)
-    kernel = "wrap_kernel", as_data_type(indices.dtype), as_data_type(result.dtype)
+    kernel = "wrap_kernel", indices.dtype, result.dtype
     addresses = indices.address, result.address
     _launch(stream, kernel, indices, *addresses, indices.size, size, stream.report_address)
     return result
@@ -48,7 +48,7 @@ def _clip(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> Cu
         return _raise(stream, empty, indices, size)
     result = empty(indices.shape, indices.dtype)
     last = min(size - 1, int(np.iinfo(indices.dtype).max))
-    kernel = "clip_kernel", as_data_type(indices.dtype)
+    kernel = "clip_kernel", indices.dtype
     _launch(stream, kernel, indices, indices.address, result.address, indices.size, last)
     return result
 
@@ -58,14 +58,14 @@ def _launch(stream: CudaStream, kernel: tuple[Any, ...], indices: CudaArray, *wo
 
 
 @cache
-def _loaded(device: int, name: str, *data_types: DataType) -> Any:
+def _loaded(device: int, name: str, *dtypes: np.dtype[Any]) -> Any:
     """A kernel of `ep.cuda.kernels.indices`, by the name of the function that makes it, loaded on a device."""
 
     def load() -> Any:
         from ep.cuda.compile import loader
         from ep.cuda.kernels import indices  # here Numba is imported
 
-        return loader.load(driver(), device, getattr(indices, name)(*data_types))
+        return loader.load(driver(), device, getattr(indices, name)(*map(as_data_type, dtypes)))
 
     return compiling(name, "cuda", load)
 

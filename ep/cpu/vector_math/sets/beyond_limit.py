@@ -41,9 +41,15 @@ def _reduce(x_bits, parts):
 
 
 @cache
+def _reduction() -> Any:
+    """`_reduce`, which compiled code calls with the bits of x and the address of the words."""
+    return linked("reduce_large", _reduce, 2)
+
+
+@cache
 def functions_of_any() -> dict[str, Any]:
     """Scalar functions, float64 to float64, of every argument of at least 1; they have the reduction in common."""
-    reduce_exactly = linked("reduce_large", _reduce, 2)
+    reduce_exactly = _reduction()
 
     def of_any(at: Any) -> Any:
         @jit
@@ -62,7 +68,7 @@ def functions_of_any() -> dict[str, Any]:
 @cache
 def single_functions_of_any() -> dict[str, Any]:
     """Scalar functions, float64 to float64, of every argument: good for float32, as `_replace_single`."""
-    reduce_exactly = linked("reduce_large", _reduce, 2)
+    reduce_exactly = _reduction()
 
     def of_any(which: int) -> Any:
         @jit
