@@ -2,7 +2,7 @@ import numpy as np
 
 from ep import BinaryOp, DataType, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.include.primitive import ExpressionFactory
-from ep.include.primitive.expression import Step, Structure
+from ep.include.primitive.structure import Step, Structure
 
 stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
 real = DataType.kFloat

@@ -10,8 +10,8 @@ from typing import Final
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.trace import Node
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.expression import RowOp, Structure, kMaxOperands
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import RowOp, Structure, kMaxOperands
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import function_name
 

@@ -13,9 +13,9 @@ from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
-from ep.include.primitive.expression import Step, Structure, kMaxRow
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
 _FLOAT: Final = DataType.kFloat

@@ -9,10 +9,10 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import MAPS, ROW_OPS, Group
 from ep.expressions.trace import Node
 from ep.include.data_type import DataType
-from ep.include.primitive.expression import Constant, RowOp, Step, Structure
 from ep.include.primitive.op_row import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import Constant, RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
 

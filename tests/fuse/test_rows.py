@@ -5,7 +5,7 @@ import pytest
 
 import ep
 from ep import DeviceManagerRegistry, DeviceType
-from ep.include.primitive.expression import kMaxRow
+from ep.include.primitive.structure import kMaxRow
 from tests.fuse.test_random_graphs import bits
 
 ops = ep.ops

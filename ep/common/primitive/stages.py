@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
-from ep.include.primitive.expression import RowOp, Step, Structure
 from ep.include.primitive.op_row import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 _MOST_AGAIN: Final = 4  # steps that are done once more rather than read from memory

@@ -42,6 +42,12 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
     return reached
 
 
+def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
+    """The first and the last element of an array, counted from its address; strides may be negative, no size is 0."""
+    reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
+    return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
+
+
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether no two elements share a place, by the rule that each stride steps past all that the finer ones reach.
 

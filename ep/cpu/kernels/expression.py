@@ -17,7 +17,7 @@ from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
 from ep.cpu.kernels.functors import element_function
 from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
-from ep.include.primitive.expression import Step, Structure
+from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2

@@ -25,10 +25,10 @@ from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
-from ep.include.primitive.expression import RowOp, Step, Structure
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
+from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 _NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of a first cache

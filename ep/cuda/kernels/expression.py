@@ -18,7 +18,7 @@ from ep.cuda.engine.map.expression_plan import takes_packs
 from ep.cuda.engine.map.functor import Functor, op_function
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
-from ep.include.primitive.expression import Constant, Step, Structure
+from ep.include.primitive.structure import Constant, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 _FEW_STEPS = 4

@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ExpressionFactory, NewPrimitive, ReduceOp, UnaryOp
-from ep.include.primitive.expression import Constant, RowOp, Step, Structure, kMaxRow
+from ep.include.primitive.structure import Constant, RowOp, Step, Structure, kMaxRow
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims, simplify_walk
+from ep.common.primitive.strides import span
 from ep.cpu.compile.compiler import compile_entry
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_int, load_word, stack_words, store_word
@@ -30,8 +31,8 @@ from ep.cpu.shared.object_layout import (
     WRITEABLE,
 )
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
-from ep.include.primitive.expression import kMaxOperands
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import kMaxOperands
 
 STRIDED_PLAN: Final = layout(
     "StridedPlan",
@@ -131,9 +132,9 @@ class StridedPlan:
         )
         for position, array in enumerate(arrays):
             block = self.words[_OPERANDS + _WORDS * position :][:_WORDS]
-            low, high = extent(array)
+            low, last = span(array.shape, array.strides)
             block[OPERAND.dtype], block[OPERAND.flags] = id(array.dtype), WRITEABLE * (position < num_results)
-            block[OPERAND.low], block[OPERAND.high] = low, high
+            block[OPERAND.low], block[OPERAND.high] = low, last + array.itemsize
             block[OPERAND.num_dims] = array.ndim
             block[OPERAND.dims :][: array.ndim] = array.shape
             block[OPERAND.strides :][: array.ndim] = array.strides
@@ -142,12 +143,6 @@ class StridedPlan:
         """Write fields of one word; task: the address of a task (context, begin, end)."""
         for field, value in values.items():
             self.words[getattr(STRIDED_PLAN, field)] = value
-
-
-def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The first byte of an array's elements and the one after the last, from its address; no size is 0."""
-    ends = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
-    return sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends) + array.itemsize
 
 
 @cache

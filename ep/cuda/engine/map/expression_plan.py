@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_walk
-from ep.common.primitive.strides import contiguous_strides, expanded_strides
+from ep.common.primitive.strides import contiguous_strides, expanded_strides, span
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, storage_arithmetic
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.engine.map.plan import MapShape
 from ep.include.data_type import DataType
-from ep.include.primitive.expression import Structure
+from ep.include.primitive.structure import Structure
 
 _REGISTERS: Final = 128
 """The registers that a thread has for the elements that it reads at once: half of all."""
@@ -29,33 +29,40 @@ class Layout(NamedTuple):
 
 
 class ExpressionShape(NamedTuple):
-    """What follows from the layouts of a launch's arrays. Its sides are the sources and, last of all, the results.
+    """What follows from the layouts of a launch's arrays, which are numbered: results, then sources.
 
-    spans: of each side, the first byte of its elements and the one after the last, from its address.
+    walk: its sides are the sources and, last of all, the results.
+    spans: of each array, the first byte of its elements and the one after the last, from its address.
     """
 
     walk: MapShape
+    num_results: int
     spans: tuple[tuple[int, int], ...]
 
+    def are_alike(self, one: int, other: int) -> bool:
+        """Whether the elements of two arrays have the same places, from the array's address."""
+        strides = self.walk.strides  # an array's is that many places later, or before the end
+        return self.spans[one] == self.spans[other] and (
+            strides[one - self.num_results] == strides[other - self.num_results]
+        )
 
-def expression_shape(sides: Sequence[Layout | None], itemsizes: Sequence[int], dims: Dims) -> ExpressionShape:
-    """The shape of a launch over `dims`, to which all sides broadcast; None is a number, which lies nowhere."""
+
+def expression_shape(
+    arrays: Sequence[Layout | None], itemsizes: Sequence[int], num_results: int, dims: Dims
+) -> ExpressionShape:
+    """The shape of a launch over `dims`, to which all arrays broadcast; None is a number, which lies nowhere."""
+    number = len(arrays)
     if 0 in dims:
-        return ExpressionShape(MapShape((), (), (0,) * len(sides), ()), ((0, 0),) * len(sides))
-    layouts = [side or Layout((), ()) for side in sides]
+        return ExpressionShape(MapShape((), (), (0,) * number, ()), num_results, ((0, 0),) * number)
+    layouts = [array or Layout((), ()) for array in arrays]
     steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in layouts]
-    order = sorted(range(len(dims)), key=lambda axis: -abs(steps[-1][axis]))
-    ends = [_ends(dims, each) for each in steps]
-    walk, *strides = simplify_walk(*(tuple(each[axis] for axis in order) for each in (dims, *steps)))
-    counts = tuple(high - low + 1 for low, high in ends)
+    ends = [span(dims, each) for each in steps]
     spans = tuple((low * size, (high + 1) * size) for (low, high), size in zip(ends, itemsizes, strict=True))
-    return ExpressionShape(MapShape(walk, strides, counts, ()), spans)
-
-
-def _ends(dims: Dims, strides: Dims) -> tuple[int, int]:
-    """The elements of an array that lie first and last, counted from its address."""
-    reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
-    return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
+    order = sorted(range(len(dims)), key=lambda axis: -abs(steps[num_results - 1][axis]))
+    ordered = [tuple(each[axis] for axis in order) for each in (dims, *steps[num_results:], *steps[:num_results])]
+    walk, *strides = simplify_walk(*ordered)
+    counts = tuple(high - low + 1 for low, high in (*ends[num_results:], *ends[:num_results]))
+    return ExpressionShape(MapShape(walk, strides, counts, ()), num_results, spans)
 
 
 def takes_packs(structure: Structure) -> bool:

@@ -1,0 +1,104 @@
+"""Checks of the arrays of an Expression's launch, in words that all devices share: number, shapes and overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ep.common.primitive.broadcast import Dims, broadcast_dims
+from ep.include.errors import Argument, ArgumentValueError
+from ep.include.primitive.structure import Structure, kMaxOperands, kMaxRow
+
+
+class ExpressionDims(NamedTuple):
+    """The dims of a launch, to which all its arrays broadcast.
+
+    reduced: the same with 1 along the axes that reductions remove.
+    """
+
+    whole: Dims
+    reduced: Dims
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether reductions remove the last axis alone, and it is short."""
+        whole = self.whole
+        return bool(whole) and self.reduced == (*whole[:-1], 1) and 0 < whole[-1] <= kMaxRow
+
+
+class ExpressionArrays:
+    """The arrays that a structure's launches take. They are numbered: results, then sources.
+
+    names: how errors call them. data_types: of their elements.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        values = (*structure.results, *range(len(structure.sources)))
+        self.num_results, self.num_sources = len(structure.results), len(structure.sources)
+        self.names = [f"results[{k}]" for k in range(self.num_results)]
+        self.names += [f"sources[{k}]" for k in range(self.num_sources)]
+        self.data_types = tuple(structure.data_type(value) for value in values)
+        self._has_rows, self._reduces_alone = structure.has_rows, structure.reduces_alone
+        reduced = structure.are_reduced()
+        self._is_reduced = [self._has_rows and reduced[value] for value in values]
+
+    def check_number(self, num_results: int, num_sources: int) -> None:
+        """Raise ValueError for another number of arrays than the structure has, or one that no launch takes."""
+        if (num_results, num_sources) != (self.num_results, self.num_sources):
+            expected = f"{self.num_results} results and {self.num_sources} sources"
+            raise ValueError(f"{num_results} results and {num_sources} sources; it takes {expected}")
+        if num_results + num_sources > kMaxOperands:
+            raise ValueError(f"there are {num_results + num_sources} arrays; a launch takes {kMaxOperands} at most")
+
+    def dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
+        """Return the dims of a launch of arrays with these shapes; raises ValueError where they do not fit."""
+        found = self._dims(shapes)
+        if self._has_rows and not found.are_rows:
+            removed = [size for size, one in zip(*found, strict=True) if one != size]
+            if not self._reduces_alone or 0 in removed or not removed:
+                raise ArgumentValueError(
+                    self.names[0], f"and all others broadcast to {found.whole}; rows have 1 to {kMaxRow} elements"
+                )
+        for k, (shape, name) in enumerate(zip(shapes, self.names, strict=True)):
+            wanted = found.reduced if self._is_reduced[k] else found.whole
+            if k < self.num_results and shape != wanted:
+                raise ArgumentValueError(name, f"has shape {shape}; it must be {wanted}")
+            if self._is_reduced[k] and _joined(shape, wanted) != wanted:
+                raise ArgumentValueError(name, f"has shape {shape}; it must broadcast to {wanted}")
+        return found
+
+    def _dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
+        """What all arrays broadcast to: the shape of the first result, where there are no rows."""
+        whole = shapes[0]
+        for shape, name in zip(shapes, self.names, strict=True):
+            joined = _joined(whole, shape)
+            if joined is None or (not self._has_rows and joined != whole):
+                raise ArgumentValueError(name, f"has shape {shape}, which does not broadcast to {whole}")
+            whole = joined
+        for shape, is_reduced in zip(shapes[: self.num_results], self._is_reduced, strict=False):
+            if is_reduced and len(shape) == len(whole):
+                reduced = tuple(1 if size == 1 else all_ for size, all_ in zip(shape, whole, strict=True))
+                return ExpressionDims(whole, reduced)
+        return ExpressionDims(whole, (*whole[:-1], 1) if whole else ())
+
+    def check_overlaps(self, places: Sequence[tuple[int, int]], are_same: Callable[[int, int], bool]) -> None:
+        """Raise ValueError where a result overlaps another array, but for a source that is the same elements.
+
+        places: of each array, the address of its first byte and that after its last; equal where it has none.
+        are_same: whether two arrays, by their numbers, have each element at one place.
+        """
+        for k, (begin, end) in enumerate(places[: self.num_results]):
+            for j, (other_begin, other_end) in enumerate(places):
+                if j == k or begin >= other_end or other_begin >= end or begin == end:
+                    continue
+                if j < self.num_results or not are_same(k, j):
+                    words = Argument(self.names[j]), "and is not the same elements in the same order"
+                    raise ArgumentValueError(self.names[k], "overlaps", *words)
+
+
+def _joined(one: Dims, other: Dims) -> Dims | None:
+    """The dims that two broadcast to, None where they do not."""
+    try:
+        return broadcast_dims(one, other)
+    except ArgumentValueError:
+        return None

@@ -1,0 +1,23 @@
+"""The plan of a launch of an Expression: of one map, or of the stages of one that reduces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ep.common.primitive.expression_arrays import ExpressionDims
+from ep.cpu.engine.map.strided import StridedPlan
+from ep.cpu.kernels.expression import expression_kernel
+from ep.cpu.kernels.row_expression import StagesPlan
+from ep.include.primitive.structure import Structure
+
+
+def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]], dims: ExpressionDims) -> StridedPlan:
+    """The plan of a launch of `arrays`, results first, which has elements. Compiles what it calls."""
+    if structure.has_rows:
+        return StagesPlan(structure, arrays, *dims, dims.are_rows)
+    plan = StridedPlan(arrays, len(structure.results), dims.whole)
+    plan.set(task=expression_kernel(structure, plan.steps))
+    return plan

@@ -1,0 +1,101 @@
+"""The structure of an Expression: its ops, and what each reads, whatever the sizes. It is data alone."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from ep.include.data_type import DataType
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.unary_op import UnaryOp
+
+
+class RowOp(Enum):
+    """The ops that read a whole row to give an element of it, as the primitives of these names do."""
+
+    kSoftmax = 0
+    kLogSoftmax = 1
+
+
+class Constant(NamedTuple):
+    """A number that is part of a structure.
+
+    bits: its bytes, so that -0.0 is not 0.0 and a NaN is equal to itself.
+    """
+
+    data_type: DataType
+    bits: bytes
+
+
+class Step(NamedTuple):
+    """One op of a structure.
+
+    op: of Where, None. A ReduceOp makes one value of each row, of a value with elements; a RowOp keeps its elements.
+    operands: numbers of values.
+    data_type: of the result. Where it has 16 bits and `rounded` is False, the result is left in float32, and what is
+        reduced is read in float32.
+    attributes: of the op.
+    """
+
+    op: UnaryOp | BinaryOp | ReduceOp | RowOp | None
+    operands: tuple[int, ...]
+    data_type: DataType
+    attributes: tuple[float, ...] = ()
+    rounded: bool = True
+
+
+class Structure(NamedTuple):
+    """What an Expression computes, whatever the sizes: values are numbered, sources, constants and steps in order.
+
+    A value has an element for each place, or is *reduced*: it has one for each row. Reduced are what a ReduceOp gives,
+    constants, the sources that are said to be, and what other ops make of such values alone.
+
+    sources: the types of what is read. results: the values that are written, in their own types.
+    reduced: the sources that are reduced.
+    """
+
+    sources: tuple[DataType, ...]
+    constants: tuple[Constant, ...]
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    reduced: tuple[int, ...] = ()
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether any op reads a whole row; else this is a map."""
+        return any(isinstance(step.op, ReduceOp | RowOp) for step in self.steps)
+
+    @property
+    def reduces_alone(self) -> bool:
+        """Whether all results are reduced, and nothing else is computed from what is: then any axes may go."""
+        reduced, first = self.are_reduced(), len(self.sources) + len(self.constants)
+        reads_rows = any(
+            isinstance(step.op, RowOp) or any(reduced[one] for one in step.operands if one >= first)
+            for value, step in enumerate(self.steps, first)
+            if not reduced[value]
+        )
+        return self.has_rows and not reads_rows and all(reduced[value] for value in self.results)
+
+    def data_type(self, value: int) -> DataType:
+        """The type of a value."""
+        if value < len(self.sources):
+            return self.sources[value]
+        value -= len(self.sources)
+        if value < len(self.constants):
+            return self.constants[value].data_type
+        return self.steps[value - len(self.constants)].data_type
+
+    def are_reduced(self) -> list[bool]:
+        """Whether each value is reduced."""
+        found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
+        for step in self.steps:
+            is_map = not isinstance(step.op, ReduceOp | RowOp)
+            found.append(isinstance(step.op, ReduceOp) or (is_map and all(found[one] for one in step.operands)))
+        return found
+
+
+kMaxOperands = 64
+"""The most arrays that a launch of an Expression reads and writes."""
+kMaxRow = 8192
+"""The most elements of a row of an Expression that has rows."""
