@@ -52,7 +52,7 @@ def interleaved(
         and has several samples: where a launch is about as large as the last cache, single ones differ by a factor.
     yardstick: a call which does other work than the rest, so that none is slow beside it.
     """
-    first = {name: _first(call) for name, call in calls.items()}
+    first = {name: _first(call, min(_FIRST_SECONDS, seconds / 4)) for name, call in calls.items()}
     repeats = {name: max(1, int(_SAMPLE_SECONDS / taken)) for name, taken in first.items()}
     samples: dict[str, list[float]] = {name: [] for name in calls}
     active = list(calls)
@@ -81,10 +81,10 @@ def interleaved(
     return {name: Timing.of(measured) for name, measured in samples.items()}
 
 
-def _first(call: Callable[[], object]) -> float:
+def _first(call: Callable[[], object], seconds: float) -> float:
     """About what a call takes: the least of a few, for a thread that lost its processor makes one of them long."""
     call()
-    end, least = time.perf_counter() + _FIRST_SECONDS, _sample(call, 1)
+    end, least = time.perf_counter() + seconds, _sample(call, 1)
     for _ in range(_FIRST_CALLS):
         if time.perf_counter() >= end:
             break
