@@ -19,7 +19,7 @@ def atomic_load(typing_context: Any, address: Any) -> Any:
     """The word at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_pointer(builder, args[0]), _ORDER, 8)
+        return builder.load_atomic(pointer(builder, args[0]), _ORDER, 8)
 
     return types.int64(types.int64), generate
 
@@ -29,7 +29,7 @@ def atomic_store(typing_context: Any, address: Any, value: Any) -> Any:
     """Write the word at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _pointer(builder, args[0]), _ORDER, 8)
+        builder.store_atomic(args[1], pointer(builder, args[0]), _ORDER, 8)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate
@@ -40,7 +40,7 @@ def atomic_add(typing_context: Any, address: Any, value: Any) -> Any:
     """Add to the word at `address`, and return what it was."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", _pointer(builder, args[0]), args[1], _ORDER)
+        return builder.atomic_rmw("add", pointer(builder, args[0]), args[1], _ORDER)
 
     return types.int64(types.int64, types.int64), generate
 
@@ -50,7 +50,7 @@ def atomic_replace(typing_context: Any, address: Any, old: Any, new: Any) -> Any
     """Write `new` to the word at `address` if it is `old`; whether it was."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        done = builder.cmpxchg(_pointer(builder, args[0]), args[1], args[2], _ORDER, _ORDER)
+        done = builder.cmpxchg(pointer(builder, args[0]), args[1], args[2], _ORDER, _ORDER)
         return builder.extract_value(done, 1)
 
     return types.boolean(types.int64, types.int64, types.int64), generate
@@ -63,9 +63,9 @@ def pause(typing_context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         triple = builder.module.triple
         if triple.startswith(("x86", "i686")):
-            builder.call(_external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
+            builder.call(external(builder, "llvm.x86.sse2.pause", ir.FunctionType(ir.VoidType(), [])), [])
         elif triple.startswith(("aarch64", "arm64")):
-            hint = _external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [_INT]))
+            hint = external(builder, "llvm.aarch64.hint", ir.FunctionType(ir.VoidType(), [_INT]))
             builder.call(hint, [ir.Constant(_INT, 1)])
         return context.get_dummy_value()
 
@@ -78,7 +78,7 @@ def yield_processor(typing_context: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         name = "SwitchToThread" if "windows" in builder.module.triple else "sched_yield"
-        builder.call(_external(builder, name, ir.FunctionType(_INT, [])), [])
+        builder.call(external(builder, name, ir.FunctionType(_INT, [])), [])
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -90,7 +90,7 @@ def acquire_lock(typing_context: Any, lock: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(_INT, [_POINTER, _INT])
-        function = _external(builder, "PyThread_acquire_lock", function_type)
+        function = external(builder, "PyThread_acquire_lock", function_type)
         builder.call(function, [builder.inttoptr(args[0], _POINTER), ir.Constant(_INT, 1)])
         return context.get_dummy_value()
 
@@ -102,17 +102,19 @@ def release_lock(typing_context: Any, lock: Any) -> Any:
     """Free the lock at address `lock`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = _external(builder, "PyThread_release_lock", ir.FunctionType(ir.VoidType(), [_POINTER]))
+        function = external(builder, "PyThread_release_lock", ir.FunctionType(ir.VoidType(), [_POINTER]))
         builder.call(function, [builder.inttoptr(args[0], _POINTER)])
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
 
 
-def _pointer(builder: Any, address: Any) -> Any:
+def pointer(builder: Any, address: Any) -> Any:
+    """A word of memory as LLVM takes it."""
     return builder.inttoptr(address, _WORD.as_pointer())
 
 
-def _external(builder: Any, name: str, function_type: Any) -> Any:
+def external(builder: Any, name: str, function_type: Any) -> Any:
+    """A function of the process, or of LLVM, by its name."""
     found = builder.module.globals.get(name)
     return found if found is not None else ir.Function(builder.module, function_type, name)

@@ -12,6 +12,8 @@ each other goes through atomic words:
   got one may read the job, which cannot end before that chunk is done; who got none must not.
 - A worker marks itself as asleep, then looks for work once more; a launch opens its job, then looks who is asleep. So
   at least one of them notices the other. Who takes the mark away releases the worker's lock, or keeps itself awake.
+
+Who wakes a worker keeps it away from its own processor: both have work to do (`processors`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from ep.cpu.threads.atomic import (
     yield_processor,
 )
 from ep.cpu.threads.parallel import call_task
+from ep.cpu.threads.processors import MASK_WORDS, keep_away, put_back
 
 _NUM_SLOTS: Final = 8  # jobs under way at once; a launch that finds no slot works alone
 _LINE: Final = 8  # words of a cache line: what different threads write lies in different ones
@@ -44,7 +47,8 @@ _OPEN: Final = _LINE  # per slot: the number of lanes while there are chunks to 
 _SLOTS: Final = _OPEN + _NUM_SLOTS
 _SLOT_WORDS: Final = (3 + MAX_THREADS) * _LINE
 _WORKERS: Final = _SLOTS + _NUM_SLOTS * _SLOT_WORDS
-NUM_WORDS: Final = _WORKERS + MAX_THREADS * _LINE
+_WORKER_WORDS: Final = _LINE + MASK_WORDS
+NUM_WORDS: Final = _WORKERS + MAX_THREADS * _WORKER_WORDS
 
 # words of a slot
 _OWNED: Final = 0
@@ -53,7 +57,8 @@ _DONE, _WAITING, _WAIT_LOCK = (2 * _LINE + i for i in range(3))  # chunks done; 
 _LANES: Final = 3 * _LINE  # per lane, a line: chunks that nobody has taken
 
 # words of a worker
-_ASLEEP, _SLEEP_LOCK = 0, 1
+_ASLEEP, _SLEEP_LOCK, _THREAD, _IS_AWAY = range(4)  # its number in the system; whether it woke up with a smaller mask
+_MASK: Final = _LINE  # the mask that it puts back then
 
 _LOOKS: Final = 10_000  # 0.7 ms: of a worker for work, or of an owner for the last chunks, before it sleeps
 _LOOKS_PER_YIELD: Final = 16  # the thread that is waited for may be waiting for this processor
@@ -65,7 +70,12 @@ OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in 
 
 def worker_lock(number: int) -> int:
     """The word that holds the address of the lock of worker `number`."""
-    return _WORKERS + number * _LINE + _SLEEP_LOCK
+    return _WORKERS + number * _WORKER_WORDS + _SLEEP_LOCK
+
+
+def worker_thread(number: int) -> int:
+    """The word that holds the number that the system has for the thread of worker `number`; 0 where it is not known."""
+    return _WORKERS + number * _WORKER_WORDS + _THREAD
 
 
 @jit
@@ -75,7 +85,7 @@ def _slot(pool, number):
 
 @jit
 def _worker(pool, number):
-    return pool + 8 * (_WORKERS + number * _LINE)
+    return pool + 8 * (_WORKERS + number * _WORKER_WORDS)
 
 
 @jit
@@ -106,6 +116,7 @@ def _take_part(slot, num_lanes, own_lane):
 def _wake(pool, number):
     worker = _worker(pool, number)
     if atomic_load(worker + 8 * _ASLEEP) == 1 and atomic_replace(worker + 8 * _ASLEEP, 1, 0):
+        store_word(worker, _IS_AWAY, keep_away(load_word(worker, _THREAD), worker + 8 * _MASK))
         release_lock(load_word(worker, _SLEEP_LOCK))
 
 
@@ -164,6 +175,8 @@ def _work(pool, number):
                 awake = atomic_replace(worker + 8 * _ASLEEP, 1, 0)
             if not awake:
                 acquire_lock(load_word(worker, _SLEEP_LOCK))
+                if load_word(worker, _IS_AWAY) != 0:
+                    put_back(worker + 8 * _MASK)
 
 
 def _share(pool, task, context, count, num_lanes, chunks_per_lane):

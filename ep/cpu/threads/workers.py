@@ -51,6 +51,7 @@ class Workers:
                 except RuntimeError:  # the system has no more, or the interpreter is ending: those there are share
                     return
                 self._threads.append(thread)
+                self._pool[thread_pool.worker_thread(number)] = thread.native_id or 0
 
     def stop(self) -> None:
         """End the threads. A launch that is under way goes on alone, and so do later ones."""
