@@ -57,7 +57,7 @@ def test_timing():
 
 def test_a_turn_that_was_settled_has_several_samples(monkeypatch):
     events = []
-    monkeypatch.setattr(timing, "_first", lambda call: 0.001)
+    monkeypatch.setattr(timing, "_first", lambda call, seconds: 0.001)
     monkeypatch.setattr(timing, "_sample", lambda call, repeats: events.append(repeats) or 0.001)
     interleaved({"a": None}, seconds=0.0, settle=lambda: events.append("settled"))
     assert events == ["settled", 10, *[1] * 5] * 5
