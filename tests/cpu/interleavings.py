@@ -1,0 +1,145 @@
+"""Runs compiled code of several threads in Python, step by step, in all orders with few preemptions.
+
+The source of a module is taken as it stands. Each access to memory, to a lock and to the scheduler in it becomes a
+`yield`, so that a function is a generator that stops there, and threads are generators. Memory is as the atomic words
+have it: all threads see one order.
+"""
+
+import ast
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+STEPS = {
+    *("atomic_load", "atomic_store", "atomic_add", "atomic_replace", "load_word", "store_word"),
+    *("acquire_lock", "release_lock", "pause", "yield_processor", "call_task"),
+}
+MOST_STEPS = 5_000
+
+Thread = Generator[tuple[Any, ...], Any, Any]
+
+
+class Wrong(AssertionError):
+    """An order of steps in which something goes wrong."""
+
+
+def functions(module: Any, edit: Callable[[str], str] = str, **names: Any) -> dict[str, Any]:
+    """The functions of a module as generators, after an edit of its source; names: of the module, changed."""
+    tree = ast.parse(edit(inspect.getsource(module)))
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    stepping: set[str] = set()
+    while more := {node.name for node in found if node.name not in stepping and _calls(node) & (STEPS | stepping)}:
+        stepping |= more
+    for node in found:
+        node.decorator_list = []
+    body = [_Yields(stepping).visit(node) for node in found]
+    space = {**vars(module), **names}
+    tree = ast.fix_missing_locations(ast.Module(body, []))
+    exec(compile(tree, module.__file__, "exec"), space)
+    return space
+
+
+def _calls(node: ast.AST) -> set[str]:
+    return {one.func.id for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+
+
+class _Yields(ast.NodeTransformer):
+    def __init__(self, stepping: set[str]) -> None:
+        self._stepping = stepping
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in STEPS:
+            return ast.Yield(ast.Tuple([ast.Constant(name), *node.args], ast.Load()))
+        return ast.YieldFrom(node) if name in self._stepping else node
+
+
+class Machine:
+    """The memory and the locks of some threads. `memory` has words by address; locks are taken at first."""
+
+    def __init__(self, call_task: Callable[..., None]) -> None:
+        self.memory: dict[int, int] = defaultdict(int)
+        self.is_free: dict[int, bool] = defaultdict(bool)
+        self._call_task = call_task
+
+    def can(self, step: tuple[Any, ...]) -> bool:
+        """Whether a thread that is at a step can do it now."""
+        return step[0] != "acquire_lock" or self.is_free[step[1]]
+
+    def do(self, name: str, *given: Any) -> Any:
+        """Do a step; return what the function returns."""
+        if name in ("pause", "yield_processor"):
+            return None
+        if name == "call_task":
+            return self._call_task(*given)
+        if name in ("acquire_lock", "release_lock"):
+            free = name == "release_lock"
+            if free and self.is_free[given[0]]:
+                raise Wrong(f"lock {given[0]} is released, and free")
+            self.is_free[given[0]] = free
+            return None
+        address = given[0] + 8 * given[1] if name in ("load_word", "store_word") else given[0]
+        before = self.memory[address]
+        if name in ("store_word", "atomic_store"):
+            self.memory[address] = given[-1]
+        elif name == "atomic_add":
+            self.memory[address] = before + given[1]
+        elif name == "atomic_replace":
+            if before == given[1]:
+                self.memory[address] = given[2]
+            return before == given[1]
+        return before
+
+
+Start = Callable[[], tuple[Machine, Sequence[Thread], Callable[[], None]]]
+
+
+def explore(start: Start, preemptions: int) -> int:
+    """Run threads in all orders with at most so many preemptions; return how many orders there are.
+
+    start: makes the machine, the threads, and a check for when all have ended. Raises Wrong with the order.
+    """
+    orders, pending = 0, [((), 0)]
+    while pending:
+        switches, spent = pending.pop()
+        orders += 1
+        try:
+            for step, others, cost in _run(*start(), dict(switches), switches[-1][0] if switches else -1):
+                if spent + cost <= preemptions:
+                    pending += [((*switches, (step, other)), spent + cost) for other in others]
+        except Wrong as error:
+            raise Wrong(f"{error}; threads are switched at (step, to): {switches}") from None
+    return orders
+
+
+def _run(
+    machine: Machine, threads: Sequence[Thread], check: Callable[[], None], switches: dict[int, int], last: int
+) -> list[tuple[int, list[int], int]]:
+    """Run threads in one order: the step, the other threads that could go on there, and what that would cost.
+
+    A thread goes on until it waits, passes time or ends; but at `switches` another one does. last: the step of the last
+    of them, before which no others are looked for.
+    """
+    at: dict[int, tuple[Any, ...]] = {number: next(thread) for number, thread in enumerate(threads)}
+    found, current, passes = [], 0, set[int]()
+    for step in range(MOST_STEPS):
+        able = [number for number in at if machine.can(at[number])]
+        if not able:
+            if at:
+                raise Wrong(f"threads {sorted(at)} wait for ever, at {list(at.values())}")
+            check()
+            return found
+        ready = [number for number in able if number not in passes] or able
+        goes_on = current in ready
+        chosen = current if goes_on else min(ready, key=lambda number: (number - current) % len(threads))
+        if step > last and (others := [number for number in ready if number != chosen]):
+            found.append((step, others, int(goes_on)))
+        current = switches.get(step, chosen)
+        passes = {current} if at[current][0] in ("pause", "yield_processor") else set()
+        try:
+            at[current] = threads[current].send(machine.do(*at[current]))
+        except StopIteration:
+            del at[current]
+    raise Wrong(f"threads {sorted(at)} have not ended after {MOST_STEPS} steps")

@@ -1,0 +1,87 @@
+"""The protocol of the pool's slots and sleepers, in all orders of few preemptions: the code itself, step by step."""
+
+import inspect
+
+import pytest
+
+from ep.cpu.threads import thread_pool
+from tests.cpu.interleavings import Machine, Wrong, explore, functions
+
+PARTS = 100  # the words of a task's context start here, one a launch
+
+
+def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2):
+    """What `explore` starts: some threads that launch several times each, and workers, which are stopped at the end."""
+    lanes = workers + 1
+    code = functions(
+        thread_pool,
+        edit,
+        _LOOKS=looks,
+        _NUM_SLOTS=slots,
+        MAX_THREADS=lanes,
+        keep_away=lambda thread, mask: True,
+        put_back=lambda mask: None,
+        range=lambda *numbers: range(*map(int, numbers)),
+    )
+
+    def start():
+        count, done, ended = lanes * chunks, {}, set()
+
+        def call_task(task, context, begin, end):
+            if context in ended:
+                raise Wrong(f"a part of launch {context}, which has ended, is done")
+            for part in range(begin, end):
+                if (context, part) in done:
+                    raise Wrong(f"part {part} of launch {context} is done twice")
+                done[context, part] = task
+
+        machine, left = Machine(call_task), [launchers]
+        for number in range(8):
+            word = thread_pool._SLOTS + number * thread_pool._SLOT_WORDS + thread_pool._WAIT_LOCK
+            machine.memory[8 * word] = 1000 + number
+        for number in range(1, lanes):
+            machine.memory[8 * thread_pool.worker_lock(number)] = 2000 + number
+
+        def launcher(number):
+            for launch in range(launches):
+                context = PARTS * (number + 1) + launch
+                yield from code["_share"](0, 7, context, count, lanes, chunks)
+                missing = [part for part in range(count) if (context, part) not in done]
+                if missing:
+                    raise Wrong(f"launch {context} has ended without its parts {missing}")
+                ended.add(context)
+            left[0] -= 1
+            if left[0] == 0:
+                yield from code["_work"](0, 0)
+
+        def check():
+            assert len(ended) == launchers * launches
+
+        of_workers = [code["_work"](0, number) for number in range(1, lanes)]
+        return machine, of_workers + [launcher(number) for number in range(launchers)], check
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("launchers", "launches", "workers", "chunks", "preemptions"),
+    [(1, 1, 1, 1, 3), (1, 2, 1, 1, 2), (1, 1, 1, 2, 2), (1, 1, 2, 1, 1), (2, 1, 1, 1, 1)],
+)
+def test_every_part_is_done_once_and_all_threads_end(launchers, launches, workers, chunks, preemptions):
+    assert explore(pool(launchers, launches, workers, chunks), preemptions) > 100
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        ("if _look_for_work(pool, number) or atomic_load(pool + 8 * _STOP) != 0:", "if False:"),
+        ("if not (done and atomic_replace(slot + 8 * _WAITING, 1, 0)):", "if True:"),
+        ("done = atomic_load(slot + 8 * _DONE) == num_lanes * chunks_per_lane", "done = False"),
+        ("if left <= 0:", "if left < 0:"),
+        ("atomic_replace(worker + 8 * _ASLEEP, 1, 0)", "True"),
+    ],
+)
+def test_mistakes_in_the_protocol_are_found(words, others):
+    assert words in inspect.getsource(thread_pool)
+    with pytest.raises(Wrong):
+        explore(pool(1, 1, 1, 1, 0, lambda text: text.replace(words, others)), 3)
