@@ -15,6 +15,7 @@ from tools import (
     generated,
     ops_stub,
     performance_table,
+    pictures,
     placement_table,
     reference_pages,
     support_table,
@@ -61,6 +62,11 @@ def test_the_tables_are_up_to_date(program):
 
 def test_the_types_of_ops_are_up_to_date():
     assert (ROOT / "ep/ops/__init__.pyi").read_text() == ops_stub.stub()
+
+
+def test_the_drawn_pictures_are_up_to_date():
+    for file, picture in pictures.pictures().items():
+        assert (ROOT / file).read_text(encoding="utf-8") == picture, f"{file}: run python -m tools.pictures"
 
 
 def test_the_changelog_knows_the_version():

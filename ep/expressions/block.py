@@ -8,6 +8,7 @@ import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
+from ep.expressions.explanation import Explanation
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
@@ -72,10 +73,13 @@ class Block:
         self._views.append((array, buffer, made))
         return made
 
-    def explain(self) -> str:
-        """Return which kernels compute what has been assigned so far."""
+    def explain(self) -> Explanation:
+        """Return which kernels compute what has been assigned so far, as `Fused.explain` does."""
         program = self._program()
-        return "" if program is None else program.schedule.explain()
+        if program is None:
+            return Explanation((), (), (), {})
+        names = {view.view: f"view {k}" for k, (_, _, view) in enumerate(self._views) if view.view is not None}
+        return program.schedule.explain(names)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         self._state = "has ended"

@@ -14,6 +14,7 @@ from ep.common.arrays.checks import is_weak
 from ep.common.bounded_cache import BoundedCache
 from ep.common.exact import Inexact, exact
 from ep.expressions.array import LazyArray
+from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
@@ -49,6 +50,10 @@ class _Trace:
         places = {one: k for k, one in enumerate([*self._results, None])}
         self._order = [places[one] for one in leaves_of(value)]
         self._numbers = [(position, trace.given[position]) for position in trace.numbers]
+
+    def names_of(self, names: Sequence[str]) -> dict[int, str]:
+        """Return what arrays are called, by position in the trace; names: of all that arguments hold."""
+        return {position: names[k] for k, position in self._positions}
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute for what the arguments hold; base: what reads them."""
@@ -93,12 +98,15 @@ class Fused:
             self._quick.keep(key, lambda: (found, base.kept()))
         return found.call(base, leaves, out)
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
-        """Return the kernels for these arguments: what each computes, reads and writes, and why what is cut is cut."""
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Return the kernels for these arguments: what each computes, reads and writes, and why what is cut is cut.
+
+        It is text, whose `svg()` and `save(path)` give a drawing. Jupyter shows the drawing.
+        """
         found = self._find(args, kwargs)[2]
         if found is None:
             raise refusal("explain() of arrays that are not computed yet", "give it arrays")
-        return found.program.schedule.explain()
+        return found.program.schedule.explain(found.names_of(self._names(args, kwargs)))
 
     def _find(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], _Trace | None]:
         """What reads the arrays, what the arguments hold, and the trace for it, made where there is none.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
+from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import MAPS, ROW_OPS, Group, Grouping
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
@@ -125,29 +126,23 @@ class Schedule:
         group.sources = [one for one in group.sources if self.nodes[one].constant is None]
         StructureOf(self.nodes, group, self._round_each)
 
-    def explain(self) -> str:
-        """Return what each step computes, in words."""
-        lines = []
-        for k, group in enumerate(self.groups):
-            names = [_name(self.nodes[one]) for one in group.values]
-            read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
-            has_rows = group.structure is not None and group.structure.has_rows
-            kind = "reduce kernel" if group.gone else "row kernel" if has_rows else "map kernel"
-            kind = "operator" if group.why else kind
-            lines.append(f"{k}: {kind} of {' '.join(names)}; reads {read} bytes, writes {written}")
-            if group.why:
-                lines.append(f"   alone: {group.why}")
-            for source in group.sources:
-                node = self.nodes[source]
-                if not group.why and node.operator is not None and not self.why_alone(node):
-                    same = node.shape == group.shape
-                    reason = "the kernel before is full, or waits for less" if same else f"its shape is {node.shape}"
-                    lines.append(f"   cut before {_name(node)}: {reason}")
-        return "\n".join(lines)
+    def explain(self, names: Mapping[int, str]) -> Explanation:
+        """Return what each step computes, in words and to be drawn; names: by position, of what is given."""
+        return Explanation([self._part(group) for group in self.groups], self.nodes, self.results, names)
 
-
-def _name(node: Node) -> str:
-    return node.operator.name if node.operator is not None else "reshape" if node.inputs else "given"
+    def _part(self, group: Group) -> Part:
+        read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
+        if group.why:
+            return Part(group, "operator", read, written, {})
+        has_rows = group.structure is not None and group.structure.has_rows
+        cuts = {}
+        for source in group.sources:
+            node = self.nodes[source]
+            if node.operator is not None and not self.why_alone(node):
+                same = node.shape == group.shape
+                cuts[source] = "the kernel before is full, or waits for less" if same else f"its shape is {node.shape}"
+        kind = "reduce kernel" if group.gone else "row kernel" if has_rows else "map kernel"
+        return Part(group, kind, read, written, cuts)
 
 
 def _bytes(node: Node) -> int:

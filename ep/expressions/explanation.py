@@ -1,0 +1,231 @@
+"""What a program computes, for people: in words, and as a drawing."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.expressions.grouping import Group
+from ep.expressions.layers import Edge, Layout, longest_paths
+from ep.expressions.trace import Node
+
+_CHARACTER: Final = 7.3  # the width of one in a monospaced font of 12 pixels, in the widest of them
+_LINE: Final = 16.0
+_MARGIN: Final = 12.0
+_MOST_CHARACTERS: Final = 40  # of a line
+_STYLE: Final = (
+    ".ep-kernels text{font:12px ui-monospace,monospace;fill:#1c2833} .ep-kernels .t{font-weight:600} "
+    ".ep-kernels .why{fill:#a93226} .ep-kernels rect{stroke-width:1.5;rx:6} "
+    ".ep-kernels .array{fill:#eaf2fb;stroke:#2e6da4} .ep-kernels .kernel{fill:#fdf3e3;stroke:#b9770e} "
+    ".ep-kernels .alone{fill:#f4f6f7;stroke:#839192} .ep-kernels .op{fill:#eafaf1;stroke:#1e8449} "
+    ".ep-kernels .read{fill:#fff;stroke:#aab7b8} .ep-kernels path{stroke:#445;stroke-width:1.5;fill:none}"
+)
+
+
+class Part(NamedTuple):
+    """One step of a program.
+
+    kind: of kernel, or "operator". read, written: bytes. cuts: of values of other kernels that it reads, why it does
+        not compute them.
+    """
+
+    group: Group
+    kind: str
+    read: int
+    written: int
+    cuts: Mapping[int, str]
+
+
+class Explanation(str):
+    """Text: each kernel with its operators, bytes read and written, and each cut and why. It can be drawn, too."""
+
+    _parts: Sequence[Part]
+    _nodes: Sequence[Node]
+    _results: Sequence[int]
+    _names: Mapping[int, str]
+
+    def __new__(
+        cls, parts: Sequence[Part], nodes: Sequence[Node], results: Sequence[int], names: Mapping[int, str]
+    ) -> Explanation:
+        """names: by position, of what is given."""
+        lines = []
+        for k, (group, kind, read, written, cuts) in enumerate(parts):
+            of = " ".join(operation(nodes[one]) for one in group.values)
+            lines.append(f"{k}: {kind} of {of}; reads {read} bytes, writes {written}")
+            if group.why:
+                lines.append(f"   alone: {group.why}")
+            lines += [f"   cut before {operation(nodes[one])}: {why}" for one, why in cuts.items()]
+        made = super().__new__(cls, "\n".join(lines))
+        made._parts, made._nodes, made._results, made._names = parts, nodes, results, names
+        return made
+
+    def svg(self) -> str:
+        """Return a drawing of the graph as SVG: kernels are boxes around their operators."""
+        boxes: dict[Hashable, _Box] = {}
+        made: dict[int, tuple[Hashable, float]] = {}  # by position, the item that gives it, and where
+        edges: list[Edge] = []
+        inputs = {one for part in self._parts for one in part.group.sources} | {*self._results}
+        inputs -= {one for part in self._parts for one in part.group.values}
+        for one in sorted(inputs):
+            made[one] = ("input", one), 0.0
+            boxes["input", one] = _Box("array", [(self._name(one), "t"), (_type(self._nodes[one]), "")])
+        for k, part in enumerate(self._parts):
+            inner = self._kernel(k, part)
+            boxes["kernel", k] = inner
+            edges += [
+                Edge(made[one][0], ("kernel", k), made[one][1], inner.at["read", one]) for one in part.group.sources
+            ]
+            for one in part.group.results:
+                made[one] = ("kernel", k), inner.at["written", one]
+        for k, one in enumerate(self._results):
+            boxes["result", k] = _Box("array", [(f"result {k}", "t"), (_type(self._nodes[one]), "")])
+            edges.append(Edge(made[one][0], ("result", k), made[one][1]))
+        layers = longest_paths(boxes, edges)
+        for one in sorted(inputs):  # right before the first that reads it
+            layers["input", one] = min(layers[edge.end] for edge in edges if edge.start == ("input", one)) - 1
+        drawing = _Box("page", [], boxes, edges, layers)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="ep-kernels" viewBox="0 0 {drawing.width:.0f} '
+            f'{drawing.height:.0f}" width="{drawing.width:.0f}" height="{drawing.height:.0f}" role="img">'
+            f"\n<title>{_clean(str(self))}</title>\n<style>{_STYLE}</style>\n"
+            f"{drawing.drawn(0.0, 0.0)}\n</svg>\n"
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the drawing to a file, which is an SVG whatever its name."""
+        Path(path).write_text(self.svg(), encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _name(self, position: int) -> str:
+        node = self._nodes[position]
+        if node.constant is not None:
+            return _number(node)
+        return self._names.get(position, operation(node) if node.inputs else "number")
+
+    def _kernel(self, k: int, part: Part) -> _Box:
+        group, nodes = part.group, self._nodes
+        inside: dict[Hashable, _Box] = {}
+        for one in group.sources:
+            lines = [(self._name(one), ""), (_type(nodes[one]), "")]
+            inside["read", one] = _Box("read", [*lines, *_why("cut: ", part.cuts.get(one, ""))])
+        for one in group.values:
+            lines = [(self._operation(one), "t"), (_type(nodes[one]), "")]
+            inside["op", one] = _Box("op", lines)
+        edges = []
+        for value in group.values:
+            for one in dict.fromkeys(nodes[value].inputs):
+                start = ("op", one) if one in group.values else ("read", one)
+                if start in inside:  # constants are part of the name
+                    edges.append(Edge(start, ("op", value)))
+        layers = longest_paths(inside, edges)
+        if group.sources:
+            layers.update({name: max(layers[name], 1) for name in inside if name[0] == "op"})  # type: ignore[index]
+        last = max(layers.values()) + 1
+        for one in group.results:
+            inside["written", one] = _Box("", [])
+            layers["written", one] = last
+            edges.append(Edge(("op", one), ("written", one)))
+        title = [(f"{k}: {part.kind}", "t"), (f"reads {part.read} bytes, writes {part.written}", "")]
+        kind = "alone" if group.why else "kernel"
+        return _Box(kind, [*title, *_why("alone: ", group.why)], inside, edges, layers)
+
+    def _operation(self, position: int) -> str:
+        """The name of an operation, with the constants among its operands."""
+        node = self._nodes[position]
+        constants = [self._nodes[one].constant is not None for one in node.inputs]
+        is_one_of_several = node.result or (position + 1 < len(self._nodes) and self._nodes[position + 1].result)
+        name = operation(node) + (f"[{node.result}]" if is_one_of_several else "")
+        if not any(constants):
+            return name
+        shown = (_number(self._nodes[one]) if k else "·" for one, k in zip(node.inputs, constants, strict=True))
+        return f"{name}({', '.join(shown)})"
+
+
+class _Box:
+    """Lines of text, and below them boxes in layers, in a rectangle.
+
+    at: how far from the centre of the box that of each box inside is.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        lines: Sequence[tuple[str, str]],
+        inside: Mapping[Hashable, _Box] | None = None,
+        edges: Sequence[Edge] = (),
+        layers: Mapping[Hashable, int] | None = None,
+    ) -> None:
+        """lines: each with its class."""
+        self._kind, self._inside = kind, inside or {}
+        self._lines = [(_short(text), of) for text, of in lines]
+        sizes = {name: (box.width, box.height) for name, box in self._inside.items()}
+        self._layout = Layout(sizes, edges, layers or {})
+        margin = _MARGIN if kind else 0.0
+        widest = max((_width(text) for text, _ in self._lines), default=0.0)
+        self.width: float = max(widest, self._layout.width) + 2 * margin
+        self._left = (self.width - self._layout.width) / 2
+        self._top = margin / 2 + len(self._lines) * _LINE + (margin if self._inside else 0.0)
+        # what is written leaves at the lower end of the box
+        self.height: float = self._top + self._layout.height + (0.0 if kind in ("kernel", "alone") else margin / 2)
+        self.at = {
+            name: self._left + self._layout.places[name][0] + box.width / 2 - self.width / 2
+            for name, box in self._inside.items()
+        }
+
+    def drawn(self, x: float, y: float) -> str:
+        """Return the SVG text of the box and all in it, with its upper left corner at (x, y)."""
+        if not self._kind:
+            return ""
+        kind = 'fill="#fff" stroke="none"' if self._kind == "page" else f'class="{self._kind}"'
+        made = [f'<rect {kind} x="{x:.1f}" y="{y:.1f}" width="{self.width:.1f}" height="{self.height:.1f}"/>']
+        for k, (text, of) in enumerate(self._lines):
+            middle, base = x + self.width / 2, y + _MARGIN / 2 + _LINE * k + 12
+            kind = f' class="{of}"' if of else ""
+            made.append(f'<text{kind} x="{middle:.1f}" y="{base:.1f}" text-anchor="middle">{_clean(text)}</text>')
+        left, top = x + self._left, y + self._top
+        if self._layout.paths:
+            made.append(f'<path transform="translate({left:.1f} {top:.1f})" d="{self._layout.paths}"/>')
+        for name, box in self._inside.items():
+            to_right, down = self._layout.places[name]
+            made.append(box.drawn(left + to_right, top + down))
+        return "\n".join(filter(None, made))
+
+
+def operation(node: Node) -> str:
+    """Return the name of the operation that gives a value."""
+    return node.operator.name if node.operator is not None else "reshape" if node.inputs else "given"
+
+
+def _type(node: Node) -> str:
+    return f"{node.data_type.dtype} {node.shape}"
+
+
+def _number(node: Node) -> str:
+    value: Any = np.frombuffer(node.constant or b"", node.data_type.dtype)[0]
+    return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
+
+
+def _why(label: str, why: str) -> list[tuple[str, str]]:
+    return [(line, "why") for line in textwrap.wrap(label + why, _MOST_CHARACTERS)] if why else []
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+
+
+def _width(text: str) -> float:
+    return _CHARACTER * sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+
+
+def _clean(text: str) -> str:
+    """XML has no control characters and no halves of surrogates."""
+    return escape("".join(one if one.isprintable() or one == "\n" else "\N{REPLACEMENT CHARACTER}" for one in text))
