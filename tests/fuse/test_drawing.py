@@ -8,7 +8,7 @@ import pytest
 
 import ep
 from ep.expressions.layers import Edge, Layout, longest_paths
-from tests.fuse.expressions import EXPRESSIONS
+from tests.fuse.expressions import COLUMNS, EXPRESSIONS, ROWS
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -51,7 +51,7 @@ def check(explanation):
 def test_each_kernel_and_operator_is_drawn(name, rng):
     expression = EXPRESSIONS[name]
     fused = ep.fuse(lambda *arrays: expression.function(ep.ops, *arrays))
-    check(fused.explain(*expression.draw(rng)))
+    check(fused.explain(*expression.draw(rng, ROWS, COLUMNS)))
 
 
 def test_types_reasons_constants_and_names_of_arguments():
