@@ -1,4 +1,4 @@
-"""What a primitive keeps for its later launches, up to a limit."""
+"""A cache of what a primitive keeps for its later launches, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(dict[Hashable, Any]):
-    """What a primitive keeps for later launches, by dims or by number; what was used longest ago goes.
+    """A cache of what a primitive keeps for later launches, by dims or by number; what was used longest ago goes.
 
     There are two generations: the items of the dict itself, and those that were used before. What is found among the
     older ones moves to the younger ones, and when these are too many, they take the place of the older ones. So to find

@@ -41,7 +41,7 @@ class Variable(Generic[T]):
     may_be_empty: bool = False
 
     def text(self) -> str | None:
-        """What it is set to; None where it is not set."""
+        """Return its value; None where it is not set."""
         text = os.environ.get(self.name)
         return text if text or self.may_be_empty else None
 

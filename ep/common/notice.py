@@ -1,4 +1,4 @@
-"""What is said to who waits: once in a process, and on a terminal only."""
+"""Notices for users who wait: once in a process, and on a terminal only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators ask of a device: its arrays. Operators know shapes, dtypes and buffers; all else is here."""
+"""The arrays of a device, as operators need them. Operators know shapes, dtypes and buffers; all else is here."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CallFinder(ABC):
 
 
 UNKNOWN: Final = False
-"""What `CallFinder.find` returns for a call that it does not know."""
+"""The result of `CallFinder.find` for a call that it does not know."""
 
 
 class Keyed:

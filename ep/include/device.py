@@ -19,7 +19,7 @@ kMaxAlignmentRequirement: Final = 512
 
 
 class Devices(Protocol):
-    """What a device knows of its manager, a `DeviceManager`: the devices of its type, by number."""
+    """The part of a `DeviceManager` that its devices know: the devices of its type, by number."""
 
     def device_type(self) -> DeviceType: ...
 
@@ -123,7 +123,7 @@ class Device(ABC):
         return False
 
     def facts(self) -> Mapping[str, Any]:
-        """What `ep devices` is to say of the device: names, and values that JSON has."""
+        """Return the facts that `ep devices` prints: names, and values that JSON has."""
         return {}
 
     def calibrate(self) -> str | None:
@@ -131,5 +131,5 @@ class Device(ABC):
         return None
 
     def findings(self) -> Iterable[Finding]:
-        """What `ep doctor` is to say of the device; an exception becomes a finding that fails."""
+        """Return the findings of `ep doctor` on the device; an exception becomes a finding that fails."""
         return ()

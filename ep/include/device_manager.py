@@ -51,7 +51,7 @@ class DeviceManager(ABC):
         return False
 
     def WhyUnavailable(self) -> str | None:
-        """What is missing where `GetDeviceCount` is 0, in words for a user; None where devices are present."""
+        """Return the reason why `GetDeviceCount` is 0, in words for a user; None where devices are present."""
         return None if self.GetDeviceCount() else f"no {self.device_type().tag} device was found"
 
     def arrays(self) -> DeviceArrays | None:
@@ -63,5 +63,5 @@ class DeviceManager(ABC):
         return None
 
     def findings(self) -> Iterable[Finding]:
-        """What `ep doctor` is to say of the packages and drivers that the devices need, whether or not any is there."""
+        """Return the findings of `ep doctor` on packages and drivers that devices need, whether or not any is there."""
         return ()

@@ -86,5 +86,5 @@ class DeviceManagerRegistry:
 
 
 def _as_looked_up(manager: DeviceManager) -> tuple[Callable[[DeviceType], DeviceManager], tuple[DeviceType]]:
-    """What copies of a manager are made by, and what was pickled elsewhere."""
+    """Return the call that gives the manager again: to copies of it, and to other processes that unpickle it."""
     return DeviceManagerRegistry.GetDeviceManager, (manager.device_type(),)

@@ -1,4 +1,4 @@
-"""What `ep doctor` finds."""
+"""The findings of `ep doctor`."""
 
 from __future__ import annotations
 

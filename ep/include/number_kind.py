@@ -1,4 +1,4 @@
-"""What kind of numbers a data type holds, and which data types are of a kind."""
+"""The kind of numbers that a data type holds, and which data types are of a kind."""
 
 from enum import Enum
 from typing import Final

@@ -13,7 +13,7 @@ from ep.include.process import ProcessBound
 
 
 class DeviceOfStream(Protocol):
-    """What work on a stream needs of its `Device`: memory, and events. The device knows its streams, not they it."""
+    """The part of a `Device` that a stream needs: memory, and events. The device knows its streams, not they it."""
 
     def device_type(self) -> DeviceType: ...
 

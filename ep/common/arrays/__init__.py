@@ -1,1 +1,1 @@
-"""What devices share that let operators run on their arrays: checks, DLPack, and arrays in memory of the host."""
+"""The parts that let operators run on arrays of any device: checks, DLPack, and arrays in memory of the host."""

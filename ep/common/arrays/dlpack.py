@@ -78,7 +78,7 @@ _pointer = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a capsule holds; the memory lasts as long as `owner`.
+    """The contents of a capsule; the memory lasts as long as `owner`.
 
     strides: in elements; None for row-major.
     dtype: None for elements that are none of this package's.

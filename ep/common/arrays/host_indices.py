@@ -1,4 +1,4 @@
-"""What becomes of indices that are out of range, on ndarrays."""
+"""The treatment of indices that are out of range, on ndarrays."""
 
 from __future__ import annotations
 

@@ -75,5 +75,5 @@ class Operators:
     __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
 
     def _updated(self, name: str, other: Any) -> Any:
-        """What an operator in place gives: a new array, of a value that does not change."""
+        """Return the result of an operator in place: a new array, of a value that does not change."""
         return FUNCTIONS[name](self, other)

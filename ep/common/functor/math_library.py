@@ -1,4 +1,4 @@
-"""What a functor body may use: the arithmetic type, and the elementary functions of the device it is built for."""
+"""The names in a functor's body: the arithmetic type, and the elementary functions of the device it is built for."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -67,7 +67,7 @@ class PrivateFolder:
             os.close(self._fd)
 
     def _at(self, name: str) -> str:
-        """What the functions of `os` take beside the folder's descriptor."""
+        """Return a file's path as the functions of `os` take it beside the folder's descriptor."""
         return name if self._fd is not None else os.path.join(self._path, name)
 
     def read(self, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""What a kernel's function is made of: the modules that its functions come from, and the constants they take along.
+"""The parts of a kernel's function: the modules that its functions come from, and the constants they take along.
 
 Compiled code takes in what Python's functions refer to: by closure, as defaults, and as globals. Some of it comes from
 modules that the function's own module does not import: a functor from a table that others fill, a constant that a
@@ -25,7 +25,7 @@ _PLAIN: Final = (type(None), type(...), bool, int, float, complex, str, bytes)
 
 
 class Reach(NamedTuple):
-    """What a function is made of.
+    """The parts of a function.
 
     modules: in which it is defined, by name, without those of Python and of the tools.
     digest: of its structure and its constants, as far as modules do not tell.

@@ -1,4 +1,4 @@
-"""What a process knows of the sources it runs: the digest of modules, and of all that they import.
+"""The sources that a process runs: the digest of modules, and of all that they import.
 
 A module reaches what it imports, at its top and in functions, and so on. It does not reach what the `__init__` of a
 package imports besides: `from package import name` reaches the module that defines `name`. Of the packages on the way,

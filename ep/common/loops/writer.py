@@ -126,7 +126,7 @@ class _Writer(ast.NodeTransformer):
         return reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms, start)
 
     def _elements(self, node: ast.expr) -> list[ast.expr] | None:
-        """What a generator over `unrolled(...)` gives, written out; None for anything else."""
+        """Return the items of a generator over `unrolled(...)`, written out; None for anything else."""
         if not isinstance(node, ast.GeneratorExp) or (values := self._values(node.generators[0].iter)) is None:
             return None
         if len(node.generators) > 1 or node.generators[0].ifs:

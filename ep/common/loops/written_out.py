@@ -27,7 +27,7 @@ class WrittenOut:
 
     @lazy
     def compiled(self) -> Any:
-        """What the compiler makes of the function."""
+        """Return the compiled function."""
         return self.targetoptions["compiled by"](write_out(self.py_func))
 
     @property

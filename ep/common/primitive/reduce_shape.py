@@ -80,5 +80,5 @@ def check_reduces_something(op: ReduceOp, shape: ReduceShape) -> None:
 
 
 def of_nothing(op: ReduceOp) -> float:
-    """What `op` makes of no elements, in any type that has it; kMin and kMax make nothing of them."""
+    """Return the result of `op` for no elements, in any type that has it; kMin and kMax make nothing of them."""
     return {ReduceOp.kProd: 1, ReduceOp.kAll: 1, ReduceOp.kMean: math.nan}.get(op, 0)

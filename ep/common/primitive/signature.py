@@ -1,4 +1,4 @@
-"""What a primitive takes, declared once: compiled checks and the checks in Python, of every device, come from this."""
+"""The operands of a primitive, declared once: every device makes its checks, compiled or in Python, from this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of the table of ops says."""
+"""The rows of the table of ops."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Gives(Enum):
 
 
 class Cost(Enum):
-    """What a launch waits for, besides memory: a device decides from this how it shares the work."""
+    """The resource that a launch waits for, besides memory: a device decides from this how it shares the work."""
 
     LIGHT = auto()
     """A few instructions: it waits for memory alone."""
@@ -58,7 +58,7 @@ _WHOLE: Final = {part: whole for whole, part in PART.items()}
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """What is known of one op.
+    """The facts about one op.
 
     takes: the source types that it has a meaning on.
     operands: their names, in the order of Launch.

@@ -1,4 +1,4 @@
-"""What every primitive and every factory of primitives is."""
+"""The bases of all primitives and of all factories of primitives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ kMaxNumDims: Final = 8
 
 
 class Key(NamedTuple):
-    """What one entry of a factory's table is for.
+    """The key of one entry in a factory's table.
 
     op: the UnaryOp, BinaryOp, ReduceOp or MemcpyKind, None for a primitive without one.
     dtypes: the data types, in the order of New (or of Launch, where the data type is an argument there).
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """What New was asked for, checked.
+    """The arguments of New, checked.
 
     op, dtypes: as in Key; dtypes is None where New takes no data type because Launch does.
     max_num_dims: the most dims that will be launched, None for a primitive without dims.

@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """What an Expression computes, whatever the sizes: values are numbered, sources, constants and steps in order.
+    """The computation of an Expression, whatever the sizes: values are numbered, sources, constants and steps in order.
 
     A value has an element for each place, or is *reduced*: it has one for each row. Reduced are what a ReduceOp gives,
     constants, the sources that are said to be, and what other ops make of such values alone.

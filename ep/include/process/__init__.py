@@ -1,4 +1,4 @@
-"""What may happen to a process at any moment: signals, forks, and launches from threads with little stack."""
+"""Events that a process may meet at any moment: signals, forks, and launches from threads with little stack."""
 
 from ep.include.process.bound import ProcessBound
 from ep.include.process.locks import Rank, new_lock

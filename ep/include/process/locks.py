@@ -75,7 +75,7 @@ def _locks_of_compilers() -> list[AbstractContextManager[Any]]:
 
 
 class _Fork:
-    """What the thread that is forking has taken."""
+    """The locks that the thread that is forking has taken."""
 
     signals: HeldSignals | None = None
     locks: tuple[AbstractContextManager[Any], ...] = ()

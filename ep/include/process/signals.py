@@ -31,7 +31,7 @@ class HeldSignals:
         self._is_holding = False
 
     def __call__(self, number: int, frame: FrameType | None) -> Any:
-        """What Python calls for a signal."""
+        """Handle a signal; Python calls it."""
         if self._is_holding:
             self._arrived.append(number)
             return None
