@@ -32,8 +32,12 @@ class CudaError(RuntimeError):
 
     def __init__(self, what: str, code: int, name: str, meaning: str) -> None:
         """what: the driver's function, or the work that failed; meaning: the driver's own words."""
-        super().__init__(f"{what}: {meaning} ({name}, error {code})")
+        super().__init__(what, code, name, meaning)  # all of them: a copy, in another process too, is made of these
         self.code, self.name = code, name
+
+    def __str__(self) -> str:
+        what, code, name, meaning = self.args
+        return f"{what}: {meaning} ({name}, error {code})"
 
 
 @dataclass(frozen=True)
