@@ -95,8 +95,20 @@ Result cuMemAlloc(Address *address, size_t size) {
   return say("take %zu bytes\n", size), take(address, size);
 }
 Result cuMemFree(Address address) { NEEDS_CONTEXT; SAFE; return say("free %llx\n", address), 0; }
-Result cuMemAllocAsync(Address *address, size_t size, void *stream) {
+struct PoolProperties { int type, handles, location, device; };
+static char pools[2];
+Result cuMemPoolCreate(void **pool, const struct PoolProperties *properties) {
+  SAFE;
+  if (properties->type != 1 || properties->location != 1) return INVALID_VALUE;
+  return *pool = &pools[properties->device], say("make a pool on device %d\n", properties->device), 0;
+}
+Result cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+  return say("attribute %d of the pool is %llu\n", attribute, *(unsigned long long *)value), 0;
+}
+Result cuMemPoolTrimTo(void *pool, size_t size) { SAFE; return say("trim the pool to %zu bytes\n", size), 0; }
+Result cuMemAllocFromPoolAsync(Address *address, size_t size, void *pool, void *stream) {
   NEEDS_CONTEXT;
+  if (pool != &pools[stack[depth - 1] - contexts]) return INVALID_VALUE;
   return say("take %zu bytes on %p\n", size, stream), take(address, size);
 }
 Result cuMemFreeAsync(Address address, void *stream) { NEEDS_CONTEXT; return say("give back on %p\n", stream), 0; }

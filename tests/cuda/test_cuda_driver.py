@@ -56,6 +56,23 @@ assert driver.current_device() == 1
     ]
 
 
+def test_memory_that_is_freed_on_a_stream_is_kept_until_memory_is_short(python):
+    code = f"""{BEGIN}
+stream = cuda.CreateStream()
+for _ in range(3):
+    stream.FreeAsync(stream.AllocAsync(600))
+    stream.Sync()
+try:
+    stream.AllocAsync(2**34)
+except MemoryError:
+    pass
+"""
+    lines = [line for line in python("-c", code, STUB_LOG="1") if "pool" in line]
+    release_threshold = 4
+    assert lines[:2] == ["make a pool on device 0", f"attribute {release_threshold} of the pool is {2**64 - 1}"]
+    assert set(lines[2:]) == {"trim the pool to 0 bytes"}
+
+
 def test_errors(python):
     python(
         "-c",

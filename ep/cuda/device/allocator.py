@@ -125,13 +125,13 @@ class CachingAllocator:
 
     def _empty(self) -> None:
         self._sort_in()
-        if any(self._free.values()):
-            self._wait()
+        self._wait()
         for blocks in self._free.values():
             while blocks:
                 block = blocks.popleft()
                 self._held -= block.capacity
                 self._driver.free(self._device, block.address)
+        self._driver.trim(self._device)
 
     def _cached(self) -> int:
         return sum(capacity * len(blocks) for capacity, blocks in self._free.items())

@@ -26,6 +26,7 @@ _NOT_CAPTURED: Final = 0, 0  # the result, and CU_STREAM_CAPTURE_STATUS_NONE
 _INVALID_HANDLE: Final = 400
 _NOT_READY: Final = 600
 _CAPTURE_IMPLICIT: Final = 906
+_KEEP_ALL: Final = 2**64 - 1
 _LAST_DEFAULT_STREAM: Final = 2  # handles up to this one mean a default stream of the current context
 
 
@@ -54,6 +55,7 @@ class CudaDriver(Driver):
 
     def __init__(self) -> None:
         self._contexts: dict[int, Any] = {}
+        self._pools: dict[int, Any] = {}
         self._currents: dict[int, _Current] = {}
         self._bases: dict[int, int] = {}  # what CUDA gave, for the addresses that had to be aligned
         self._lock = new_lock(Rank.DRIVER)
@@ -196,16 +198,42 @@ class CudaDriver(Driver):
             self._ask(self._cuda.cuMemFree, self._bases.pop(address, address))
 
     def alloc_async(self, device: int, size: int, stream: int) -> int:
-        cuda = self._cuda
+        cuda, pool = self._cuda, self._pool(device)
         with self._current(device):
             return self._aligned(
                 size,
-                lambda more: self._ask(cuda.cuMemAllocAsync, more, stream),
+                lambda more: self._ask(cuda.cuMemAllocFromPoolAsync, more, pool, stream),
                 lambda address: cuda.cuMemFreeAsync(address, stream),
             )
 
     def free_async(self, device: int, address: int, stream: int) -> None:
         self._in(device, self._cuda.cuMemFreeAsync, self._bases.pop(address, address), stream)
+
+    def trim(self, device: int) -> None:
+        if device in self._pools:
+            with self._current(device), self._not_captured():
+                self._ask(self._cuda.cuMemPoolTrimTo, self._pools[device], 0)
+
+    def _pool(self, device: int) -> Any:
+        """The pool that `alloc_async` takes memory from. It is our own: others use the device's default pool as it is.
+
+        It keeps memory that was freed. A pool that does not gives it back at each synchronisation, and takes it anew.
+        """
+        pool = self._pools.get(device)
+        if pool is None:
+            cuda = self._cuda
+            with self._current(device), self._not_captured(), self._lock:
+                if device not in self._pools:
+                    properties = cuda.CUmemPoolProps()
+                    properties.allocType = cuda.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+                    properties.location.type = cuda.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+                    properties.location.id = device
+                    pool = self._ask(cuda.cuMemPoolCreate, properties)
+                    threshold = cuda.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+                    self._ask(cuda.cuMemPoolSetAttribute, pool, threshold, cuda.cuuint64_t(_KEEP_ALL))
+                    self._pools[device] = pool
+                pool = self._pools[device]
+        return pool
 
     def _aligned(self, size: int, allocate: Callable[[int], Any], free: Callable[[int], Any]) -> int:
         """An address as `alloc` promises it. CUDA promises 256 bytes, but gives 512, so this seldom has to do more."""

@@ -134,7 +134,11 @@ class Driver(ABC):
 
     @abstractmethod
     def free_async(self, device: int, address: int, stream: int) -> None:
-        """Queue the freeing of memory from `alloc_async`."""
+        """Queue the freeing of memory from `alloc_async`, which keeps it for the next call: see `trim`."""
+
+    @abstractmethod
+    def trim(self, device: int) -> None:
+        """Give back what `alloc_async` keeps of memory that was freed and that no work uses any more."""
 
     @abstractmethod
     def alloc_host(self, device: int, size: int) -> int:

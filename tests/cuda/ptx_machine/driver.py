@@ -110,6 +110,9 @@ class PtxDriver(Driver):
         else:
             graph.memory.append(address)
 
+    def trim(self, device: int) -> None:
+        """Nothing is kept here: see `free`."""
+
     def alloc_host(self, device: int, size: int) -> int:
         return self.alloc(device, size)
 
