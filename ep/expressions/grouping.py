@@ -75,8 +75,13 @@ class Grouping:
     where a value comes from says which of the two it is, and never its size.
     """
 
-    def __init__(self, nodes: Sequence[Node], wanted: Set[int], why_alone: Callable[[Node], str]) -> None:
-        """why_alone: says why a value is in no kernel; empty where it is."""
+    def __init__(
+        self, nodes: Sequence[Node], wanted: Set[int], views: Set[int], why_alone: Callable[[Node], str]
+    ) -> None:
+        """views: positions of values that lie in the memory of others.
+
+        why_alone: says why a value is in no kernel; empty where it is.
+        """
         self._nodes = nodes
         self._stages: dict[int, int] = {}
         self._kernels: dict[tuple[int, Dims], Group] = {}
@@ -89,7 +94,7 @@ class Grouping:
                 continue
             why = why_alone(node)
             if why:
-                self._compute_alone(node, why)
+                self._compute_alone(node, why, first=-1 if node.position in views else 0)
             elif self._operator(node.position) in ROW_OPS or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
@@ -101,7 +106,7 @@ class Grouping:
     def ordered(self) -> list[Group]:
         """All groups, in the order in which they are computed."""
         found: list[Group] = []
-        for stage in range(max(self._stages.values(), default=-1) + 1):
+        for stage in range(-1, max(self._stages.values(), default=-1) + 1):
             found += [group for group in self._kernels.values() if group.stage == stage and group.values]
             found += self._alone.get(stage, [])
         for group in found:
@@ -136,8 +141,9 @@ class Grouping:
         operator = self._nodes[position].operator
         return "" if operator is None else operator.name
 
-    def _compute_alone(self, node: Node, why: str) -> None:
-        stage = self._stages[node.position] = max(0, *(self._stages.get(one, -1) for one in node.inputs))
+    def _compute_alone(self, node: Node, why: str, first: int) -> None:
+        """Put a value by itself; first: the first stage that there can be."""
+        stage = self._stages[node.position] = max(first, *(self._stages.get(one, -1) for one in node.inputs))
         call = self._calls.get(node.position - node.result)
         if call is None:
             call = self._calls[node.position - node.result] = Group(why=why)

@@ -11,6 +11,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import Group
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
+from ep.expressions.views import view_of
 from ep.include.arrays import Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
@@ -20,13 +21,14 @@ from ep.ops.declare.function import FUNCTIONS
 class _Step(NamedTuple):
     """One group, as it is run.
 
-    launch: of its kernel; None where it is computed by operators.
+    launch: of its kernel; None where there is none.
+    compute: then, what computes its values, of those that there are.
     made: the position, the shape and the dtype of each result. read_last: values that nothing reads later.
     in_shapes: of the launch's results and sources, those that it takes in another shape, by their place in it.
     """
 
     launch: Callable[..., None] | None
-    group: Group
+    compute: Callable[[Any, dict[int, Any]], None] | None
     made: Sequence[tuple[int, Dims, np.dtype[Any]]]
     reads: Sequence[int]
     read_last: Sequence[int]
@@ -67,10 +69,10 @@ class Program:
         values: dict[int, Any] = {**self._constants, **given}
         targets = self._targets(base, into) if into else {}
         direct = self._checked(base, given, into, targets) if into else {}
-        for launch, group, made, reads, read_last, in_shapes in self._steps:
-            if launch is None:
-                self._compute(base, group, values)
-            else:
+        for launch, compute, made, reads, read_last, in_shapes in self._steps:
+            if compute is not None:
+                compute(base, values)
+            elif launch is not None:
                 for one, shape, dtype in made:
                     values[one] = direct[one] if one in direct else base.empty(shape, dtype)
                 arrays = [*map(values.__getitem__, reads)]  # quicker than a comprehension
@@ -105,7 +107,7 @@ class Program:
         nodes = self.schedule.nodes
         read_last = [one for one in group.sources if self.schedule.last_read[one] == k]
         if group.structure is None:
-            return _Step(None, group, [], [], read_last, [])
+            return _Step(None, self._computing(group), [], [], read_last, [])
         primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
         made = [(one, nodes[one].shape, nodes[one].data_type.dtype) for one in group.results]
         operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
@@ -113,7 +115,7 @@ class Program:
         in_shapes = [
             (place, shape) for place, (one, shape) in enumerate(operands) if shape not in (None, nodes[one].shape)
         ]
-        return _Step(primitive.Launch, group, made, [one for one, _ in operands], read_last, in_shapes)
+        return _Step(primitive.Launch, None, made, [one for one, _ in operands], read_last, in_shapes)
 
     def _may_write(self, step: int, result: int, source: int) -> bool:
         """Whether a group's kernel may write a result where the source is: it reads that last, element by element."""
@@ -130,16 +132,47 @@ class Program:
             if any(base.may_share_memory(value, array) and other != one for other, array in targets.items()):
                 values[one] = FUNCTIONS["identity"](value)
 
-    def _compute(self, base: Operands, group: Group, values: dict[int, Any]) -> None:
-        """Run one operator."""
-        node = self.schedule.nodes[group.values[0]]
-        inputs = [base.as_buffer(self._buffer(base, one, values), "x") for one in node.inputs]
+    def _computing(self, group: Group) -> Callable[[Any, dict[int, Any]], None]:
+        """What computes a group without a kernel, with values by position, and puts its own there."""
+        nodes = self.schedule.nodes
+        node = nodes[group.values[0]]
+        (source, *_), position, shape = node.inputs, node.position, node.shape
         if node.operator is None:
-            values[node.position] = inputs[0].reshape(node.shape)
-            return
-        results = base.compute(node.operator, inputs, node.attributes, None)
-        for one in group.values:
-            values[one] = results[self.schedule.nodes[one].result]
+
+            def reshape(base: Operands, values: dict[int, Any]) -> None:
+                values[position] = base.as_buffer(self._buffer(base, source, values), "x").reshape(shape)
+
+            return reshape
+        if position in self.schedule.views:
+            view = view_of(node)
+
+            def take_view(base: Arrays, values: dict[int, Any]) -> None:
+                values[position] = base.view(values[source], *view)
+
+            return take_view
+        operator, attributes, inputs = node.operator, node.attributes, node.inputs
+        written = [(one, nodes[one].result) for one in group.values]
+        chosen: Any = None  # the kernels that the operator had
+        prepared: Any = None  # what computes with them
+        is_buffer = [bool(nodes[one].inputs) and one not in self.schedule.views for one in inputs]
+
+        def compute(base: Any, values: dict[int, Any]) -> None:
+            nonlocal chosen, prepared
+            read = [
+                values[one] if is_ready else base.as_buffer(self._buffer(base, one, values), "x")
+                for one, is_ready in zip(inputs, is_buffer, strict=True)
+            ]
+            if not self._on_device:
+                results = base.compute(operator, read, attributes, None)
+            else:
+                if chosen is not operator.chosen:
+                    chosen, prepared = operator.chosen, operator.prepare(base.device_type, read, attributes)
+                results = [base.empty(shape, prepared.dtype) for shape in prepared.shapes]
+                prepared.launches(base, read, results)
+            for one, result in written:
+                values[one] = results[result]
+
+        return compute
 
     def _checked(
         self,
@@ -163,7 +196,7 @@ class Program:
                     continue
                 if not base.is_same(array, other):
                     raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
-                if step is not None and not self._may_write(step, one, source):
+                if step is not None and (source in self._viewed or not self._may_write(step, one, source)):
                     step = None
             if step is not None and one not in self._viewed:
                 direct[one] = array

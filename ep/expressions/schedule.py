@@ -10,6 +10,7 @@ from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import MAPS, ROW_OPS, Group, Grouping
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
+from ep.expressions.views import views_among
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -28,8 +29,9 @@ _ROWS: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOA
 class Schedule:
     """The steps of a trace.
 
-    groups: in order. last_read: of each value, the last group that reads it or a view of it; of a result, and of what a
-        result is a view of, the number of groups.
+    groups: in order. views: positions of values that lie in the memory of others, where they are read.
+    last_read: of each value, the last group that reads it or a view of it; of a result, and of what a result is a view
+        of, the number of groups.
     """
 
     def __init__(self, trace: Trace, results: Iterable[int], round_each: bool) -> None:
@@ -41,7 +43,10 @@ class Schedule:
         self._has_maps, self._has_rows = (_has_kernels(device_type, kind) for kind in (_MAP, _ROWS))
         self._place = base.place
         self._wanted = self._needed()
-        grouping = Grouping(self.nodes, self._wanted, self.why_alone)
+        self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
+        if isinstance(base, Arrays) and base.has_views:
+            self.views |= views_among(self.nodes, self._wanted, {*self.results}, lambda node: not self.why_alone(node))
+        grouping = Grouping(self.nodes, self._wanted, self.views, self.why_alone)
         for node in self.nodes:
             if node.position in self._wanted and self._reduces_any(node):
                 grouping.compute_as_read(node, set(self.results))
@@ -70,13 +75,13 @@ class Schedule:
         return found
 
     def is_view(self, group: Group) -> bool:
-        """Whether a group is a reshape, whose result may be the memory of what it reads."""
-        return self.nodes[group.values[0]].operator is None
+        """Whether the result of a group may be in the memory of what it reads."""
+        return group.values[0] in self.views
 
     def why_alone(self, node: Node) -> str:
         """Why a value is not part of a map kernel; empty where it is."""
-        if node.operator is None:
-            return "a reshape is a view"
+        if node.position in self.views or node.operator is None:
+            return "nothing is written: it is read where it is"
         name = node.operator.name
         if name not in MAPS and name not in ROW_OPS:
             return f"{name} is no map: no kernel joins it yet"
@@ -133,7 +138,7 @@ class Schedule:
     def _part(self, group: Group) -> Part:
         read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
         if group.why:
-            return Part(group, "operator", read, written, {})
+            return Part(group, "view", 0, 0, {}) if self.is_view(group) else Part(group, "operator", read, written, {})
         has_rows = group.structure is not None and group.structure.has_rows
         cuts = {}
         for source in group.sources:

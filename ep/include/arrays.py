@@ -154,6 +154,9 @@ class Arrays(Operands):
 
     device_type: DeviceType
 
+    has_views: bool = False
+    """Whether there is `view`, and Expression reads what it returns."""
+
     takes_host_arrays: bool = False
     """Whether operands may be ndarrays, memory-mapped ones too; else `copy_from_host` brings them to the device."""
 
@@ -211,6 +214,16 @@ class Arrays(Operands):
     def is_same(self, one: Array, other: Array) -> bool:
         """Whether two such arrays are the same elements in the same order."""
         return one is other
+
+    def view(
+        self, array: Array, box: tuple[slice, ...] | None, axes: Sequence[int] | None, shape: Sequence[int] | None
+    ) -> Array:
+        """Return elements of an array, as `as_view` returns one, in its own memory, as Expression reads them.
+
+        box: of each axis, those that are left. axes: their order after that. shape: what they are broadcast to at last.
+        None: as they are.
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} has no views")
 
     @abstractmethod
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+import ep
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.kernels.ordinary import ORDINARY
 from ep.include import DataType
 from ep.include.primitive import ElementwiseUnaryFactory
+from ep.ops.declare.function import FUNCTIONS
+from ep.ops.names import function_name
 
 UNARY = sorted({op for op, _ in ORDINARY if isinstance(op, UnaryOp)}, key=lambda op: op.name)
 TYPES = (DataType.kFloat, DataType.kDouble, DataType.kFloat16, DataType.kBFloat16)
@@ -50,3 +53,18 @@ def test_every_place_of_a_special_element_is_seen(op: UnaryOp, data_type: DataTy
             beside[place] = value
             got = _launch(op, data_type, beside)[place]
             np.testing.assert_array_equal(float(got), float(want))
+
+
+@pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_maps_have_the_bits_of_their_ops(op: UnaryOp, data_type: DataType) -> None:
+    """A kernel of several ops looks at the blocks of the op's argument, which it computes, as the op's own does."""
+    function = FUNCTIONS[function_name(op)]
+    rng = np.random.default_rng(7)
+    with np.errstate(all="ignore"):
+        x = np.concatenate([rng.uniform(0.1, 4, 1000), np.exp(rng.uniform(-80, 80, 1000)), np.full(300, 1.5), SPECIAL])
+        x, y = x.astype(data_type.dtype), rng.uniform(-0.05, 0.05, x.size).astype(data_type.dtype)
+        expected = ep.ops.mul(function(ep.ops.add(x, y)), y)
+        found = ep.fuse(lambda x, y: function(x + y) * y, round_each=True)(x, y)
+    differ = np.flatnonzero((found != expected) & ~((found != found) & (expected != expected)))
+    assert differ.size == 0, (x[differ], found[differ], expected[differ])

@@ -30,7 +30,7 @@ class HostArrays(Arrays):
     The CPU's, and a base class for a device with arrays of its own type that lie in memory of the host.
     """
 
-    takes_host_arrays = True
+    takes_host_arrays = has_views = True
 
     def __init__(
         self, device_type: DeviceType, place: str, new_finder: Callable[[], CallFinder | None] = lambda: None
@@ -103,6 +103,13 @@ class HostArrays(Arrays):
     def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray) -> NDArray:
         self.destination(shape, dtype, out)
         return out if type(out) is np.ndarray else np.asarray(out)
+
+    def view(
+        self, array: NDArray, box: tuple[slice, ...] | None, axes: Sequence[int] | None, shape: Sequence[int] | None
+    ) -> NDArray:
+        array = array if box is None else array[box]
+        array = array if axes is None else array.transpose(axes)
+        return array if shape is None else np.broadcast_to(array, shape)
 
     def may_share_memory(self, one: NDArray, other: NDArray) -> bool:
         return np.may_share_memory(one, other)

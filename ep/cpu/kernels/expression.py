@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -14,20 +14,51 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import interleaved, jit
 from ep.cpu.compile.memory import arithmetic_type, converter, load_word, loader, storer
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
-from ep.cpu.kernels.functors import element_function
+from ep.cpu.kernels.functors import ElementFunction, element_function
+from ep.cpu.kernels.ordinary import maximum
 from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
-from ep.include.primitive.structure import Step, Structure
+from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_table import OPS
+from ep.include.primitive.structure import Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2
 """Of an operand's step: neither 0 nor 1, which are compiled in; the plan has it."""
+
+_MOST_TWICE: Final = 12
+"""Steps of a structure that is compiled a second time, for ordinary elements."""
+
+_BLOCK: Final = 256
+"""Elements that are all ordinary, or computed as any are: of sums, a few in a thousand may be larger than those."""
+
+_MOST_AGAIN: Final = 4
+"""Steps that are computed once more to see whether elements are ordinary."""
 
 _LOOP: Final = """
 def loop({operands}, count, {steps}):
     {once}
     for i in range(count):
         {each}
+"""
+
+_EXCEEDS: Final = """
+def exceeds({operands}, count, {steps}):
+    {once}
+    for i in range(count):
+        {each}
+    return {found}
+"""
+
+_BY_BLOCKS: Final = """
+def by_blocks({operands}, count, {steps}):
+    for begin in range(0, count, {block}):
+        end = min(count - begin, {block})
+        {parts}
+        if exceeds({of_block}, end, {steps}):
+            loop_of_any({of_block}, end, {steps})
+        else:
+            loop({of_block}, end, {steps})
 """
 
 _ROWS: Final = """
@@ -67,13 +98,9 @@ def expression_kernel(structure: Structure, steps: Sequence[int]) -> int:
 def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
     names: dict[str, Any] = {"load_word": load_word, "np": np}
     operands = [f"p{k}" for k in range(len(steps))]
-    loaded, computed, compile_loop = _texts(structure, steps, names)
-    once = [line for line, is_once in loaded if is_once] or ["pass"]
-    each = [line for line, is_once in loaded if not is_once] + computed
     strided = [k for k, step in enumerate(steps) if step == ANY]
     given = {"operands": ", ".join(operands), "steps": ", ".join(f"s{k}" for k in strided)}
-    text = _LOOP.format(once="\n    ".join(once), each="\n        ".join(each), **given)
-    names["loop"] = compile_loop(function_of(text, "loop", __name__, dict(names)))
+    names["loop"], is_long = _Loops(structure, steps, given).made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
     addresses += [f"s{k} = load_word(plan, {word_of(k, OPERAND.step)})" for k in strided]
@@ -99,56 +126,133 @@ def _kernel(structure: Structure, steps: tuple[int, ...]) -> int:
         **given,
     )
     digest = hashlib.sha256(repr((structure, steps)).encode()).hexdigest()[:24]
-    return compile_task(f"expression.{digest}", function_of(rows, "rows", __name__, names), light=compile_loop is jit)
+    return compile_task(f"expression.{digest}", function_of(rows, "rows", __name__, names), light=not is_long)
 
 
-def _texts(
-    structure: Structure, steps: Sequence[int], names: dict[str, Any]
-) -> tuple[list[tuple[str, bool]], Any, Any]:
-    """The lines that load (with whether once for all elements), those that compute and store, what compiles the loop.
+class _Loops:
+    """The loops over adjacent elements of a structure: one, or that for ordinary elements and that for any.
 
-    names: those that the lines refer to are added.
+    names: what the texts refer to. functions: of steps that have a form for ordinary elements, by value.
     """
-    num_results, num_sources = len(structure.results), len(structure.sources)
-    loaded: list[tuple[str, bool]] = []
-    computed: list[str] = []
-    compile_loop = jit
-    for value, data_type in enumerate(structure.sources):
-        k = num_results + value
-        names[f"load{value}"] = loader(data_type)
-        index = {0: "0", 1: "i", ANY: f"i * s{k}"}[steps[k]]
-        loaded.append((f"v{value} = load{value}(p{k}, {index})", steps[k] == 0))
-    for value, constant in enumerate(structure.constants, num_sources):
-        names[f"v{value}"] = _constant(constant.data_type, constant.bits)
-    for value, step in enumerate(structure.steps, num_sources + len(structure.constants)):
-        text, is_long = _step(structure, value, step, names)
-        computed.append(f"v{value} = {text}")
-        compile_loop = interleaved if is_long else compile_loop
-    for k, value in enumerate(structure.results):
-        names[f"store{k}"] = storer(structure.data_type(value))
-        computed.append(f"store{k}(p{k}, {'i' if steps[k] == 1 else f'i * s{k}' if steps[k] else '0'}, v{value})")
-    return loaded, computed, compile_loop
 
+    def __init__(self, structure: Structure, steps: Sequence[int], given: Mapping[str, str]) -> None:
+        """steps: of each operand, as a kernel has them. given: the parameters of all loops."""
+        self._structure, self._steps, self._given = structure, steps, given
+        self._num_results, self._num_sources = len(structure.results), len(structure.sources)
+        self._first = self._num_sources + len(structure.constants)
+        self.names: dict[str, Any] = {"np": np}
+        self.functions: dict[int, ElementFunction] = {}
+        self._is_long = False
+        self._loaded = [self._load(value) for value in range(self._num_sources)]
+        for value, constant in enumerate(structure.constants, self._num_sources):
+            self.names[f"v{value}"] = _constant(constant.data_type, constant.bits)
+        self._computed = [self._compute(value) for value in range(self._first, self._first + len(structure.steps))]
 
-def _step(structure: Structure, value: int, step: Step, names: dict[str, Any]) -> tuple[str, bool]:
-    """The text of a step's value, and whether it is a long chain of instructions."""
-    operands = [f"v{operand}" for operand in step.operands]
-    kept = step.data_type if step.rounded or step.data_type.itemsize > 2 else DataType.kFloat
-    if step.data_type.dtype.kind in "biu":
-        kept = step.data_type
-    if step.op is None:
-        return f"v{step.operands[1]} if v{step.operands[0]} != 0 else v{step.operands[2]}", False
-    if step.op in (UnaryOp.kCast, UnaryOp.kIdentity):
-        names[f"to{value}"] = converter(kept)
-        return f"to{value}({operands[0]})", False
-    function = element_function(step.op, structure.data_type(step.operands[0]), step.attributes)
-    names[f"f{value}"], names[f"to{value}"] = function.apply, converter(kept, function.widened)
-    if function.widened:
-        operands = [f"np.float64({operand})" for operand in operands]
-    for position, attribute in enumerate(function.attributes):
-        names[f"f{value}_{position}"] = attribute
-        operands.append(f"f{value}_{position}")
-    return f"to{value}(f{value}({', '.join(operands)}))", function.vectorised
+    def made(self) -> tuple[Any, bool]:
+        """The compiled loop, and whether it is a long chain of instructions."""
+        checked = [value for value in self.functions if self._cone(value) is not None]
+        if not checked or len(self._structure.steps) > _MOST_TWICE:
+            return self._loop({}), self._is_long
+        names = {
+            "loop_of_any": self._loop({}),
+            "loop": self._loop({f"f{value}": self.functions[value].ordinary for value in checked}),
+            "exceeds": self._exceeds(checked),
+        }
+        parts, operands = [], self._given["operands"].split(", ")
+        for k, (operand, step) in enumerate(zip(operands, self._steps, strict=True)):
+            size = self._data_type_of(k).itemsize
+            parts.append(f"q{k} = {operand}" + ("" if step == 0 else f" + begin * {size}" + f" * s{k}" * (step == ANY)))
+        of_block = ", ".join(f"q{k}" for k in range(len(operands)))
+        text = _BY_BLOCKS.format(block=_BLOCK, parts="\n        ".join(parts), of_block=of_block, **self._given)
+        return jit(function_of(text, "by_blocks", __name__, names)), self._is_long
+
+    def _data_type_of(self, operand: int) -> DataType:
+        result = operand < self._num_results
+        return self._structure.data_type(self._structure.results[operand] if result else operand - self._num_results)
+
+    def _loop(self, others: Mapping[str, Any]) -> Any:
+        """The loop that computes and stores; others: functions that take the place of those in `names`."""
+        stores = []
+        for k, value in enumerate(self._structure.results):
+            self.names[f"store{k}"] = storer(self._structure.data_type(value))
+            stores.append(f"store{k}(p{k}, {self._index(k)}, v{value})")
+        text = self._text(_LOOP, self._loaded, [*self._computed, *stores])
+        function = function_of(text, "loop", __name__, {**self.names, **others})
+        return (interleaved if self._is_long else jit)(function)
+
+    def _exceeds(self, checked: Sequence[int]) -> Any:
+        """The function that says whether an element is not ordinary."""
+        names, each, cone = dict(self.names), list[str](), set[int]()
+        for value in checked:
+            cone |= self._cone(value) or set()
+        for value in sorted(cone):
+            if value >= self._first:
+                each.append(self._computed[value - self._first])
+        for value in checked:
+            function, (operand,) = self.functions[value], self._structure.steps[value - self._first].operands
+            assert function.check is not None
+            names |= {f"key{value}": function.check.key, f"limit{value}": function.check.limit, "maximum": maximum}
+            names[f"least{value}"] = function.check.least
+            element = f"np.float64(v{operand})" if function.widened else f"v{operand}"
+            each.append(f"m{value} = maximum(m{value}, key{value}({element}))")
+        loaded = [self._loaded[value] for value in sorted(cone) if value < self._num_sources]
+        starts = [(f"m{value} = least{value}", True) for value in checked]
+        found = " or ".join(f"m{value} >= limit{value}" for value in checked)
+        return jit(function_of(self._text(_EXCEEDS, [*loaded, *starts], each, found=found), "exceeds", __name__, names))
+
+    def _text(self, template: str, loaded: Sequence[tuple[str, bool]], computed: Sequence[str], **given: str) -> str:
+        once = [line for line, is_once in loaded if is_once] or ["pass"]
+        each = [line for line, is_once in loaded if not is_once] + [*computed]
+        return template.format(once="\n    ".join(once), each="\n        ".join(each), **self._given, **given)
+
+    def _cone(self, value: int) -> set[int] | None:
+        """What the argument of a step is computed from, itself included; None where that takes long."""
+        todo, cone = [*self._structure.steps[value - self._first].operands], set[int]()
+        while todo:
+            one = todo.pop()
+            if one in cone:
+                continue
+            cone.add(one)
+            if one < self._first:
+                continue
+            step = self._structure.steps[one - self._first]
+            if step.op is not None and OPS[step.op].cost not in (Cost.LIGHT, Cost.DIVISION):
+                return None
+            todo += step.operands
+        return cone if sum(one >= self._first for one in cone) <= _MOST_AGAIN else None
+
+    def _index(self, operand: int) -> str:
+        return {0: "0", 1: "i", ANY: f"i * s{operand}"}[self._steps[operand]]
+
+    def _load(self, value: int) -> tuple[str, bool]:
+        """The line that loads a source, and whether once for all elements."""
+        k = self._num_results + value
+        self.names[f"load{value}"] = loader(self._structure.sources[value])
+        return f"v{value} = load{value}(p{k}, {self._index(k)})", self._steps[k] == 0
+
+    def _compute(self, value: int) -> str:
+        """The line that computes a step."""
+        structure, step, names = self._structure, self._structure.steps[value - self._first], self.names
+        operands = [f"v{operand}" for operand in step.operands]
+        kept = step.data_type if step.rounded or step.data_type.itemsize > 2 else DataType.kFloat
+        if step.data_type.dtype.kind in "biu":
+            kept = step.data_type
+        if step.op is None:
+            return f"v{value} = v{step.operands[1]} if v{step.operands[0]} != 0 else v{step.operands[2]}"
+        if step.op in (UnaryOp.kCast, UnaryOp.kIdentity):
+            names[f"to{value}"] = converter(kept)
+            return f"v{value} = to{value}({operands[0]})"
+        function = element_function(step.op, structure.data_type(step.operands[0]), step.attributes)
+        names[f"f{value}"], names[f"to{value}"] = function.apply, converter(kept, function.widened)
+        self._is_long |= function.vectorised
+        if function.check is not None:
+            self.functions[value] = function
+        if function.widened:
+            operands = [f"np.float64({operand})" for operand in operands]
+        for position, attribute in enumerate(function.attributes):
+            names[f"f{value}_{position}"] = attribute
+            operands.append(f"f{value}_{position}")
+        return f"v{value} = to{value}(f{value}({', '.join(operands)}))"
 
 
 def _constant(data_type: DataType, bits: bytes) -> Any:

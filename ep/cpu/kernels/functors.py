@@ -16,7 +16,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
-from ep.cpu.kernels.ordinary import ORDINARY
+from ep.cpu.kernels.ordinary import ORDINARY, Check
 from ep.cpu.kernels.sign_bits import on_bits
 from ep.cpu.vector_math.sets.beyond_limit import WHICH, beyond_limit, functions_of_any, single_functions_of_any
 from ep.cpu.vector_math.sets.names import FLOAT32, LIMITED
@@ -137,12 +137,15 @@ class ElementFunction(NamedTuple):
     widened: whether it takes and gives float64 numbers that stand for float32.
     attributes: what it takes after the elements, in their type.
     vectorised: whether it is a long chain of instructions, as elementary functions are.
+    ordinary: a faster function with the same bits, good for elements that pass `check`; None where there is none.
     """
 
     apply: Any
     widened: bool
     attributes: tuple[Any, ...]
     vectorised: bool
+    ordinary: Any = None
+    check: Check | None = None
 
 
 @cache
@@ -153,7 +156,12 @@ def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tup
     limited = how.names & LIMITED and not how.libm
     library = unlimited(how.library, op in WITHIN_LIMIT) if limited else how.library
     values = tuple(how.attribute_type(value) for value in attributes)
-    return ElementFunction(library.use(how.maker), how.widened, values, bool(how.names) and not how.libm)
+    found = ElementFunction(library.use(how.maker), how.widened, values, bool(how.names) and not how.libm)
+    ordinary = ORDINARY.get((op, how.precision))
+    if ordinary is None or ordinary.check is None:
+        return found
+    functor = library.replaced(ordinary.functions).use(how.maker)
+    return found._replace(ordinary=functor, check=ordinary.check(library.T))
 
 
 def composed_functions(

@@ -20,16 +20,34 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
 
+class Check(NamedTuple):
+    """Which elements are not ordinary.
+
+    key: the compiled function of an element that gives a signed integer as wide as it.
+    limit: the least key of an element that is not ordinary.
+    """
+
+    key: Any
+    limit: Any
+
+    @property
+    def least(self) -> Any:
+        """The least key that there can be."""
+        return type(self.limit)(np.iinfo(type(self.limit)).min)
+
+
 class Ordinary(NamedTuple):
     """What an op has for ordinary elements.
 
     functions: the elementary functions that take the place of those for all elements, by name.
     exceeds: (load, type of arithmetic) gives the compiled function (address, begin, end), or
         (src0, step0, src1, step1, begin, end) of a binary op: whether an element is not ordinary.
+    check: the same for one element, by the type of arithmetic; None where it is not one element that decides.
     """
 
     functions: Mapping[str, Any]
     exceeds: Callable[[Any, type[np.floating]], Any]
+    check: Callable[[type[np.floating]], Check] | None = None
 
 
 def _bits(x: float, real_type: type[np.floating]) -> Any:
@@ -38,7 +56,7 @@ def _bits(x: float, real_type: type[np.floating]) -> Any:
 
 
 @jit
-def _maximum(a, b):
+def maximum(a, b):
     return select(a > b, a, b)
 
 
@@ -47,37 +65,53 @@ def _minimum(a, b):
     return select(a < b, a, b)
 
 
-def _is_no_normal(load: Any, real_type: type[np.floating]) -> Any:
-    """Whether an element is not normal and positive."""
-    normal, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
+def _normal(real_type: type[np.floating]) -> Check:
+    """Ordinary elements are normal and positive."""
+    least, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
+    integer = type(least)
+    with np.errstate(over="ignore"):
+        offset = integer(np.iinfo(integer).min) - least  # such that the least of them has the least key
 
-    def exceeds(address, begin, end):
-        least, most = infinity, normal
-        for i in range(begin, end):
-            bits = to_bits(load(address, i))
-            least, most = _minimum(least, bits), _maximum(most, bits)
-        return least < normal or most >= infinity
+    @jit
+    def key(x):
+        return integer(to_bits(x) + offset)
 
-    return jit(exceeds)
+    return Check(key, integer(infinity + np.iinfo(integer).min - int(least)))
 
 
-def _is_beyond(limit: float) -> Callable[[Any, type[np.floating]], Any]:
-    """Whether the magnitude of an element is more than `limit`, or NaN."""
+def _within(limit: float) -> Callable[[type[np.floating]], Check]:
+    """The magnitude of ordinary elements is `limit` at most."""
 
-    def check(load: Any, real_type: type[np.floating]) -> Any:
+    def check(real_type: type[np.floating]) -> Check:
         limit_bits = _bits(limit, real_type)
         integer = type(limit_bits)
         magnitude_bits = integer(np.iinfo(integer).max)
 
+        @jit
+        def key(x):
+            return integer(to_bits(x) & magnitude_bits)
+
+        return Check(key, integer(limit_bits + 1))
+
+    return check
+
+
+def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, type[np.floating]], Any]:
+    """What `Ordinary.exceeds` is, of a check of one element."""
+
+    def exceeds_of(load: Any, real_type: type[np.floating]) -> Any:
+        one = check(real_type)
+        key, limit, least = one.key, one.limit, one.least
+
         def exceeds(address, begin, end):
-            most = integer(0)
+            most = least
             for i in range(begin, end):
-                most = _maximum(most, integer(to_bits(load(address, i)) & magnitude_bits))
-            return most > limit_bits
+                most = maximum(most, key(load(address, i)))
+            return most >= limit
 
         return jit(exceeds)
 
-    return check
+    return exceeds_of
 
 
 def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
@@ -94,13 +128,13 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
         least, most, magnitude = magnitude_bits, least_integer, integer(0)
         for i in range(begin if step0 | same else 0, end if step0 | same else 1):
             bits = to_bits(load(src0, i))
-            least, most = _minimum(least, bits), _maximum(most, bits)
+            least, most = _minimum(least, bits), maximum(most, bits)
         for i in range(begin if step1 | same else 0, end if step1 | same else 1):
-            magnitude = _maximum(magnitude, integer(to_bits(load(src1, i)) & magnitude_bits))
+            magnitude = maximum(magnitude, integer(to_bits(load(src1, i)) & magnitude_bits))
         if least < normal or most >= infinity:
             return True
         # log2 x is up to 0.0861 more than exponent and mantissa put together
-        logarithm = _maximum(real_type(most) - real_one, real_one - real_type(least)) * scale + more
+        logarithm = maximum(real_type(most) - real_one, real_one - real_type(least)) * scale + more
         return not logarithm * from_bits(magnitude) < limit
 
     return jit(exceeds)
@@ -130,8 +164,11 @@ def _ordinary(names: Mapping[str, Forms], precision: Precision) -> dict[tuple[Un
         forms = names.get(name)
         if forms is None or forms.ordinary is None or (forms.tabled is not None and not has_register_tables()):
             continue
-        check = _is_no_power if name == "pow" else _is_beyond(_LIMITS[name]) if name in _LIMITS else _is_no_normal
-        found[op, precision] = Ordinary({name: forms.ordinary}, check)
+        if name == "pow":
+            found[op, precision] = Ordinary({name: forms.ordinary}, _is_no_power)
+            continue
+        check = _within(_LIMITS[name]) if name in _LIMITS else _normal
+        found[op, precision] = Ordinary({name: forms.ordinary}, _of_block(check), check)
     return found
 
 

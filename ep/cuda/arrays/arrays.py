@@ -13,7 +13,7 @@ from ep.common.arrays.checks import check_result, is_weak, native_dtype
 from ep.common.arrays.strided_copy import copy_strided
 from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims, simplify_strided
-from ep.common.primitive.strides import contiguous_strides, extent
+from ep.common.primitive.strides import contiguous_strides, expanded_strides, extent
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
@@ -34,6 +34,7 @@ class CudaArrays(Arrays):
     """
 
     device_type = DeviceType.kCUDA
+    has_views = True
 
     def __init__(self, device_index: int) -> None:
         """One call's worth: it remembers the streams that are to wait for it."""
@@ -112,6 +113,27 @@ class CudaArrays(Arrays):
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
         return view
+
+    def view(
+        self,
+        array: CudaArray | View,
+        box: tuple[slice, ...] | None,
+        axes: Sequence[int] | None,
+        shape: Sequence[int] | None,
+    ) -> View:
+        view = self._imported(array, "array")
+        address, dims, strides = view.address, view.shape, view.strides or contiguous_strides(view.shape)
+        if box is not None:
+            places = [range(size)[one] for one, size in zip(box, dims, strict=True)]
+            offset = sum(one.start * step for one, step in zip(places, strides, strict=True))
+            address += offset * view.dtype.itemsize
+            dims = tuple(map(len, places))
+            strides = tuple(one.step * step for one, step in zip(places, strides, strict=True))
+        if axes is not None:
+            dims, strides = (tuple(one[axis] for axis in axes) for one in (dims, strides))
+        if shape is not None:
+            strides, dims = expanded_strides(dims, strides, len(shape)), tuple(shape)
+        return view._replace(address=address, shape=dims, strides=strides)
 
     def may_share_memory(self, one: CudaArray | View, other: CudaArray | View) -> bool:
         (begin, end), (other_begin, other_end) = map(_span, (one, other))

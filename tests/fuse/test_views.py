@@ -1,0 +1,91 @@
+"""Slices, permutations and expansions that kernels read in the memory of what they are taken from."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep.ops import copy_to_host as host
+from tests.fuse.maps import draw
+from tests.fuse.placing import placed
+
+
+def shape_of(lines):
+    """What each line of an explanation is."""
+    return [line.split(": ", 1)[1].split(";")[0] for line in lines.splitlines() if line[0].isdigit()]
+
+
+def test_one_kernel_reads_halves_of_rows(device, rng):
+    (x,) = draw(rng, (5, 14))
+    fused = ep.fuse(lambda x: ep.ops.silu(x[:, :7]) * x[:, 7:] + x[2:3, ::2])
+    given = placed(device, x)
+    expected = ep.ops.add(
+        ep.ops.mul(ep.ops.silu(ep.ops.slice(given, None, (0, 7))), ep.ops.slice(given, None, (7, 14))),
+        ep.ops.slice(given, (2, 3), (0, 14, 2)),
+    )
+    assert np.array_equal(host(fused(given)), host(expected))
+    kinds = shape_of(fused.explain(given))
+    assert sorted(kinds) == ["map kernel of silu mul add", *["view of slice"] * 3]
+
+
+def test_views_of_views_and_of_what_a_kernel_wrote(device, rng):
+    x, b = draw(rng, (6, 4, 3), (4, 1, 1))
+
+    def function(x, b):
+        total = x + 1.0
+        turned = ep.ops.permute(total[1:5], (1, 0, 2))
+        return turned * ep.ops.expand(b, 4, 4, 3) - total[:4, :1]
+
+    fused = ep.fuse(function)
+    given = [placed(device, one) for one in (x, b)]
+    total = x + np.float32(1)
+    expected = total[1:5].transpose(1, 0, 2) * b - total[:4, :1]
+    assert np.array_equal(host(fused(*given)), expected)
+    assert "operator" not in fused.explain(*given)
+
+
+def test_a_view_that_is_a_result_or_that_an_operator_reads_is_written(device, rng):
+    (x,) = draw(rng, (6, 5))
+    given = placed(device, x)
+    part, product = ep.fuse(lambda x: (x[:, 1:], x[:5].T @ x[:5]))(given)
+    assert np.array_equal(host(part), x[:, 1:])
+    assert np.array_equal(host(product), host(ep.ops.matmul(placed(device, x[:5].T), placed(device, x[:5]))))
+    explanation = ep.fuse(lambda x: (x[:, 1:], x[:5].T @ x[:5])).explain(given)
+    assert not any(kind.startswith("view of slice") for kind in shape_of(explanation))
+
+
+def test_rows_that_do_not_stay_rows_are_written(device, rng):
+    (x,) = draw(rng, (6, 5))
+    fused = ep.fuse(lambda x: x.T + 1.0)
+    given = placed(device, x)
+    assert np.array_equal(host(fused(given)), x.T + np.float32(1))
+    assert "operator of permute" in shape_of(fused.explain(given))[0]
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x[::1, ::1][:, :5] + x, lambda x: x * 2.0 + x[:1]], ids=["all", "first"]
+)
+def test_what_a_view_reads_may_be_written(device, rng, function):
+    """A kernel that reads a view of an array does not write to that array before it has read all."""
+    (x,) = draw(rng, (6, 5))
+    given, fused = placed(device, x), ep.fuse(function)
+    expected = host(fused(given))
+    assert fused(given, out=given) is given
+    assert np.array_equal(host(given), expected)
+
+
+def test_a_block_assigns_to_what_it_has_a_view_of(device, rng):
+    (x,) = draw(rng, (7, 5))
+    given = placed(device, x)
+    with ep.lazy() as lazy:
+        view = lazy.view(given)
+        before = view[:1] * 1.0
+        view[...] = view - view[:1]
+        view[...] = view + before * view[2:3]
+    first = x - x[:1]
+    assert np.array_equal(host(given), first + x[:1] * first[2:3])
+
+
+def test_empty_views(device):
+    given = placed(device, np.zeros((4, 6), np.float32))
+    assert ep.fuse(lambda x: x[4:] + 1.0)(given).shape == (0, 6)
+    assert ep.fuse(lambda x: x[:, 6:] + x[:, :0])(given).shape == (4, 0)
