@@ -12,7 +12,7 @@ from ep.expressions.grouping import Group
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
 from ep.expressions.views import view_of
-from ep.include.arrays import Array, Arrays, Operands
+from ep.include.arrays import UNKNOWN, Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
@@ -154,10 +154,11 @@ class Program:
         written = [(one, nodes[one].result) for one in group.values]
         chosen: Any = None  # the kernels that the operator had
         prepared: Any = None  # what computes with them
+        find: Any = None  # what does it at once, where there is such a thing
         is_buffer = [bool(nodes[one].inputs) and one not in self.schedule.views for one in inputs]
 
         def compute(base: Any, values: dict[int, Any]) -> None:
-            nonlocal chosen, prepared
+            nonlocal chosen, prepared, find
             read = [
                 values[one] if is_ready else base.as_buffer(self._buffer(base, one, values), "x")
                 for one, is_ready in zip(inputs, is_buffer, strict=True)
@@ -166,7 +167,12 @@ class Program:
                 results = base.compute(operator, read, attributes, None)
             else:
                 if chosen is not operator.chosen:
-                    chosen, prepared = operator.chosen, operator.prepare(base.device_type, read, attributes)
+                    prepared = operator.prepare(base.device_type, read, attributes)
+                    chosen, find = operator.chosen, prepared.finding(base, read)
+                result = UNKNOWN if find is None else find(*read)
+                if result is not UNKNOWN:
+                    values[position] = result
+                    return
                 results = [base.empty(shape, prepared.dtype) for shape in prepared.shapes]
                 prepared.launches(base, read, results)
             for one, result in written:

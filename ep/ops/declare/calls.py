@@ -18,11 +18,10 @@ import numpy as np
 
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
-from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, KnownCall, Operands
+from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands
 from ep.include.data_type import as_data_type
 from ep.ops.declare.operator import Attributes, Chosen, Input, Operator, Role
 from ep.ops.declare.prepared import Prepared
-from ep.ops.kernels.kernel import OneLaunch
 from ep.ops.operands import numbers_of
 
 Function = Callable[..., Any]
@@ -69,8 +68,9 @@ class _Known:
 
     def learn(self, chosen: Chosen, arrays: Arrays, prepared: Prepared, call: Read, args: Any, kwargs: Any) -> Any:
         """Return what `add` takes for calls like one that was made; None where the device does none such."""
-        launches, (shape, *_) = prepared.launches, prepared.shapes
-        if not isinstance(launches, OneLaunch):
+        given = (*args, *kwargs.values())
+        known = prepared.known_call(arrays, given, tuple(kwargs), len(call.inputs))
+        if known is None:
             return None
         if self.chosen is not chosen:
             finder = arrays.new_finder()
@@ -80,15 +80,11 @@ class _Known:
             self.chosen = chosen  # at last: other threads may call the function
         if arrays is not self._arrays:
             return None
-        launch, arguments = launches.primitive.Launch, (arrays.stream, *launches.arguments)
-        given, num_operands = (*args, *kwargs.values()), len(call.inputs)
         try:
-            hash(given[num_operands:])
+            hash(given[known.num_operands :])
         except TypeError:  # the same list may have other contents
             return None
-        return self._finder.known(
-            KnownCall(given, tuple(kwargs), num_operands, tuple(shape), prepared.dtype, launch, arguments)
-        )
+        return self._finder.known(known)
 
     def add(self, chosen: Chosen, known: Any) -> None:
         """Do such calls from now on, unless other kernels are chosen by now."""

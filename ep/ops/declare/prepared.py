@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import Array, Arrays, KnownCall
 from ep.include.errors import ArgumentError
-from ep.ops.kernels.kernel import Launches
+from ep.ops.kernels.kernel import Launches, OneLaunch
 
 
 class Prepared(NamedTuple):
@@ -36,6 +36,29 @@ class Prepared(NamedTuple):
             error.rename(self.names)
             raise
         return [arrays.delivered(output, out) for output in outputs]
+
+    def known_call(
+        self, arrays: Arrays, args: Sequence[Any], names: tuple[str, ...], num_operands: int
+    ) -> KnownCall | None:
+        """Return what a `CallFinder` has to know of calls with these arguments; None where they are not one launch.
+
+        args, names, num_operands: as KnownCall has them.
+        """
+        launches = self.launches
+        if not isinstance(launches, OneLaunch):
+            return None
+        launch, arguments = launches.primitive.Launch, (arrays.stream, *launches.arguments)
+        return KnownCall(args, names, num_operands, tuple(self.shapes[0]), self.dtype, launch, arguments)
+
+    def finding(self, arrays: Arrays, inputs: Sequence[Array]) -> Callable[..., Any] | None:
+        """Return what computes such inputs at once, or returns UNKNOWN; None where nothing is faster than launches."""
+        call = self.known_call(arrays, tuple(inputs), (), len(inputs))
+        finder = arrays.new_finder() if call is not None else None
+        known = finder.known(call) if finder is not None and call is not None else None
+        if finder is None or known is None:
+            return None
+        finder.add(known)
+        return finder.find
 
     def computing(self, arrays: Arrays) -> Callable[[Sequence[Array], Array | None], Array]:
         """Return what runs an operator with one result, as `compute` does, in as little time as it can."""
