@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numba
+from numba.core import types
+from numba.core.registry import CPUDispatcher
 
 from ep.cpu.compile.lowering import Interleaved, Kernel, Separate, WideVectors
 from ep.cpu.compile.target import check_target
@@ -29,9 +31,19 @@ INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc
 """Of what compiled functions alone call: its wrappers for others would be a good part of the time to compile it."""
 
 
+class _Inlined(CPUDispatcher):
+    """A function that becomes a part of those that call it, where LLVM knows its constant arguments.
+
+    So it is compiled once for all integers, where Numba would compile it for each constant.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+
 def jit(function: Callable[..., Any]) -> Any:
     """Make `function` callable from other compiled functions, and from those alone: Python would crash."""
-    return numba.njit(pipeline_class=WideVectors, **INNER)(function)
+    return _Inlined(function, targetoptions={"nopython": True, **INNER}, pipeline_class=WideVectors)
 
 
 def separate(function: Callable[..., Any]) -> Any:
