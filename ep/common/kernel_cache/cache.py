@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from ep.common import environment
 from ep.common.kernel_cache.container import pack, unpack
@@ -71,11 +71,12 @@ class KernelCache(CompiledKernels):
     def _folder_name(self) -> str:
         return f"{self._tag}-{_versions(self._tools)}"
 
-    def file_name(self, kernel: str, variant: str, function: Callable[..., Any]) -> str | None:
+    def file_name(self, kernel: str, variant: str, function: object) -> str | None:
         """Return the name of a kernel's file; None where this process cannot know what the kernel is made of.
 
         kernel: what it computes; variant: what it is compiled for; both fit for a file name.
-        function: what is compiled. The last part of the name is the digest of all the sources that it reaches.
+        function: what is compiled, or a tuple of functions. The last part of the name is the digest of all the sources
+            that it reaches.
         """
         made_of = reach(function)
         sources = PACKAGE.digest(made_of.modules | {self._compiler})

@@ -11,7 +11,7 @@ import dis
 import functools
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -35,8 +35,8 @@ class Reach(NamedTuple):
     digest: str
 
 
-def reach(function: Callable[..., Any]) -> Reach:
-    """Walk `function` and all that it refers to."""
+def reach(function: object) -> Reach:
+    """Walk `function`, or a tuple of functions, and all that they refer to."""
     walk = _Walk()
     walk.add(function)
     return Reach(frozenset(walk.modules), walk.digest.hexdigest())

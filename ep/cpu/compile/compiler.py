@@ -3,7 +3,7 @@
 Two kinds of code are compiled. A *task* is called by compiled code through its address; its arguments are words.
 An *entry* is called by Python. Both are ordinary Numba functions; what differs from `@njit(cache=True)` is that each
 kernel has a file of its own, named by what it computes: Numba's index would be one file per source function, shared
-by all keys of a primitive, and it never finds a closure again. A file holds machine code, and the name of the symbol
+by all keys of a primitive, and it never finds a closure again. A file holds machine code, and the names of the symbols
 to call; so what loads a kernel needs LLVM's linker, and nothing that compiles.
 """
 
@@ -28,9 +28,9 @@ from numba.core.registry import cpu_target
 from ep.common import notice
 from ep.common.garbage import garbage_waits
 from ep.cpu.compile.code import Write, written
-from ep.cpu.compile.jit import OPTIONS, OUTER
+from ep.cpu.compile.jit import OPTIONS, OUTER, separate
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
-from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
+from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_function
 from ep.cpu.compile.packed import WORD
 from ep.cpu.compile.python_function import python_function
 from ep.cpu.machine.kernel_cache import CACHE
@@ -81,21 +81,44 @@ def compile_task(
     name += ".streaming" * streaming
     signature = types.void(*(types.int64,) * num_words)
 
-    def compiled() -> tuple[Any, str]:
+    def compiled() -> tuple[Any, list[str]]:
         options = {"nopython": True, **OPTIONS}
         pipeline = StreamingKernel if streaming else LightKernel if light else Kernel
         task = CFunc(function, (signature.args, types.void), {}, options, pipeline_class=pipeline)
         result = task._compile_uncached()
-        return result.library, result.fndesc.llvm_cfunc_wrapper_name
+        return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
-    return _address(name, function, (signature, light), compiled)
+    return _addresses(name, function, (signature, light), compiled)[0]
+
+
+def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]:
+    """Return the addresses of several tasks of one kernel: what they have in common is compiled once.
+
+    Each takes int64 words, as many as it has arguments.
+    """
+
+    def compiled() -> tuple[Any, list[str]]:
+        context = cpu_target.target_context
+        library, symbols = KernelLibrary(context.codegen(), name), []
+        library.enable_object_caching()
+        for function in functions:
+            task, arguments = separate(function), (types.int64,) * function.__code__.co_argcount
+            task.compile(types.void(*arguments))
+            result = task.overloads[arguments]
+            library.add_linking_library(result.library)
+            add_c_function(library, context, result.fndesc)
+            symbols.append(result.fndesc.llvm_cfunc_wrapper_name)
+        library.finalize()
+        return library, symbols
+
+    return _addresses(name, functions, "tasks", compiled)
 
 
 def compile_written(name: str, write: Write, num_words: int = 3, light: bool = False, streaming: bool = False) -> int:
     """Return the address of the same of a function that `write` writes in LLVM's code."""
     name += ".streaming" * streaming
 
-    def compiled() -> tuple[Any, str]:
+    def compiled() -> tuple[Any, list[str]]:
         symbol = f"ep.{name}.{next(FunctionIdentity._unique_ids)}"
         library = (StreamingLibrary if streaming else KernelLibrary)(cpu_target.target_context.codegen(), symbol)
         library.enable_object_caching()
@@ -103,64 +126,64 @@ def compile_written(name: str, write: Write, num_words: int = 3, light: bool = F
         written(library, module, symbol, write, [WORD] * num_words, light)
         library.add_ir_module(module)
         library.finalize()
-        return library, symbol
+        return library, [symbol]
 
-    return _address(name, write, (num_words, light), compiled)
+    return _addresses(name, write, (num_words, light), compiled)[0]
 
 
 def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:
     """Return the address of `function` as a C function of `num_words` int64 arguments that returns an int64."""
     signature = types.int64(*(types.int64,) * num_words)
 
-    def compiled() -> tuple[Any, str]:
+    def compiled() -> tuple[Any, list[str]]:
         made = CFunc(function, (signature.args, types.int64), {}, {"nopython": True, **OPTIONS}, pipeline_class=Kernel)
         result = made._compile_uncached()
-        return result.library, result.fndesc.llvm_cfunc_wrapper_name
+        return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
-    return _address(name, function, signature, compiled)
+    return _addresses(name, function, signature, compiled)[0]
 
 
 def compile_entry(name: str, function: Callable[..., int], argument_types: tuple[Any, ...]) -> Callable[..., int]:
     """Return `function`, compiled for `argument_types`, as a Python callable without Numba's dispatch around it."""
     signature = types.int64(*argument_types)
 
-    def compiled() -> tuple[Any, str]:
+    def compiled() -> tuple[Any, list[str]]:
         dispatcher = njit(**OUTER)(function)
         dispatcher.compile(signature)
         result = dispatcher.overloads[signature.args]
-        return result.library, result.fndesc.llvm_cpython_wrapper_name
+        return result.library, [result.fndesc.llvm_cpython_wrapper_name]
 
-    return python_function(name, _address(name, function, signature, compiled))
+    return python_function(name, _addresses(name, function, signature, compiled)[0])
 
 
-def _address(name: str, function: Callable[..., Any], to: Any, compiled: Callable[[], tuple[Any, str]]) -> int:
-    """The address of a kernel, from the cache or from what `compiled` returns: the library and the symbol in it.
+def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
+    """The addresses of a kernel, from the cache or from what `compiled` returns: the library and the symbols in it.
 
-    to: what `function` is compiled to, with the signature.
+    made_of: a function, or several. to: what is compiled of it, with the signature.
     """
     with _compiling():
         statistics.names.append(name)
         codegen = cpu_target.target_context.codegen()
         variant = hashlib.sha256(repr((str(to), codegen.magic_tuple(), _settings())).encode()).hexdigest()[:12]
-        file_name = CACHE.file_name(name, variant, function)
+        file_name = CACHE.file_name(name, variant, made_of)
         if kept := CACHE.read(file_name, _linkable):
-            symbol, machine_code = kept
+            symbols, machine_code = kept
             codegen._engine._ee.add_object_file(ObjectFileRef.from_data(machine_code))
             statistics.loaded += 1
-            return int(codegen._engine.get_function_address(symbol))
+            return tuple(int(codegen._engine.get_function_address(symbol)) for symbol in symbols)
         notice.compiling()
-        library, symbol_name = compiled()
-        address = int(library.get_pointer_to_function(symbol_name))
+        library, symbols = compiled()
+        addresses = tuple(int(library.get_pointer_to_function(symbol)) for symbol in symbols)
         _keep.append(library)
         statistics.compiled += 1
-        CACHE.write(file_name, b"\0".join((symbol_name.encode(), library._get_compiled_object())))
-        return address
+        CACHE.write(file_name, b"\0".join((" ".join(symbols).encode(), library._get_compiled_object())))
+        return addresses
 
 
-def _linkable(contents: bytes) -> tuple[str, bytes] | None:
-    """The symbol and the machine code that a file holds; None where it lacks one of them."""
-    symbol, _, machine_code = contents.partition(b"\0")
-    return (symbol.decode(), machine_code) if symbol and symbol.isascii() and machine_code else None
+def _linkable(contents: bytes) -> tuple[list[str], bytes] | None:
+    """The symbols and the machine code that a file holds; None where it lacks one of them."""
+    symbols, _, machine_code = contents.partition(b"\0")
+    return (symbols.decode().split(" "), machine_code) if symbols and symbols.isascii() and machine_code else None
 
 
 def _settings() -> tuple[Any, ...]:

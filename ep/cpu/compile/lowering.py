@@ -72,11 +72,25 @@ class _WithoutEnvironment(PyCallWrapper):
         return None
 
 
-class _Kernel(_WideVectors):
-    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry.
+def add_c_function(library: Any, context: Any, descriptor: Any) -> None:
+    """Add the C function to `library` that calls the function of `descriptor`.
 
-    The C function is made without what hands exceptions to Python, which is as long as many a task.
+    It is made without what hands exceptions to Python, which is as long as many a task.
     """
+    result, arguments = descriptor.restype, descriptor.argtypes
+    module = context.create_module("cfunc_wrapper")
+    task_type = context.call_conv.get_function_type(result, arguments)
+    task = llvm.Function(module, task_type, descriptor.llvm_func_name)
+    c_type = llvm.FunctionType(context.get_value_type(result), [context.get_value_type(t) for t in arguments])
+    wrapper = llvm.Function(module, c_type, descriptor.llvm_cfunc_wrapper_name)
+    builder = llvm.IRBuilder(wrapper.append_basic_block("entry"))
+    _, value = context.call_conv.call_function(builder, task, result, arguments, wrapper.args, attrs=("noinline",))
+    builder.ret(value)
+    library.add_ir_module(module)
+
+
+class _Kernel(_WideVectors):
+    """Makes what others call of a kernel: the C function of a task, and what Python calls of an entry."""
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         context, descriptor = self.context, self.fndesc
@@ -87,17 +101,7 @@ class _Kernel(_WideVectors):
         self.library.add_ir_module(module)
 
     def create_cfunc_wrapper(self) -> None:
-        context, descriptor = self.context, self.fndesc
-        result, arguments = descriptor.restype, descriptor.argtypes
-        module = context.create_module("cfunc_wrapper")
-        task_type = context.call_conv.get_function_type(result, arguments)
-        task = llvm.Function(module, task_type, descriptor.llvm_func_name)
-        c_type = llvm.FunctionType(context.get_value_type(result), [context.get_value_type(t) for t in arguments])
-        wrapper = llvm.Function(module, c_type, descriptor.llvm_cfunc_wrapper_name)
-        builder = llvm.IRBuilder(wrapper.append_basic_block("entry"))
-        _, value = context.call_conv.call_function(builder, task, result, arguments, wrapper.args, attrs=("noinline",))
-        builder.ret(value)
-        self.library.add_ir_module(module)
+        add_c_function(self.library, self.context, self.fndesc)
 
 
 class _LightKernel(_Kernel):

@@ -6,10 +6,9 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, load_word, release, stack_words, store_word, store_words
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
+from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES
 from ep.cpu.engine.reduce.state import REDUCE, REDUCE_WORDS
-from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.shared.context import CONTEXT
 from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
@@ -47,8 +46,6 @@ def run_reduction(state, task, own, num_bytes):
 
 def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
     """What launches Reduce, whose launches have plans by `reduce_plan`."""
-    served_by = storage_key(op, data_type)
-    of = lanes(*served_by)
-    state.set(task=walk(), kernel=reduce_kernel(*served_by))
-    state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
+    state.set(task=walk())
+    set_reduction(state, op, data_type)
     return launcher("reduce", _launch, REDUCE_PLAN)

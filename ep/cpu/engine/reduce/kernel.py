@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.reduction import first_reduction, reduction_of
 from ep.common.stored_types import stored_as, unit_of
-from ep.cpu.compile.compiler import compile_task
+from ep.cpu.compile.compiler import compile_tasks
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import load_word, stack_words, store_word, store_words, storer
+from ep.cpu.compile.memory import stack_words, store_word, store_words, storer
 from ep.cpu.engine.reduce.columns import column_folder, rows_at_once
 from ep.cpu.engine.reduce.plan import ROW_BLOCK
 from ep.cpu.engine.reduce.row import row_folder
 from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
-from ep.cpu.engine.reduce.state import FINISH, FOLD_COLUMNS, FOLD_ROW, MERGE, WORK
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, value_loader
+from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
@@ -44,95 +44,103 @@ def _may_overflow(op: ReduceOp, data_type: DataType) -> bool:
     return op is ReduceOp.kMean and data_type in (DataType.kDouble, DataType.kComplex128)
 
 
+class ReduceTasks(NamedTuple):
+    """The addresses of the tasks of a reduction. Their arguments:
+
+    address, stride: of what is read, and bytes from a row to the next. dst: where results are written.
+    total, error: addresses of values, and of what rounding has lost of them. Unless `fresh`, they hold some already.
+    far: whether src is beyond the caches. number: the elements that make one of dst.
+    scaled: whether elements are made smaller, so that no sum overflows.
+    wrong: the address of a word. How many of the last results must be made anew: one has overflowed that need not.
+    """
+
+    fold_row: int
+    """(address, count, total, error, fresh, scaled): folds adjacent elements into one value."""
+    fold_columns: int
+    """(address, stride, num_rows, count, total, error, fresh, far, scaled): folds rows into `count` values."""
+    merge: int
+    """(total, error, more, more_error, count): folds `count` values at `more` into those at `total`."""
+    finish: int
+    """(dst, first, total, error, count, number, scaled, wrong): writes results [first, first + count)."""
+    reduce_rows: int
+    """(address, stride, length, dst, first, last, number, wrong): the results of rows of adjacent elements."""
+
+
 @cache
-def reduce_kernel(op: ReduceOp, data_type: DataType) -> int:
-    """The address of the task (address of WORK) of a `storage_key`."""
-    of, scaled = lanes(op, data_type), _may_overflow(op, data_type)
-    fold_row, fold_columns, merge = row_folder(of, scaled), column_folder(of, scaled), merger(of)
-    fold_rows, finish = rows_folder(of, scaled), _finisher(op, data_type, of)
+def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
+    """The tasks of a `storage_key`."""
+    of, scales = lanes(op, data_type), _may_overflow(op, data_type)
+    fold_one, fold_rows, fold_down = row_folder(of, scales), rows_folder(of, scales), column_folder(of, scales)
+    merge_values, write = merger(of), _writer(op, data_type, of)
     element_bytes, row_block, together = data_type.itemsize, ROW_BLOCK[of.compensated], rows_at_a_time(of)
     parts, most_rows = of.parts, rows_at_once(of)
     batch, value_bytes = _BATCH * together, of.size * of.parts
     words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold_adjacent(work, total, error, count, scale):
+    def fold_blocks(address, count, total, error, fresh, scale):
         """The elements of a row, block by block."""
-        value, no_error, address = stack_words(2), stack_words(2), load_word(work, WORK.address)
+        value, no_error = stack_words(2), stack_words(2)
         store_words(no_error, 0, 0)
-        fresh = load_word(work, WORK.fresh) != 0
         for begin in range(0, count, row_block):
             out = total if fresh else value
-            fold_row(out, address + begin * element_bytes, min(row_block, count - begin), scale)
+            fold_one(out, address + begin * element_bytes, min(row_block, count - begin), scale)
             if fresh:
                 store_words(error, 0, 0)
             else:
-                merge(total, error, value, no_error, parts)
+                merge_values(total, error, value, no_error, parts)
             fresh = False
 
-    @separate
-    def fold_down(work, total, error, count, scale):
-        """Rows, as many at a time as the first cache holds well, into values of their columns."""
-        address, stride = load_word(work, WORK.address), load_word(work, WORK.stride)
-        num_rows, fresh = load_word(work, WORK.num_rows), load_word(work, WORK.fresh)
-        together = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
-        ahead = together * stride if load_word(work, WORK.far) != 0 else 0
-        for begin in range(0, num_rows, together):
-            rows = min(together, num_rows - begin)
-            fold_columns(total, error, fresh, address + begin * stride, stride, ahead, rows, count, scale)
-            fresh = 0
+    def fold_row(address, count, total, error, fresh, scaled):
+        fold_blocks(address, count, total, error, fresh != 0, _SCALE if scaled != 0 else 1.0)
 
-    @separate
-    def reduce_rows(work):
+    def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
+        """As many rows at a time as the first cache holds well."""
+        scale = _SCALE if scaled != 0 else 1.0
+        some = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
+        ahead = some * stride if far != 0 else 0
+        for begin in range(0, num_rows, some):
+            rows, is_new = min(some, num_rows - begin), fresh if begin == 0 else 0
+            fold_down(total, error, is_new, address + begin * stride, stride, ahead, rows, count, scale)
+
+    def merge(total, error, more, more_error, count):
+        merge_values(total, error, more, more_error, count)
+
+    def finish(dst, first, total, error, count, number, scaled, wrong):
+        right = write(dst, first, total, error, count, number, _SCALE if scaled != 0 else 1.0)
+        store_word(wrong, 0, 0 if right else count)
+
+    def reduce_rows(address, stride, length, dst, first, last, number, wrong):
         values, vectors = stack_words(words_of_rows), stack_words(words_of_vectors)
-        address, stride = load_word(work, WORK.address), load_word(work, WORK.stride)
-        length, dst, number = load_word(work, WORK.num_rows), load_word(work, WORK.dst), load_word(work, WORK.number)
-        first = load_word(work, WORK.first)
-        last = first + load_word(work, WORK.count)
-        if length > row_block:
-            store_word(work, WORK.fresh, 1)
-            for row in range(first, last):
-                store_word(work, WORK.address, address + row * stride)
-                fold_adjacent(work, values, vectors, length, 1.0)
-                if not finish(dst, row, values, vectors, 1, number, 1.0):
-                    store_word(work, WORK.wrong, last - row)
-                    return
-            return
-        for row in range(first, last, batch):
-            rows = min(batch, last - row)
-            for part in range(0, rows, together):
-                out, begin = values + part * value_bytes, address + (row + part) * stride
-                fold_rows(out, vectors, begin, stride, min(together, rows - part), length, 1.0)
-            if not finish(dst, row, values, 0, rows, number, 1.0):
-                store_word(work, WORK.wrong, last - row)
-                return
+        some, left = 1 if length > row_block else batch, 0
+        for row in range(first, last, some):
+            rows, error = min(some, last - row), 0
+            if length > row_block:
+                error = vectors
+                fold_blocks(address + row * stride, length, values, error, True, 1.0)
+            else:
+                for part in range(0, rows, together):
+                    out, begin = values + part * value_bytes, address + (row + part) * stride
+                    fold_rows(out, vectors, begin, stride, min(together, rows - part), length, 1.0)
+            if not write(dst, row, values, error, rows, number, 1.0):
+                left = last - row
+                break
+        store_word(wrong, 0, left)
 
-    def kernel(work):
-        what = load_word(work, WORK.what)
-        total, error, count = load_word(work, WORK.total), load_word(work, WORK.error), load_word(work, WORK.count)
-        scale = _SCALE if load_word(work, WORK.scaled) != 0 else 1.0
-        if what == FOLD_ROW:
-            fold_adjacent(work, total, error, count, scale)
-        elif what == FOLD_COLUMNS:
-            fold_down(work, total, error, count, scale)
-        elif what == MERGE:
-            merge(total, error, load_word(work, WORK.more), load_word(work, WORK.more_error), count)
-        elif what == FINISH:
-            dst, first, number = (
-                load_word(work, WORK.dst),
-                load_word(work, WORK.first),
-                load_word(work, WORK.number),
-            )
-            if not finish(dst, first, total, error, count, number, scale):
-                store_word(work, WORK.wrong, count)
-        else:
-            reduce_rows(work)
-
-    return compile_task(f"reduce.{op.name}.{data_type.name}", kernel, num_words=1, light=True)
+    tasks = fold_row, fold_columns, merge, finish, reduce_rows
+    return ReduceTasks(*compile_tasks(f"reduce.{op.name}.{data_type.name}", *tasks))
 
 
-def _finisher(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
-    """A function finish(dst, first, total, error, count, number, scale): writes `count` results of `number` elements.
+def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType) -> None:
+    """Write the fields of `REDUCE_STATE` that its walk reads."""
+    served_by = storage_key(op, data_type)
+    of = lanes(*served_by)
+    state.set(**reduce_tasks(*served_by)._asdict())
+    state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
+
+
+def _writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
+    """A function write(dst, first, total, error, count, number, scale): writes `count` results of `number` elements.
 
     error: 0 where nothing was lost. It returns whether all is right: not where a result has overflowed that need not.
     """
@@ -155,7 +163,7 @@ def _finisher(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
         return value - value == value - value
 
     @jit
-    def finish(dst, first, total, error, count, number, scale):
+    def write(dst, first, total, error, count, number, scale):
         right = True
         for index in range(count):
             if is_complex:
@@ -170,4 +178,4 @@ def _finisher(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
             store(dst, first + index, value)
         return right or scale != 1.0
 
-    return finish
+    return write

@@ -10,7 +10,11 @@ from ep.cpu.shared.state import STATE
 REDUCE_STATE: Final = layout(
     "ReduceState",
     STATE,
-    kernel=1,  # of the op and the data type
+    fold_row=1,  # the tasks of the op and the data type (`ReduceTasks`)
+    fold_columns=1,
+    merge=1,
+    finish=1,
+    reduce_rows=1,
     itemsize=1,  # bytes of an element of src
     parts=1,  # values that are carried along for an element
     value_size=1,  # bytes of each
@@ -31,41 +35,6 @@ REDUCE: Final = layout(
 """The context of the walk."""
 
 REDUCE_WORDS: Final[int] = REDUCE.num_words
-
-FOLD_ROW: Final = 0
-"""Fold `count` adjacent elements at `address` into the value at `total`, if that is not `fresh`."""
-FOLD_COLUMNS: Final = 1
-"""The same with `num_rows` rows, and a value for each of `count` columns."""
-MERGE: Final = 2
-"""Fold `count` values at `more` into those at `total`, and keep what rounding loses."""
-FINISH: Final = 3
-"""Write results [first, first + count) of dst."""
-ROWS: Final = 4
-"""Write the results of rows [first, first + count), each of `num_rows` adjacent elements, `stride` bytes apart."""
-
-WORK: Final = layout(
-    "Work",
-    what=1,  # one of these
-    total=1,  # addresses of values, and of what rounding has lost of them
-    error=1,
-    fresh=1,  # whether nothing is there yet
-    far=1,  # whether src is beyond the caches
-    more=1,
-    more_error=1,
-    address=1,  # of what is read
-    stride=1,  # bytes from a row to the next
-    num_rows=1,
-    count=1,
-    dst=1,
-    first=1,
-    number=1,  # elements that make one of dst
-    scaled=1,  # whether elements are made smaller, so that no sum overflows
-    source=1,  # of the walk: 0, or what computes elements (`COMPUTED`)
-    wrong=1,  # set by FINISH and ROWS: the results that need not have overflowed, and all behind, must be made anew
-)
-"""What a kernel is called with."""
-
-WORK_WORDS: Final[int] = WORK.num_words
 
 COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
 """Elements that are computed as they are read: the task, this thread's context of it, and memory for some."""

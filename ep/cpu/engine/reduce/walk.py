@@ -1,6 +1,6 @@
-"""The walk of all reductions: which elements are folded when. It calls the kernel of the launch state.
+"""The walk of all reductions: which elements are folded when. It calls the tasks of the launch state.
 
-Blocks are folded one by one and merged one after the other. Of sums of floating-point numbers the kernel keeps what a
+Blocks are folded one by one and merged one after the other. Of sums of floating-point numbers they keep what a
 merge loses by rounding, so that the error does not grow with the number of blocks.
 """
 
@@ -15,20 +15,7 @@ from ep.cpu.compile.memory import allocate, copy_bytes, load_word, release, stac
 from ep.cpu.engine.map.strided import STRIDED
 from ep.cpu.engine.reduce.fold import CHAIN
 from ep.cpu.engine.reduce.plan import PLAN_AXES, REDUCE_PLAN, TILE_BYTES
-from ep.cpu.engine.reduce.state import (
-    COMPUTED,
-    FINISH,
-    FOLD_COLUMNS,
-    FOLD_ROW,
-    MERGE,
-    REDUCE,
-    REDUCE_STATE,
-    ROWS,
-    TILE_ELEMENTS,
-    TILE_ROWS_BYTES,
-    WORK,
-    WORK_WORDS,
-)
+from ep.cpu.engine.reduce.state import COMPUTED, REDUCE, REDUCE_STATE, TILE_ELEMENTS, TILE_ROWS_BYTES
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 from ep.cpu.threads.parallel import call_task
@@ -51,19 +38,8 @@ def _offset(axes, num_axes, number):
 
 
 @jit
-def _do(kernel, work, what, total, count):
-    store_word(work, WORK.what, what)
-    store_word(work, WORK.total, total)
-    store_word(work, WORK.error, total + _ERROR)
-    store_word(work, WORK.count, count)
-    call_task(kernel, work)
-
-
-@jit
-def _merge(kernel, work, total, more, count):
-    store_word(work, WORK.more, more)
-    store_word(work, WORK.more_error, more + _ERROR)
-    _do(kernel, work, MERGE, total, count)
+def _merge(state, total, more, count):
+    call_task(load_word(state, REDUCE_STATE.merge), total, total + _ERROR, more, more + _ERROR, count)
 
 
 @jit
@@ -75,80 +51,72 @@ def _compute(source, itemsize, address, count, place):
 
 
 @separate
-def _fold_row(kernel, work, itemsize, address, count, total):
-    """Fold adjacent elements of a row."""
-    source = load_word(work, WORK.source)
+def _fold_row(state, source, address, count, total, fresh, scaled):
+    """Fold adjacent elements of a row. source: 0, or the address of `COMPUTED`."""
+    fold_row = load_word(state, REDUCE_STATE.fold_row)
     if source == 0:
-        store_word(work, WORK.address, address)
-        _do(kernel, work, FOLD_ROW, total, count)
+        call_task(fold_row, address, count, total, total + _ERROR, fresh, scaled)
         return
-    tile = load_word(source, COMPUTED.tile)
+    itemsize, tile = load_word(state, REDUCE_STATE.itemsize), load_word(source, COMPUTED.tile)
     for first in range(0, count, TILE_ELEMENTS):
         some = min(TILE_ELEMENTS, count - first)
         _compute(source, itemsize, address + first * itemsize, some, tile)
-        store_word(work, WORK.address, tile)
-        _do(kernel, work, FOLD_ROW, total, some)
-        store_word(work, WORK.fresh, 0)
+        call_task(fold_row, tile, some, total, total + _ERROR, fresh if first == 0 else 0, scaled)
 
 
 @separate
-def _fold_rows(kernel, work, itemsize, address, stride, rows, count, total):
-    """Fold rows, so many bytes apart, into values of their columns."""
-    source, row_bytes, together, place = load_word(work, WORK.source), count * itemsize, rows, address
-    if source != 0:
-        place = load_word(source, COMPUTED.tile)
-        together = max(TILE_ROWS_BYTES // row_bytes & -_FOLDED_ROWS, _FOLDED_ROWS)
+def _fold_rows(state, source, address, stride, rows, count, total, fresh, far, scaled):
+    """Fold rows, `stride` bytes apart, into values of their columns. source: as for a row."""
+    fold_columns, itemsize = load_word(state, REDUCE_STATE.fold_columns), load_word(state, REDUCE_STATE.itemsize)
+    if source == 0:
+        call_task(fold_columns, address, stride, rows, count, total, total + _ERROR, fresh, far, scaled)
+        return
+    row_bytes, tile = count * itemsize, load_word(source, COMPUTED.tile)
+    together = max(TILE_ROWS_BYTES // row_bytes & -_FOLDED_ROWS, _FOLDED_ROWS)
     for first in range(0, rows, together):
         some, begin = min(together, rows - first), address + first * stride
-        if source != 0 and stride == row_bytes:
-            _compute(source, itemsize, begin, some * count, place)
-        elif source != 0:
+        if stride == row_bytes:
+            _compute(source, itemsize, begin, some * count, tile)
+        else:
             for row in range(some):
-                _compute(source, itemsize, begin + row * stride, count, place + row * row_bytes)
-        store_word(work, WORK.address, begin if source == 0 else place)
-        store_word(work, WORK.stride, stride if source == 0 else row_bytes)
-        store_word(work, WORK.num_rows, some)
-        _do(kernel, work, FOLD_COLUMNS, total, count)
-        store_word(work, WORK.fresh, 0)
+                _compute(source, itemsize, begin + row * stride, count, tile + row * row_bytes)
+        is_new = fresh if first == 0 else 0
+        call_task(fold_columns, tile, row_bytes, some, count, total, total + _ERROR, is_new, 0, scaled)
 
 
 @jit
-def _fold_blocks(kernel, work, plan, itemsize, begin, number, blocks, count, total):
+def _fold_blocks(state, plan, source, begin, number, blocks, count, total, fresh, scaled):
     """Fold adjacent blocks of a row, or of groups of rows; behind the last one the rows that are no group."""
     length, group = load_word(plan, REDUCE_PLAN.length), load_word(plan, REDUCE_PLAN.group)
-    size = load_word(plan, REDUCE_PLAN.block)
-    skip, width = number * size, load_word(plan, REDUCE_PLAN.width)
-    number_of = min(blocks * size, length // group - skip)
+    size, itemsize = load_word(plan, REDUCE_PLAN.block), load_word(state, REDUCE_STATE.itemsize)
+    skip = number * size
+    number_of, rest = min(blocks * size, length // group - skip), length % group
     if load_word(plan, REDUCE_PLAN.by_columns) == 0:
-        _fold_row(kernel, work, itemsize, begin + skip * itemsize, number_of, total)
-    else:
-        stride = width * itemsize
-        first, wide = begin + skip * stride * group, stride * group
-        _fold_rows(kernel, work, itemsize, first, wide, number_of, count * group, total)
-        rest = length % group
-        if rest > 0 and skip + number_of == length // group:
-            store_word(work, WORK.fresh, 0)
-            _fold_rows(kernel, work, itemsize, begin + (length - rest) * stride, stride, rest, count, total)
-    store_word(work, WORK.fresh, 0)
+        _fold_row(state, source, begin + skip * itemsize, number_of, total, fresh, scaled)
+        return
+    stride, far = load_word(plan, REDUCE_PLAN.width) * itemsize, load_word(plan, REDUCE_PLAN.far)
+    of_group, address = stride * group, begin + skip * stride * group
+    _fold_rows(state, source, address, of_group, number_of, count * group, total, fresh, far, scaled)
+    if rest > 0 and skip + number_of == length // group:
+        _fold_rows(state, source, begin + (length - rest) * stride, stride, rest, count, total, 0, far, scaled)
 
 
 @separate
-def _fold_segment(state, plan, work, address, segment, count, total):
+def _fold_segment(state, plan, source, address, segment, count, total, scaled):
     """Write the values of a segment, and what rounding has lost of them."""
-    kernel, itemsize = load_word(state, REDUCE_STATE.kernel), load_word(state, REDUCE_STATE.itemsize)
     blocks, all_blocks = load_word(plan, REDUCE_PLAN.blocks), load_word(plan, REDUCE_PLAN.all_blocks)
     segments, group = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.group)
-    go, num_go = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go)
+    go, num_go, fresh = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go), 1
     values, size = count * load_word(state, REDUCE_STATE.parts), load_word(state, REDUCE_STATE.value_size)
-    store_word(work, WORK.fresh, 1)
     index, last = segment * all_blocks // segments, (segment + 1) * all_blocks // segments
     while index < last:
         place, number = index // blocks, index % blocks
         run_of = min(blocks - number, last - index)
-        _fold_blocks(kernel, work, plan, itemsize, address + _offset(go, num_go, place), number, run_of, count, total)
-        index += run_of
+        begin = address + _offset(go, num_go, place)
+        _fold_blocks(state, plan, source, begin, number, run_of, count, total, fresh, scaled)
+        index, fresh = index + run_of, 0
     for one in range(1, group):
-        _merge(kernel, work, total, total + one * values * size, values)
+        _merge(state, total, total + one * values * size, values)
 
 
 @jit
@@ -169,10 +137,10 @@ def _source_of(state, src, plan, unit):
 
 
 @separate
-def _reduce_unit(state, plan, work, src, unit, partials):
+def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled):
     """Reduce a unit, segment by segment, or from the values of its segments; return whether it is right."""
-    total, more = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS)
-    kernel, segments = load_word(state, REDUCE_STATE.kernel), load_word(plan, REDUCE_PLAN.segments)
+    total, more, wrong = stack_words(_TILE_WORDS), stack_words(_TILE_WORDS), stack_words(1)
+    segments, number = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.num_elements)
     address, count, first = _source_of(state, src, plan, unit)
     values = count * load_word(state, REDUCE_STATE.parts)
     for segment in range(segments):
@@ -181,72 +149,58 @@ def _reduce_unit(state, plan, work, src, unit, partials):
             if segment == 0:
                 total = more
         elif segment == 0:
-            _fold_segment(state, plan, work, address, segment, count, total)
+            _fold_segment(state, plan, source, address, segment, count, total, scaled)
         else:
-            _fold_segment(state, plan, work, address, segment, count, more)
+            _fold_segment(state, plan, source, address, segment, count, more, scaled)
         if segment > 0:
-            _merge(kernel, work, total, more, values)
-    store_word(work, WORK.first, first)
-    store_word(work, WORK.wrong, 0)
-    _do(kernel, work, FINISH, total, count)
-    return load_word(work, WORK.wrong) == 0
+            _merge(state, total, more, values)
+    finish = load_word(state, REDUCE_STATE.finish)
+    call_task(finish, dst, first, total, total + _ERROR, count, number, scaled, wrong)
+    return load_word(wrong, 0) == 0
 
 
 @jit
-def _reduce(state, plan, work, src, unit, partials):
-    store_word(work, WORK.scaled, 0)
-    if not _reduce_unit(state, plan, work, src, unit, partials):
-        store_word(work, WORK.scaled, 1)
-        _reduce_unit(state, plan, work, src, unit, 0)
+def _reduce(state, plan, source, src, dst, unit, partials):
+    if not _reduce_unit(state, plan, source, src, dst, unit, partials, 0):
+        _reduce_unit(state, plan, source, src, dst, unit, 0, 1)
 
 
 @jit
-def _reduce_rows(state, plan, work, src, begin, end):
+def _reduce_rows(state, plan, src, dst, begin, end):
     """Rows of one block, one behind the other."""
-    kernel = load_word(state, REDUCE_STATE.kernel)
+    reduce_rows, wrong = load_word(state, REDUCE_STATE.reduce_rows), stack_words(1)
+    stride, length = load_word(plan, REDUCE_PLAN.stay + PLAN_AXES), load_word(plan, REDUCE_PLAN.length)
     while begin < end:
-        store_word(work, WORK.address, src)
-        store_word(work, WORK.stride, load_word(plan, REDUCE_PLAN.stay + PLAN_AXES))
-        store_word(work, WORK.num_rows, load_word(plan, REDUCE_PLAN.length))
-        store_word(work, WORK.first, begin)
-        store_word(work, WORK.scaled, 0)
-        store_word(work, WORK.wrong, 0)
-        _do(kernel, work, ROWS, 0, end - begin)
-        begin = end - load_word(work, WORK.wrong)
+        number = load_word(plan, REDUCE_PLAN.num_elements)
+        call_task(reduce_rows, src, stride, length, dst, begin, end, number, wrong)
+        begin = end - load_word(wrong, 0)
         if begin < end:
-            _reduce(state, plan, work, src, begin, 0)
+            _reduce(state, plan, 0, src, dst, begin, 0)
             begin += 1
 
 
 def _walk(context, begin, end):
     src, plan, state = load_word(context, REDUCE.src), load_word(context, REDUCE.plan), load_word(context, REDUCE.state)
-    partials, work = load_word(context, REDUCE.partials), stack_words(WORK_WORDS)
-    store_word(work, WORK.dst, load_word(context, REDUCE.dst))
-    store_word(work, WORK.number, load_word(plan, REDUCE_PLAN.num_elements))
-    store_word(work, WORK.scaled, 0)
-    store_word(work, WORK.far, load_word(plan, REDUCE_PLAN.far))
-    store_word(work, WORK.source, 0)
-    tile, source, own = 0, stack_words(_COMPUTED_WORDS), stack_words(CONTEXT_WORDS)
+    dst, partials = load_word(context, REDUCE.dst), load_word(context, REDUCE.partials)
+    tile, source, own = 0, 0, stack_words(CONTEXT_WORDS)
     if load_word(context, REDUCE.map) != 0:
         tile = allocate(max(TILE_ELEMENTS * load_word(state, REDUCE_STATE.itemsize), TILE_ROWS_BYTES) + LINE)
         if tile == 0:
             store_word(load_word(context, REDUCE.map_context), STRIDED.lacks_memory, 1)
             return
         copy_bytes(own, load_word(context, REDUCE.map_context), 8 * CONTEXT_WORDS)
+        source = stack_words(_COMPUTED_WORDS)
         store_words(source, load_word(context, REDUCE.map), own, tile + (-tile & (LINE - 1)))
-        store_word(work, WORK.source, source)
-        store_word(work, WORK.far, 0)
     if load_word(plan, REDUCE_PLAN.plain_rows) != 0 and tile == 0:
-        _reduce_rows(state, plan, work, src, begin, end)
+        _reduce_rows(state, plan, src, dst, begin, end)
     elif partials != 0 and load_word(context, REDUCE.merges) == 0:
         segments = load_word(plan, REDUCE_PLAN.segments)
         for number in range(begin, end):
             address, count, _ = _source_of(state, src, plan, number // segments)
-            own = partials + TILE_BYTES * number
-            _fold_segment(state, plan, work, address, number % segments, count, own)
+            _fold_segment(state, plan, source, address, number % segments, count, partials + TILE_BYTES * number, 0)
     else:
         for unit in range(begin, end):
-            _reduce(state, plan, work, src, unit, partials)
+            _reduce(state, plan, source, src, dst, unit, partials)
     if tile != 0:
         release(tile)
 
