@@ -13,10 +13,10 @@ KEYS = """
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.compile import compiler
 files = {}
-def address(name, function, to, compiled):
-    files[name] = CACHE.file_name(name, "x", function)
-    return 1
-compiler._address = address
+def addresses(name, made_of, to, compiled):
+    files[name] = CACHE.file_name(name, "x", made_of)
+    return (1,)
+compiler._addresses = addresses
 from ep.include.data_type import DataType
 from ep.include.primitive import BinaryOp, UnaryOp
 from ep.cpu.engine.move import gather_rows, gather_walk, row_writers

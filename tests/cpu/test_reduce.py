@@ -19,6 +19,7 @@ from ep.testing.reductions import check_close, draw
 from ep.testing.tolerances import Library
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.test_calibration import MADE_UP
+from tests.subprocesses import run
 
 T = DataType
 CPU = DeviceType.kCPU
@@ -116,6 +117,18 @@ def test_softmaxes_have_the_same_bits_on_any_number_of_threads(rng, name, dtype,
         return out.tobytes()
 
     assert_same_bits(launch)
+
+
+def test_the_tasks_of_a_reduction_are_one_kernel_which_later_processes_load(tmp_path):
+    code = """
+from ep.cpu.compile.compiler import statistics
+from ep.cpu.engine.reduce.kernel import reduce_tasks
+from ep import DataType, ReduceOp
+tasks = reduce_tasks(ReduceOp.kSum, DataType.kInt64)
+print(len(set(tasks)), len(tasks), statistics.compiled, statistics.loaded)
+"""
+    assert run(code, EP_CACHE_DIR=str(tmp_path)).split() == ["5", "5", "1", "0"]
+    assert run(code, EP_CACHE_DIR=str(tmp_path)).split() == ["5", "5", "0", "1"]
 
 
 @pytest.mark.parametrize("ids", ["random", "equal", "sorted"])
