@@ -13,11 +13,10 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.stages import Stage, stages_of, stored_in_full
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
-from ep.cpu.engine.reduce.kernel import reduce_kernel, storage_key
-from ep.cpu.engine.reduce.plan import reduce_plan
-from ep.cpu.engine.reduce.stages import MAP, PASSES, REDUCE, reductions_task, rows_task
+from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
+from ep.cpu.engine.reduce.plan import REDUCE_PLAN, reduce_plan
+from ep.cpu.engine.reduce.stages import FOLD, MAP, PASSES, REDUCE, reductions_task, rows_task
 from ep.cpu.engine.reduce.state import REDUCE_STATE
-from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
@@ -144,8 +143,13 @@ class StagesPlan(StridedPlan):
             self._stages.append(((PASSES, task, 0, 0, self._length, 0, 0), places))
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
-        words = self._reduction(stage.op, source.data_type, axes)
-        self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
+        plan, state = self._reduction(stage.op, source.data_type, axes)
+        if plan[REDUCE_PLAN.plain_rows] and not may_overflow(stage.op, source.data_type):
+            fold_rows = int(state[REDUCE_STATE.reduce_rows])
+            self._stages.append(((FOLD, fold_rows, source.data_type.itemsize, 0, self._length, 0, 0), places))
+        else:
+            words = self._keep(plan), self._keep(state)
+            self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
 
     def _add_reduction(self, stage: Stage) -> None:
         """A reduction of elements that a map computes, or of those of a source."""
@@ -153,19 +157,17 @@ class StagesPlan(StridedPlan):
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
         map_ = stage.map or _identity(self._structure.data_type(stage.reads[0]))
         kind = map_.data_type(map_.results[0])
-        words = self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified())
+        words = map(self._keep, self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified()))
         sources = [self._places[value] for value in stage.reads]
         computed = self._map(map_, [_Place(kind, self._adjacent(kind, False), -1), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 
-    def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[int, int]:
-        """The addresses of a plan and of a state of Reduce."""
-        plan = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts)
-        served_by, state = storage_key(op, data_type), LaunchState(REDUCE_STATE, ())
-        of = lanes(*served_by)
-        state.set(kernel=reduce_kernel(*served_by), itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)
-        return self._keep(plan.words), self._keep(state.words)
+    def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[Any, Any]:
+        """The words of a plan and of a state of Reduce."""
+        plan, state = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts), LaunchState(REDUCE_STATE, ())
+        set_reduction(state, op, data_type)
+        return plan.words, state.words
 
     def _map(self, structure: Structure, places: list[_Place], reduced: bool) -> tuple[int, int]:
         """The task of a map, and the address of its plan; places: of its operands, results first."""

@@ -39,7 +39,7 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
     return op, stored_as(data_type)
 
 
-def _may_overflow(op: ReduceOp, data_type: DataType) -> bool:
+def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
     """Whether the sum may overflow where the result does not: then it is computed once more, of smaller numbers."""
     return op is ReduceOp.kMean and data_type in (DataType.kDouble, DataType.kComplex128)
 
@@ -69,7 +69,7 @@ class ReduceTasks(NamedTuple):
 @cache
 def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
     """The tasks of a `storage_key`."""
-    of, scales = lanes(op, data_type), _may_overflow(op, data_type)
+    of, scales = lanes(op, data_type), may_overflow(op, data_type)
     fold_one, fold_rows, fold_down = row_folder(of, scales), rows_folder(of, scales), column_folder(of, scales)
     merge_values, write = merger(of), _writer(op, data_type, of)
     element_bytes, row_block, together = data_type.itemsize, ROW_BLOCK[of.compensated], rows_at_a_time(of)
@@ -147,7 +147,7 @@ def _writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
     library = MathLibrary(np.dtype(str(of.numba_type)).type, {}, jit)
     after = library.use(reduction_of(op, number_kind(data_type)).after)
     load, store = value_loader(of), storer(REDUCTIONS[op].result_type(data_type))
-    scaled, compensated, is_complex = _may_overflow(op, data_type), of.compensated, of.parts == 2
+    scaled, compensated, is_complex = may_overflow(op, data_type), of.compensated, of.parts == 2
 
     @jit
     def result(total, error, index, number, scale):

@@ -27,7 +27,9 @@ MAP: Final = 0
 """The task goes over elements, or over one a row, as `STRIDED_PLAN` has it."""
 REDUCE: Final = 1
 """The task is the walk of Reduce: of two operands, the results and what is reduced."""
-PASSES: Final = 2
+FOLD: Final = 2
+"""The task is that of Reduce for rows of one block: `reduce_rows`."""
+PASSES: Final = 3
 """The task reads rows several times: of two operands, the results and what is read."""
 
 PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
@@ -37,7 +39,7 @@ STAGE: Final = layout(
     "Stage",
     kind=1,
     task=1,
-    plan=1,  # of a map and of Reduce
+    plan=1,  # of a map and of Reduce; of rows that are folded, bytes of an element
     state=1,  # of Reduce
     count=1,  # elements of a row, or of all; of a map, those that it computes
     map=1,  # of a reduction that computes what it reads, the task
@@ -102,6 +104,8 @@ def _rows(context, begin, end):
                 store_word(own, CONTEXT.dst, dst)
                 store_word(own, CONTEXT.plan, of_stage)
                 call_task(task, own, first * count, last * count)
+            elif kind == FOLD:
+                call_task(task, src, count * of_stage, count, dst, first, last, count, words)
             elif kind == REDUCE:
                 store_words(words, src, dst, of_stage, load_word(stage, STAGE.state), 0, 0, 0, 0)
                 call_task(task, words, first, last)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+import numpy as np
+
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, copy_bytes, load_word, release, stack_words, store_word, store_words
@@ -24,6 +26,7 @@ _TILE_WORDS: Final = TILE_BYTES // 8
 _FOLDED_ROWS: Final = CHAIN  # that are folded at once, at most
 _COMPUTED_WORDS: Final[int] = COMPUTED.num_words
 _ERROR: Final = TILE_BYTES // 2  # where errors are, behind the values
+_ZERO, _ONE = np.int64(0), np.int64(1)  # of no literal type, for which Numba would compile what they are given to anew
 
 
 @jit
@@ -98,7 +101,7 @@ def _fold_blocks(state, plan, source, begin, number, blocks, count, total, fresh
     of_group, address = stride * group, begin + skip * stride * group
     _fold_rows(state, source, address, of_group, number_of, count * group, total, fresh, far, scaled)
     if rest > 0 and skip + number_of == length // group:
-        _fold_rows(state, source, begin + (length - rest) * stride, stride, rest, count, total, 0, far, scaled)
+        _fold_rows(state, source, begin + (length - rest) * stride, stride, rest, count, total, _ZERO, far, scaled)
 
 
 @separate
@@ -106,7 +109,7 @@ def _fold_segment(state, plan, source, address, segment, count, total, scaled):
     """Write the values of a segment, and what rounding has lost of them."""
     blocks, all_blocks = load_word(plan, REDUCE_PLAN.blocks), load_word(plan, REDUCE_PLAN.all_blocks)
     segments, group = load_word(plan, REDUCE_PLAN.segments), load_word(plan, REDUCE_PLAN.group)
-    go, num_go, fresh = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go), 1
+    go, num_go, fresh = plan + 8 * REDUCE_PLAN.go, load_word(plan, REDUCE_PLAN.num_go), _ONE
     values, size = count * load_word(state, REDUCE_STATE.parts), load_word(state, REDUCE_STATE.value_size)
     index, last = segment * all_blocks // segments, (segment + 1) * all_blocks // segments
     while index < last:
@@ -114,7 +117,7 @@ def _fold_segment(state, plan, source, address, segment, count, total, scaled):
         run_of = min(blocks - number, last - index)
         begin = address + _offset(go, num_go, place)
         _fold_blocks(state, plan, source, begin, number, run_of, count, total, fresh, scaled)
-        index, fresh = index + run_of, 0
+        index, fresh = index + run_of, _ZERO
     for one in range(1, group):
         _merge(state, total, total + one * values * size, values)
 
@@ -161,8 +164,8 @@ def _reduce_unit(state, plan, source, src, dst, unit, partials, scaled):
 
 @jit
 def _reduce(state, plan, source, src, dst, unit, partials):
-    if not _reduce_unit(state, plan, source, src, dst, unit, partials, 0):
-        _reduce_unit(state, plan, source, src, dst, unit, 0, 1)
+    if not _reduce_unit(state, plan, source, src, dst, unit, partials, _ZERO):
+        _reduce_unit(state, plan, source, src, dst, unit, _ZERO, _ONE)
 
 
 @jit
@@ -175,14 +178,14 @@ def _reduce_rows(state, plan, src, dst, begin, end):
         call_task(reduce_rows, src, stride, length, dst, begin, end, number, wrong)
         begin = end - load_word(wrong, 0)
         if begin < end:
-            _reduce(state, plan, 0, src, dst, begin, 0)
+            _reduce(state, plan, _ZERO, src, dst, begin, _ZERO)
             begin += 1
 
 
 def _walk(context, begin, end):
     src, plan, state = load_word(context, REDUCE.src), load_word(context, REDUCE.plan), load_word(context, REDUCE.state)
     dst, partials = load_word(context, REDUCE.dst), load_word(context, REDUCE.partials)
-    tile, source, own = 0, 0, stack_words(CONTEXT_WORDS)
+    tile, source, own = _ZERO, _ZERO, stack_words(CONTEXT_WORDS)
     if load_word(context, REDUCE.map) != 0:
         tile = allocate(max(TILE_ELEMENTS * load_word(state, REDUCE_STATE.itemsize), TILE_ROWS_BYTES) + LINE)
         if tile == 0:
@@ -197,7 +200,7 @@ def _walk(context, begin, end):
         segments = load_word(plan, REDUCE_PLAN.segments)
         for number in range(begin, end):
             address, count, _ = _source_of(state, src, plan, number // segments)
-            _fold_segment(state, plan, source, address, number % segments, count, partials + TILE_BYTES * number, 0)
+            _fold_segment(state, plan, source, address, number % segments, count, partials + TILE_BYTES * number, _ZERO)
     else:
         for unit in range(begin, end):
             _reduce(state, plan, source, src, dst, unit, partials)
