@@ -10,29 +10,35 @@ from dataclasses import dataclass
 
 import pytest
 
-COMPILED = ("key", "op", "name", "scalar_type", "number")
-"""The parameters that say which kernels a case compiles, which is most of what it takes; `number` is that of a draw."""
+DRAW = "draw"
+"""The parameter that is the number of a random structure: kernels of it are those of no other case."""
+
+COMPILED = ("key", "op", "name", "scalar_type", DRAW)
+"""The parameters that say which kernels a case compiles, which is most of what it takes."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """How many cases a run has.
 
-    cases: of a test, at most; keys: that these compile kernels for, at most; long: of all tests marked `ep_long`.
+    cases: of a test, at most; keys: that these compile kernels for, at most; draws: of random structures, at most.
+    long: of all tests marked `ep_long`.
     examples: of a property test.
     turn: the name that the choice follows from.
     """
 
     cases: int
     keys: int
+    draws: int
     long: int
     examples: int
     turn: str
 
     def __str__(self) -> str:
         return (
-            f"at most {self.cases} cases of each test, with {self.keys} keys, {self.examples} examples of property "
-            f"tests, {self.long} cases marked ep_long, by --ep-turn {self.turn} (all: --ep-every-case)"
+            f"at most {self.cases} cases of each test, with {self.keys} keys or {self.draws} random structures, "
+            f"{self.examples} examples of property tests, {self.long} cases marked ep_long, by --ep-turn {self.turn} "
+            "(all: --ep-every-case)"
         )
 
     def chosen(self, items: Iterable[pytest.Item]) -> set[str]:
@@ -56,7 +62,8 @@ class Choice:
         by_key = defaultdict(list)
         for item in items:
             by_key[_compiled(item)].append(item.nodeid)
-        columns = [self._first(by_key[key]) for key in self._first(by_key)[: self.keys]]
+        limit = self.draws if DRAW in _parameters(items[0]) else self.keys
+        columns = [self._first(by_key[key]) for key in self._first(by_key)[:limit]]
         turns = itertools.zip_longest(*columns)
         return [case for turn in turns for case in turn if case is not None][: self.cases]
 
@@ -69,9 +76,13 @@ def _case(name: str) -> str:
     return name.partition("[")[2] or name
 
 
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
 def _compiled(item: pytest.Item) -> str:
     """What a case compiles kernels for, spelled; nothing where its test does not say."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    parameters = _parameters(item)
     parts = [parameters[name] for name in COMPILED if name in parameters]
     flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
     return " ".join(getattr(one, "name", None) or getattr(one, "__name__", None) or str(one) for one in flat)

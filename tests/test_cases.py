@@ -52,17 +52,21 @@ def test_selected_cases_are_chosen_from(collected):
     assert all("kFloat16" in case for case in cases)
 
 
-def items(test, keys, sizes=(0,), long=False):
+def items(test, keys, sizes=(0,), long=False, parameter="key"):
     """Cases as pytest collects them, of each key and size."""
     return [
         SimpleNamespace(
             nodeid=f"{test}[{key}-{size}]",
-            callspec=SimpleNamespace(params={"key": (SimpleNamespace(name=key),), "size": size}),
+            callspec=SimpleNamespace(params={parameter: (SimpleNamespace(name=key),), "size": size}),
             get_closest_marker=lambda name: long and name == "ep_long",
         )
         for key in keys
         for size in sizes
     ]
+
+
+def choice(turn, long=0):
+    return Choice(cases=6, keys=4, draws=2, long=long, examples=100, turn=turn)
 
 
 KEYS = [f"key{number}" for number in range(50)]
@@ -73,23 +77,27 @@ def keys_of(chosen, test):
 
 
 def test_tests_have_cases_of_the_same_few_keys():
-    chosen = Choice(6, 4, 0, 100, "one").chosen(
-        items("a", KEYS) + items("b", KEYS, range(9)) + items("c", KEYS[:2], range(9))
-    )
+    chosen = choice("one").chosen(items("a", KEYS) + items("b", KEYS, range(9)) + items("c", KEYS[:2], range(9)))
     assert keys_of(chosen, "a").keys() == keys_of(chosen, "b").keys()
     assert sorted(keys_of(chosen, "a").values()) == [1, 1, 1, 1]
     assert sorted(keys_of(chosen, "b").values()) == [1, 1, 2, 2]
     assert sorted(keys_of(chosen, "c").values()) == [3, 3]
 
 
+def test_there_are_fewer_random_structures_than_keys():
+    chosen = choice("one").chosen(items("a", KEYS, range(9), parameter="draw"))
+    assert sorted(keys_of(chosen, "a").values()) == [3, 3]
+
+
 def test_every_case_has_its_turn():
     all_of_them = items("a", KEYS[:8], range(4)) + items("long", KEYS[:8], long=True)
+    all_of_them += items("random", KEYS[:8], parameter="draw")
     names = {item.nodeid for item in all_of_them}
-    assert set.union(*(Choice(6, 4, 2, 100, str(turn)).chosen(all_of_them) for turn in range(60))) == names
+    assert set.union(*(choice(str(turn), long=2).chosen(all_of_them) for turn in range(60))) == names
 
 
 def test_of_long_tests_there_are_some_in_all():
-    chosen = Choice(6, 4, 3, 100, "one").chosen(
+    chosen = choice("one", long=3).chosen(
         items("a", KEYS, long=True) + items("b", KEYS, long=True) + items("c", ["key"])
     )
     assert len(chosen) == 4

@@ -10,8 +10,8 @@ from tests.fuse.placing import part, placed
 from tests.fuse.test_random_graphs import TYPES, Graph, bits, check
 
 
-@pytest.mark.parametrize("number", range(12))
-def test_random_graphs(number, device, rng):
+@pytest.mark.parametrize("draw", range(12))
+def test_random_graphs(draw, device, rng):
     graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 31)))
     leaves = [placed(device, leaf) for leaf in graph.leaves]
     with np.errstate(all="ignore"):

@@ -112,8 +112,8 @@ class Graph:
         return [found.get(k, np.zeros_like(one)) for k, one in enumerate(self.leaves)]
 
 
-@pytest.mark.parametrize("number", range(12))
-def test_random_graphs(number, rng):
+@pytest.mark.parametrize("draw", range(12))
+def test_random_graphs(draw, rng):
     graph = Graph(rng, int(rng.integers(4, 25)))
     found = ep.grad(graph.loss, by=(0, 1, 2))(*graph.leaves)
     for place, (gradient, expected) in enumerate(zip(found, graph.one_by_one(), strict=True)):

@@ -103,14 +103,14 @@ class Graph:
 REALS = [*(DataType.kFloat,) * 3, DataType.kDouble, DataType.kInt32, DataType.kBool, DataType.kBFloat16]
 
 
-@pytest.mark.parametrize("number", range(30))
-def test_random_graphs_with_rows(number, rng):
-    shapes = ROWS if number % 3 else [*ROWS[:3], (37, 300), (300,), (37, 0), (0, 37), (1, 1)]
-    check_graph(rng, Graph(rng, int(rng.integers(3, 20)), shapes, TYPES if number % 2 else REALS, 0.35))
+@pytest.mark.parametrize("draw", range(30))
+def test_random_graphs_with_rows(draw, rng):
+    shapes = ROWS if draw % 3 else [*ROWS[:3], (37, 300), (300,), (37, 0), (0, 37), (1, 1)]
+    check_graph(rng, Graph(rng, int(rng.integers(3, 20)), shapes, TYPES if draw % 2 else REALS, 0.35))
 
 
-@pytest.mark.parametrize("number", range(25))
-def test_random_graphs(number, rng):
+@pytest.mark.parametrize("draw", range(25))
+def test_random_graphs(draw, rng):
     check_graph(rng, Graph(rng, int(rng.integers(5, 31))))
 
 
