@@ -3,8 +3,10 @@
 import signal
 
 from ep.testing.fixtures import device, pytest_generate_tests, rng
+from tests.kernel_folders import kernels, launched
+from tests.once import shared
 
-__all__ = ["device", "pytest_generate_tests", "rng"]
+__all__ = ["device", "kernels", "launched", "pytest_generate_tests", "rng", "shared"]
 
 
 def pytest_configure():

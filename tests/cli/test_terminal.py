@@ -177,11 +177,11 @@ SENTENCE = "ep: compiling kernels, which takes a second or more; later processes
 
 
 @pytest.mark.ep_long
-def test_the_first_compilation_is_announced_once(tmp_path):
+def test_the_first_compilation_is_announced_once(kernels):
     """In lines as wide as the terminal: commands that compile are no exception."""
 
     def said(columns, op, code=COLD):
-        return on_terminal(columns, sys.executable, "-c", code, op, EP_CACHE_DIR=str(tmp_path))
+        return on_terminal(columns, sys.executable, "-c", code, op, EP_CACHE_DIR=str(kernels))
 
     assert said(80, "relu", QUIET + COLD) == ""
     for columns, new in ((40, "abs"), (80, "negative")):
@@ -191,8 +191,8 @@ def test_the_first_compilation_is_announced_once(tmp_path):
     assert said(80, "abs") == ""
 
 
-def test_what_is_no_terminal_gets_no_announcement(tmp_path):
-    environment = {**os.environ, "EP_CACHE_DIR": str(tmp_path)}
+def test_what_is_no_terminal_gets_no_announcement(kernels):
+    environment = {**os.environ, "EP_CACHE_DIR": str(kernels)}
     done = subprocess.run(
         [sys.executable, "-c", COLD, "abs"], env=environment, capture_output=True, text=True, check=True
     )

@@ -1,6 +1,7 @@
 """From where on launches write past the caches: measured, kept on disk, and never seen in a result."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -193,9 +194,9 @@ large = calibration.least_size(2) // 2 + 1000
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
+def compiled(launched, tmp_path_factory):
     """A folder for kernels, which are compiled once for all tests of this file."""
-    return tmp_path_factory.mktemp("cache")
+    return shutil.copytree(launched, tmp_path_factory.mktemp("cache"), dirs_exist_ok=True)
 
 
 @pytest.fixture

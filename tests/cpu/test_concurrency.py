@@ -53,7 +53,7 @@ def test_first_launches_from_many_threads_at_once():
 
 
 @pytest.mark.ep_long
-def test_variants_that_many_threads_need_at_once(tmp_path):
+def test_variants_that_many_threads_need_at_once(kernels):
     """Each kind of row is compiled by the first launch that meets it, while others launch."""
     code = """
 from ep.include.primitive import ExpandFactory
@@ -69,7 +69,7 @@ def work(seed):
         expand.Launch(stream, (50, 1), x[:, 0].copy(), (50, int(width)), out)
         assert (out == x[:, :1]).all()
 """
-    run(PRELUDE + code + THREADS, EP_CACHE_DIR=str(tmp_path))
+    run(PRELUDE + code + THREADS, EP_CACHE_DIR=str(kernels))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")

@@ -72,12 +72,19 @@ FIRST = {
 """A launch of each family, the first of its process."""
 
 
+@pytest.fixture(scope="module")
+def kernels_of_first_launches():
+    """They are on disk: else each of the forked children would compile them."""
+    run("\n".join([FORKS, *FIRST.values()]))
+
+
 @pytest.mark.parametrize("family", FIRST)
+@pytest.mark.usefixtures("kernels_of_first_launches")
 def test_forks_during_a_first_launch(family):
     run(f"{FORKS}\ndef launch():\n    {FIRST[family]}\nforks_while([launch], launch)")
 
 
-def test_forks_while_kernels_compile(tmp_path):
+def test_forks_while_kernels_compile(kernels):
     """Two threads compile one kernel after the other, and none is on disk: a fork comes in between."""
     code = """
 launch = lambda: ep.ops.relu(x)
@@ -87,7 +94,7 @@ def compile_some(*ops):
         getattr(ep.ops, op)(x)
 forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some("negative", "ceil", "square")], launch)
 """
-    run(FORKS + code, EP_CACHE_DIR=str(tmp_path))
+    run(FORKS + code, EP_CACHE_DIR=str(kernels))
 
 
 @pytest.mark.ep_long

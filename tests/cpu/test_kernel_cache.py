@@ -10,46 +10,18 @@ import pytest
 import ep
 from ep.common.kernel_cache import usage, user_cache_folder
 from ep.cpu.machine.kernel_cache import CACHE
+from tests.kernel_folders import LAUNCH, OF_MAPS, OF_RELU, files_of, remove
 from tests.subprocesses import run
-
-LAUNCH = """
-import numpy as np, sys
-import ep
-from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.include.primitive import ElementwiseUnaryFactory
-stream = DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream()
-relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, "float32", "float32")
-assert "numba" not in sys.modules
-out = np.zeros(3, np.float32)
-relu.Launch(stream, np.array([-1, 0, 2], np.float32), out, 3)
-from ep.cpu.compile.compiler import statistics
-print(out.tolist(), statistics.compiled, statistics.loaded)
-"""
-
 
 TO_STDOUT = "import logging, sys\nlogging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
 """What the package logs is printed with the rest."""
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    """A cache with the kernels of LAUNCH."""
-    folder = tmp_path_factory.mktemp("filled")
-    assert run(LAUNCH, EP_CACHE_DIR=str(folder)).strip() == "[0.0, 0.0, 2.0] 6 0"
-    return folder
+def test_the_second_process_compiles_nothing(launched):
+    assert run(LAUNCH, EP_CACHE_DIR=str(launched)).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
-@pytest.fixture
-def copy(filled, tmp_path):
-    """A copy of that cache."""
-    return shutil.copytree(filled, tmp_path / "cache")
-
-
-def test_the_second_process_compiles_nothing(filled):
-    assert run(LAUNCH, EP_CACHE_DIR=str(filled)).strip() == "[0.0, 0.0, 2.0] 0 6"
-
-
-def test_what_loads_kernels_does_not_import_what_compiles_them(copy):
+def test_what_loads_kernels_does_not_import_what_compiles_them(kernels):
     """Numba does so at its first compilation; another kernel can then be compiled nevertheless."""
     code = f"""{LAUNCH}
 assert "numba.np.arraymath" not in sys.modules
@@ -58,7 +30,7 @@ square.Launch(stream, out, out, 3)
 assert "numba.np.arraymath" in sys.modules
 print(out.tolist(), statistics.compiled, statistics.loaded)
 """
-    lines = run(code, EP_CACHE_DIR=str(copy)).splitlines()
+    lines = run(code, EP_CACHE_DIR=str(kernels)).splitlines()
     assert lines == ["[0.0, 0.0, 2.0] 0 6", "[0.0, 0.0, 4.0] 1 6"]
 
 
@@ -69,10 +41,11 @@ def test_a_long_first_launch_logs_one_line(tmp_path):
     assert lines[0].startswith("ElementwiseUnary(kRelu, kFloat, kFloat) on cpu took ")
 
 
-def test_numbas_own_cache_settings_are_neither_used_nor_needed(tmp_path):
-    run(LAUNCH, EP_CACHE_DIR=str(tmp_path / "ep"), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
+def test_numbas_own_cache_settings_are_neither_used_nor_needed(kernels, tmp_path):
+    remove(kernels, OF_RELU, OF_MAPS)
+    run(LAUNCH, EP_CACHE_DIR=str(kernels), NUMBA_CACHE_DIR=str(tmp_path / "numba"))
     assert not (tmp_path / "numba").exists()
-    assert usage(tmp_path / "ep")[0] == 6
+    assert usage(kernels)[0] == 6
 
 
 @pytest.fixture
@@ -82,9 +55,9 @@ def sources(tmp_path):
     return tmp_path / "sources"
 
 
-def test_an_edited_functor_is_compiled_again(copy, sources):
+def test_an_edited_functor_is_compiled_again(kernels, sources):
     """relu is changed in a file that no kernel lies in. The other five kernels of a launch are not compiled again."""
-    cache = {"EP_CACHE_DIR": str(copy)}
+    cache = {"EP_CACHE_DIR": str(kernels)}
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
     functors = sources / "ep" / "common" / "functor" / "unary"
     (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
@@ -97,17 +70,18 @@ def test_an_edited_functor_is_compiled_again(copy, sources):
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
-def test_sources_dated_in_the_future(tmp_path, sources):
+def test_sources_dated_in_the_future(kernels, sources):
     future = time.time() + 10**6
     for path in sources.rglob("*.py"):
         os.utime(path, (future, future))
-    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
-    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 6 0"
+    cache = {"EP_CACHE_DIR": str(kernels)}
+    remove(kernels, OF_RELU, OF_MAPS)
+    assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 2 4"
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
 @pytest.mark.ep_long
-def test_kernels_of_different_processes_do_not_share_symbols(tmp_path):
+def test_kernels_of_different_processes_do_not_share_symbols(kernels):
     """Each process compiles one kernel, as its first; another process then loads them all, in any order."""
     code = """
 import numpy as np, sys
@@ -122,35 +96,36 @@ for index_type in {types}:
 """
     types = ("int8", "uint16", "int32", "int64")
     for index_type in types:
-        run(code.format(types=(index_type,)), EP_CACHE_DIR=str(tmp_path))
+        run(code.format(types=(index_type,)), EP_CACHE_DIR=str(kernels))
     for order in (types, types[::-1]):
-        run(code.format(types=order), EP_CACHE_DIR=str(tmp_path))
+        run(code.format(types=order), EP_CACHE_DIR=str(kernels))
 
 
-def test_kernels_of_sources_edited_under_a_running_process_are_not_cached(tmp_path, sources):
-    """Of relu's four, one is made of the module that is edited: it is compiled each time, and the others are kept."""
+def test_kernels_of_sources_edited_under_a_running_process_are_not_cached(kernels, sources):
+    """Two are missing, of which one is made of the module that is edited: it is compiled each time."""
     touch = """
 import ep.cpu
 from ep.common.functor.unary import piecewise
 open(piecewise.__file__, "a").write("# a word")
 """
-    cache = {"EP_CACHE_DIR": str(tmp_path / "cache")}
-    assert run(touch + LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 6 0"
-    assert usage(tmp_path / "cache")[0] == 5
+    cache = {"EP_CACHE_DIR": str(kernels)}
+    remove(kernels, OF_RELU, OF_MAPS)
+    assert run(touch + LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 2 4"
+    assert usage(kernels)[0] == 5
     assert run(touch + LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 1 5"
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 1 5"
     assert run(LAUNCH, str(sources), **cache).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
-def test_a_damaged_file_is_compiled_again(copy):
-    (damaged,) = copy.glob("*/elementwise_unary.kRelu.*")
+def test_a_damaged_file_is_compiled_again(kernels):
+    (damaged,) = files_of(kernels, OF_RELU)
     for contents in (b"", b"not a kernel", damaged.read_bytes()[:1000]):
         damaged.write_bytes(contents)
-        assert run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(copy)).splitlines() == [
+        assert run(TO_STDOUT + LAUNCH, EP_CACHE_DIR=str(kernels)).splitlines() == [
             f"{damaged} is damaged: what it is for is made again",
             "[0.0, 0.0, 2.0] 1 5",
         ]
-    assert run(LAUNCH, EP_CACHE_DIR=str(copy)).strip() == "[0.0, 0.0, 2.0] 0 6"
+    assert run(LAUNCH, EP_CACHE_DIR=str(kernels)).strip() == "[0.0, 0.0, 2.0] 0 6"
 
 
 def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
@@ -240,7 +215,7 @@ def launch_all():
 
 
 @pytest.mark.ep_long
-def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(tmp_path):
+def test_a_launch_compiles_what_it_needs_and_prepare_what_any_launch_may_need(kernels):
     needed = """
 gather.Launch(stream, 1, 4, 6, zeros, 3, indices, out)
 expand.Launch(stream, (6, 1), zeros, (6, 2), out)
@@ -249,7 +224,7 @@ for_all = ["enter", "launch", "launch.gather", "launch.move"]
 assert sorted(names) == sorted([*for_all, "gather.kInt16.5", "gather.walk", "move.each.1.2", "move.walk"]), names
 launch_all()
 """
-    run(MOVES + needed, EP_CACHE_DIR=str(tmp_path))
+    run(MOVES + needed, EP_CACHE_DIR=str(kernels))
     all_ready = """
 for primitive in (gather, expand, add):
     primitive.Prepare()
@@ -257,7 +232,7 @@ before = statistics.loaded, statistics.compiled
 launch_all()
 assert (statistics.loaded, statistics.compiled) == before
 """
-    run(MOVES + all_ready, EP_CACHE_DIR=str(tmp_path))
+    run(MOVES + all_ready, EP_CACHE_DIR=str(kernels))
 
 
 def test_repr_shows_the_key():

@@ -30,22 +30,23 @@ print(statistics.loaded)
 
 
 @pytest.mark.ep_long
-def test_the_second_process_compiles_nothing_but_what_was_edited(tmp_path):
+def test_the_second_process_compiles_nothing_but_what_was_edited(kernels, tmp_path):
     """relu is changed in a file that no kernel lies in."""
-    sources, cache = tmp_path / "sources", {"EP_CACHE_DIR": str(tmp_path / "cache")}
+    sources, cache = tmp_path / "sources", {"EP_CACHE_DIR": str(kernels)}
     shutil.copytree(Path(ep.__file__).parent, sources / "ep")
     results, compiled, loaded = run(CALL, str(sources), **cache).splitlines()
     assert results == "[0.0, 0.0, 1.0] [1.0, 3.0, 9.0]"
-    assert (int(compiled) > 2, loaded) == (True, "0")
-    assert run(CALL, str(sources), **cache).splitlines() == [results, "0", compiled]
+    all_of_them = str(int(compiled) + int(loaded))
+    assert int(compiled) >= 2
+    assert run(CALL, str(sources), **cache).splitlines() == [results, "0", all_of_them]
     functors = sources / "ep" / "common" / "functor" / "unary"
     (changed,) = (path for path in functors.glob("*.py") if "def relu(" in path.read_text())
     text = changed.read_text()
     changed.write_text(text.replace("return zero if x <= zero else x", "return x if x <= zero else (zero)"))
     other = "[-1.0, -0.5, 0.0] [1.0, 3.0, 9.0]"
-    assert run(CALL, str(sources), **cache).splitlines() == [other, "1", str(int(compiled) - 1)]
+    assert run(CALL, str(sources), **cache).splitlines() == [other, "1", str(int(all_of_them) - 1)]
     changed.write_text(text)
-    assert run(CALL, str(sources), **cache).splitlines() == [results, "0", compiled]
+    assert run(CALL, str(sources), **cache).splitlines() == [results, "0", all_of_them]
 
 
 def test_threads_trace_and_call_one_function(rng):
@@ -74,7 +75,7 @@ def test_threads_trace_and_call_one_function(rng):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 @pytest.mark.parametrize("is_traced", [False, True])
-def test_forks_during_and_after_a_first_call(is_traced, tmp_path):
+def test_forks_during_and_after_a_first_call(is_traced, kernels):
     code = f"""
 fused = ep.fuse(lambda x: ep.ops.relu(x * 2.0) - x)
 def launch():
@@ -83,7 +84,7 @@ if {is_traced}:
     launch()
 forks_while([launch], launch, 12)
 """
-    run(FORKS + code, EP_CACHE_DIR=str(tmp_path))
+    run(FORKS + code, EP_CACHE_DIR=str(kernels))
 
 
 def test_an_interrupt_in_a_trace_leaves_nothing(rng):

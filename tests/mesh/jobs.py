@@ -1,6 +1,5 @@
 """Jobs of several ranks, started by mpiexec. One job makes many checks, for starting one takes a second."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import made_once
 from tests.subprocesses import SOURCES
 
 ROOT = Path(__file__).parents[2]
@@ -52,12 +52,12 @@ def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
 
     folder: that all processes of a run of pytest share; all of them ask for the same checks.
     """
-    asked, found = folder / f"mesh-{ranks}.asked.json", folder / f"mesh-{ranks}.json"
-    with open(folder / f"mesh-{ranks}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not found.exists():
-            asked.write_text(json.dumps(checks))
-            output = mpiexec(ranks, "-m", "tests.mesh.program", str(asked), str(found))
-            assert found.exists(), output
-    read: dict[str, str] = json.loads(found.read_text())
-    return read
+
+    def find(path: Path) -> None:
+        asked = folder / f"mesh-{ranks}.asked.json"
+        asked.write_text(json.dumps(checks))
+        output = mpiexec(ranks, "-m", "tests.mesh.program", str(asked), str(path))
+        assert path.exists(), output
+
+    found: dict[str, str] = json.loads(made_once(folder / f"mesh-{ranks}.json", find).read_text())
+    return found

@@ -1,7 +1,5 @@
 """The checks that several ranks make together, on 4 and on 3 of them."""
 
-import os
-
 import pytest
 
 from tests.mesh.checks import CHECKS
@@ -10,13 +8,6 @@ from tests.mesh.jobs import results
 pytest.importorskip("mpi4py")
 
 RANKS = (4, 3)
-
-
-@pytest.fixture(scope="session")
-def shared(tmp_path_factory):
-    """The folder that all processes of a run have in common."""
-    folder = tmp_path_factory.getbasetemp()
-    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
