@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ep.sbp import Split, bytes_moved, span
-from tests.mesh.jobs import mpiexec
+from tests.mesh.jobs import mpiexec_in_turn
 
 pytest.importorskip("mpi4py")
 
@@ -65,7 +65,7 @@ def job(tmp_path_factory):
     for one, _ in ERRORS.values():
         commands.append(["run", *one, *(() if "--out" in one else ("--out", "../wrong.npy"))])
     (folder / "commands.json").write_text(json.dumps(commands))
-    mpiexec(RANKS, "-m", "tests.cli.ranks_program", str(folder))
+    mpiexec_in_turn(RANKS, "-m", "tests.cli.ranks_program", str(folder))
     said = json.loads((folder / "said.json").read_text())
     return folder, dict(zip([*runs, *ERRORS], said, strict=True))
 

@@ -9,7 +9,7 @@ from examples.encoder.encoder import Encoder
 from examples.encoder.split_encoder import SplitEncoder
 from tests.examples import bert
 from tests.examples.test_encoder import SMALL, with_weights
-from tests.mesh.jobs import mpiexec
+from tests.mesh.jobs import mpiexec, mpiexec_in_turn
 
 pytest.importorskip("mpi4py")
 
@@ -48,7 +48,7 @@ PROGRAM = "from tests.examples.test_on_ranks import check_small_weights; check_s
 @pytest.mark.ep_long
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_an_encoder_that_ranks_share(ranks):
-    assert mpiexec(ranks, "-c", PROGRAM).count("as one process") == ranks
+    assert mpiexec_in_turn(ranks, "-c", PROGRAM).count("as one process") == ranks
 
 
 def test_ranks_that_do_not_divide_the_heads():
@@ -63,7 +63,7 @@ def test_ranks_that_do_not_divide_the_heads():
 
 @pytest.mark.ep_long
 def test_a_table_that_no_rank_has_whole():
-    said = mpiexec(4, "-m", "examples.embedding_on_ranks").splitlines()
+    said = mpiexec_in_turn(4, "-m", "examples.embedding_on_ranks").splitlines()
     assert said[0] == "gather: S(0), B -> P"
     moved = bytes_moved(PartialSum(), Broadcast(), (1024, 768), 4, 4)
     assert said[-1] == f"equal to the whole; {moved:,} bytes by the cost model, {moved:,} handed to MPI"
@@ -73,7 +73,7 @@ def test_a_table_that_no_rank_has_whole():
 def test_real_weights():
     pytest.importorskip("tokenizers")
     sentences = ("A man plays the guitar.", "Someone is making music.", "The stock market fell.")
-    *similar, apart, moved = mpiexec(2, "-m", "examples.encoder.on_ranks", *sentences).splitlines()
+    *similar, apart, moved = mpiexec_in_turn(2, "-m", "examples.encoder.on_ranks", *sentences).splitlines()
     assert len(similar) == 3
     assert float(apart.split()[4]) < 2e-6
     assert apart.endswith(" 12 all-reduces")

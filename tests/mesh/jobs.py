@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,15 @@ def mpiexec(ranks: int, *arguments: str, fails: bool = False, **environment: str
     return output
 
 
+def mpiexec_in_turn(ranks: int, *program: str, **environment: str) -> str:
+    """Return what a program prints on all ranks, which one at a time compile kernels: -m and a module, or -c and code.
+
+    program: with its arguments.
+    """
+    with tempfile.NamedTemporaryFile() as file:
+        return mpiexec(ranks, "-m", "tests.mesh.in_turn", file.name, *program, **environment)
+
+
 def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
     """What became of each of `checks` on `ranks` ranks: "" where it holds; run by the first process that asks.
 
@@ -56,7 +66,7 @@ def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
     def find(path: Path) -> None:
         asked = folder / f"mesh-{ranks}.asked.json"
         asked.write_text(json.dumps(checks))
-        output = mpiexec(ranks, "-m", "tests.mesh.program", str(asked), str(path))
+        output = mpiexec_in_turn(ranks, "-m", "tests.mesh.program", str(asked), str(path))
         assert path.exists(), output
 
     found: dict[str, str] = json.loads(made_once(folder / f"mesh-{ranks}.json", find).read_text())

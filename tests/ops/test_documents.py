@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ep.cli.main import main
-from tests.mesh.jobs import mpiexec
+from tests.mesh.jobs import mpiexec_in_turn
 from tests.subprocesses import run
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,7 +22,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", DOCUMENT + (DOCS / "expressions.md
 def test_examples_run(example):
     if "ep.mesh" in example:
         pytest.importorskip("mpi4py")
-        mpiexec(4, "-W", "error", "-c", example)
+        mpiexec_in_turn(4, "-c", example, PYTHONWARNINGS="error")
     else:
         run(example)
 
@@ -46,7 +46,7 @@ def test_commands_run_on_ranks(command, tmp_path, monkeypatch, rng):
     np.save("weights.npy", rng.random((8, 6), np.float32))
     program, of, ranks, *arguments = shlex.split(command)
     assert (program, of, arguments[0]) == ("mpiexec", "-n", "ep")
-    said = mpiexec(int(ranks), "-m", *arguments)
+    said = mpiexec_in_turn(int(ranks), "-m", *arguments)
     table, result = np.load("table.npy"), np.load(arguments[-1])
     expected = table[np.load("tokens.npy")] if "gather" in arguments else table @ np.load("weights.npy")
     np.testing.assert_allclose(result, expected, rtol=1e-6)
