@@ -47,8 +47,8 @@ def _choice(config):
     """Return what a run has time for: most of it is compilation, which takes longer for the CUDA device."""
     turn = config.getoption("ep_turn") or _commit()
     if config.stash[_ON_PTX]:
-        return Choice(cases=4, keys=2, draws=2, examples=25, long=0, turn=turn)
-    return Choice(cases=24, keys=12, draws=4, examples=100, long=8, turn=turn)
+        return Choice(cases=4, keys=2, structures=2, examples=25, long=0, turn=turn)
+    return Choice(cases=24, keys=12, structures=4, examples=100, long=8, turn=turn)
 
 
 def _commit():

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import pytest
 
-DRAW = "draw"
-"""The parameter that is the number of a random structure: kernels of it are those of no other case."""
+STRUCTURES = ("expression", "draw")
+"""The parameters that name an expression, and number a random one: its kernels are those of no other case."""
 
-COMPILED = ("key", "op", "name", "scalar_type", DRAW)
+COMPILED = ("key", "op", "name", "scalar_type", *STRUCTURES)
 """The parameters that say which kernels a case compiles, which is most of what it takes."""
 
 
@@ -21,7 +21,7 @@ COMPILED = ("key", "op", "name", "scalar_type", DRAW)
 class Choice:
     """How many cases a run has.
 
-    cases: of a test, at most; keys: that these compile kernels for, at most; draws: of random structures, at most.
+    cases: of a test, at most; keys: that these compile kernels for, at most; structures: expressions, at most.
     long: of all tests marked `ep_long`.
     examples: of a property test.
     turn: the name that the choice follows from.
@@ -29,14 +29,14 @@ class Choice:
 
     cases: int
     keys: int
-    draws: int
+    structures: int
     long: int
     examples: int
     turn: str
 
     def __str__(self) -> str:
         return (
-            f"at most {self.cases} cases of each test, with {self.keys} keys or {self.draws} random structures, "
+            f"at most {self.cases} cases of each test, with {self.keys} keys or {self.structures} expressions, "
             f"{self.examples} examples of property tests, {self.long} cases marked ep_long, by --ep-turn {self.turn} "
             "(all: --ep-every-case)"
         )
@@ -62,7 +62,7 @@ class Choice:
         by_key = defaultdict(list)
         for item in items:
             by_key[_compiled(item)].append(item.nodeid)
-        limit = self.draws if DRAW in _parameters(items[0]) else self.keys
+        limit = self.keys if _parameters(items[0]).keys().isdisjoint(STRUCTURES) else self.structures
         columns = [self._first(by_key[key]) for key in self._first(by_key)[:limit]]
         turns = itertools.zip_longest(*columns)
         return [case for turn in turns for case in turn if case is not None][: self.cases]

@@ -66,7 +66,7 @@ def items(test, keys, sizes=(0,), long=False, parameter="key"):
 
 
 def choice(turn, long=0):
-    return Choice(cases=6, keys=4, draws=2, long=long, examples=100, turn=turn)
+    return Choice(cases=6, keys=4, structures=2, long=long, examples=100, turn=turn)
 
 
 KEYS = [f"key{number}" for number in range(50)]
@@ -84,7 +84,7 @@ def test_tests_have_cases_of_the_same_few_keys():
     assert sorted(keys_of(chosen, "c").values()) == [3, 3]
 
 
-def test_there_are_fewer_random_structures_than_keys():
+def test_there_are_fewer_expressions_than_keys():
     chosen = choice("one").chosen(items("a", KEYS, range(9), parameter="draw"))
     assert sorted(keys_of(chosen, "a").values()) == [3, 3]
 

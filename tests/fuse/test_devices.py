@@ -26,9 +26,9 @@ def test_random_graphs(draw, device, rng):
         check(list(map(host, out)), expected, said)
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
-def test_expressions(name, device, rng):
-    function, make, numbers = EXPRESSIONS[name]
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression, device, rng):
+    function, make, numbers = EXPRESSIONS[expression]
     arrays = [placed(device, array) for array in make(rng, 25)]
     expected = function(*arrays, *numbers)
     fused = ep.fuse(function, round_each=True)

@@ -27,9 +27,9 @@ def slope(function, arrays, place, direction):
     return (more - less) / (2 * STEP)
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
-def test_expressions(name, rng):
-    loss_of, weights, arrays = losses(ep.ops, name, rng)
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression, rng):
+    loss_of, weights, arrays = losses(ep.ops, expression, rng)
     by = [k for k, one in enumerate(arrays) if one.dtype.kind == "f"]
     loss, found = ep.value_and_grad(loss_of, by=[k + 1 for k in by])(weights, *arrays)
     eager = functools.partial(loss_of, weights)

@@ -33,13 +33,13 @@ def operators():
     return Operators()
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
-def test_expressions(name, operators, rng):
-    loss_of, weights, arrays = losses(ep.ops, name, rng)
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression, operators, rng):
+    loss_of, weights, arrays = losses(ep.ops, expression, rng)
     by = [k for k, one in enumerate(arrays) if one.dtype.kind == "f"]
     loss, found = ep.value_and_grad(loss_of, by=[k + 1 for k in by])(weights, *arrays)
     there = [operators.tensor(one, requires_grad=k in by) for k, one in enumerate(arrays)]
-    expected = EXPRESSIONS[name].function(operators, *there)
+    expected = EXPRESSIONS[expression].function(operators, *there)
     results = expected if isinstance(expected, tuple) else (expected,)
     total = sum((one * operators.tensor(by)).sum() for one, by in zip(results, weights, strict=True))
     total.backward()

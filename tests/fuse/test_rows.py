@@ -55,9 +55,9 @@ def check(found, expected):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_bits_of_the_operators_one_by_one(name, dtype, rng, one_by_one):
-    function, kinds = FUNCTIONS[name]
+@pytest.mark.parametrize("expression", FUNCTIONS)
+def test_the_bits_of_the_operators_one_by_one(expression, dtype, rng, one_by_one):
+    function, kinds = FUNCTIONS[expression]
     fused = ep.fuse(function)
     for rows, length in ((7, 37), (1, 1), (37, 1), (1, 300), (300, 4), (37, 37), (3, kMaxRow)):
         arrays = draw(rng, kinds, rows, length, dtype)
