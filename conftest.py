@@ -1,9 +1,12 @@
 """Which cases of a test a run has. In the root, since the conformance suite is no part of `tests`."""
 
 import gc
+import os
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import hypothesis
 import pytest
@@ -16,8 +19,20 @@ _CHOICE = pytest.StashKey[Choice | None]()
 
 _ON_PTX = pytest.StashKey[bool]()
 _OUTPUT = pytest.StashKey[dict]()
+_TAKEN = pytest.StashKey[list["Taken"]]()
 _LEFT_OUT = "ep_left_out"
 """How many cases are left out, and how many of each test that takes long: a worker tells the process that reports."""
+_PROCESSOR = "ep_processor"
+"""What a process of tests has taken, as a tuple: so does this."""
+
+
+class Taken(NamedTuple):
+    """What a process of tests has taken: processor seconds, also of its children, and those of so many kernels."""
+
+    seconds: float
+    of_children: float
+    compiling: float
+    kernels: int
 
 
 def pytest_addoption(parser):
@@ -95,14 +110,39 @@ def pytest_collection_modifyitems(config, items):
     getattr(config, "workeroutput", config.stash.setdefault(_OUTPUT, {}))[_LEFT_OUT] = len(others), dict(long)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    """Tell what this process has taken, or keep it where this process reports and runs the tests itself."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_PROCESSOR] = tuple(_taken())
+    elif not config.pluginmanager.hasplugin("dsession"):
+        config.stash[_TAKEN] = [_taken()]
+
+
+def _taken():
+    names = [f"ep.{device}.compile.compiler" for device in ("cpu", "cuda")]
+    compilers = [sys.modules[name].statistics for name in names if name in sys.modules]
+    times = os.times()
+    return Taken(
+        times.user + times.system,
+        times.children_user + times.children_system,
+        sum(one.seconds for one in compilers),
+        sum(one.compiled for one in compilers),
+    )
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Keep what a worker of pytest-xdist has left out: each has collected the same."""
-    node.config.stash.setdefault(_OUTPUT, {}).update(getattr(node, "workeroutput", {}))
+    """Keep what a worker of pytest-xdist has left out, since each has collected the same, and what it has taken."""
+    output = dict(getattr(node, "workeroutput", {}))
+    if taken := output.pop(_PROCESSOR, None):
+        node.config.stash.setdefault(_TAKEN, []).append(Taken(*taken))
+    node.config.stash.setdefault(_OUTPUT, {}).update(output)
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say what a run did not have: one that passes tells nothing of it."""
+    """Say what a run did not have, since one that passes tells nothing of it, and what most of its time was."""
     cases, long = config.stash.get(_OUTPUT, {}).get(_LEFT_OUT, (0, {}))
     if cases:
         terminalreporter.section("left to other turns, and to --ep-every-case")
@@ -110,3 +150,10 @@ def pytest_terminal_summary(terminalreporter, config):
     if long:
         named = ", ".join(f"{name} ({count})" for name, count in sorted(long.items()))
         terminalreporter.write_line(f"tests that take long: {named}")
+    if taken := config.stash.get(_TAKEN, []):
+        total = Taken(*map(sum, zip(*taken, strict=True)))
+        terminalreporter.section("what it took")
+        terminalreporter.write_line(
+            f"{total.seconds + total.of_children:.0f} processor seconds: {total.of_children:.0f} in processes that "
+            f"tests started, {total.compiling:.0f} for the {total.kernels:,} kernels that tests themselves compiled"
+        )

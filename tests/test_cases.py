@@ -1,6 +1,7 @@
 """Which cases of a test a run has: some, by turns, those that failed among them; or every one."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -102,6 +103,17 @@ def test_of_long_tests_there_are_some_in_all():
     )
     assert len(chosen) == 4
     assert "c[key-0]" in chosen
+
+
+def test_what_a_run_took_is_said(kernels):
+    """By the process that reports: the seconds of all workers, and the kernels that they compiled."""
+    test = "tests/cpu/test_concurrency.py::test_results_do_not_depend_on_the_number_of_threads"
+    for more, compiled in (("-n", "2"), True), (("-n", "0"), False):
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, test]
+        environment = {**os.environ, "EP_CACHE_DIR": str(kernels)}
+        said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+        words = r"^\d+ processor seconds: \d+ in processes .*, \d+ for the (\d+) kernels that tests .* compiled$"
+        assert (int(re.search(words, said, re.MULTILINE)[1]) > 0) == compiled
 
 
 def test_what_a_run_leaves_out_is_said():

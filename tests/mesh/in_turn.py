@@ -16,21 +16,21 @@ def compile_in_turn(path: str) -> None:
 
     Else each of them would compile all kernels. path: of a file of the job.
     """
-    address, lock, depth = compiler._address, open(path, "w"), 0  # noqa: SIM115  # as long as the process
+    addresses, lock, depth = compiler._addresses, open(path, "w"), 0  # noqa: SIM115  # as long as the process
 
-    def in_turn(*arguments: Any) -> int:
+    def in_turn(*arguments: Any) -> tuple[int, ...]:
         nonlocal depth
         if depth == 0:
             fcntl.flock(lock, fcntl.LOCK_EX)
         depth += 1
         try:
-            return address(*arguments)
+            return addresses(*arguments)
         finally:
             depth -= 1
             if depth == 0:
                 fcntl.flock(lock, fcntl.LOCK_UN)
 
-    compiler._address = in_turn
+    compiler._addresses = in_turn
 
 
 def main(path: str, kind: str, program: str, *arguments: str) -> None:

@@ -14,7 +14,6 @@ import itertools
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from llvmlite.binding import ObjectFileRef
@@ -27,6 +26,7 @@ from numba.core.registry import cpu_target
 
 from ep.common import notice
 from ep.common.garbage import garbage_waits
+from ep.common.kernel_cache.statistics import Statistics
 from ep.cpu.compile.code import Write, written
 from ep.cpu.compile.jit import OPTIONS, OUTER, separate
 from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
@@ -34,20 +34,6 @@ from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel, add_c_
 from ep.cpu.compile.packed import WORD
 from ep.cpu.compile.python_function import python_function
 from ep.cpu.machine.kernel_cache import CACHE
-
-
-@dataclass(slots=True)
-class Statistics:
-    """What this process has done so far.
-
-    loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
-    names: of all of them.
-    """
-
-    loaded: int = 0
-    compiled: int = 0
-    names: list[str] = field(default_factory=list)
-
 
 statistics: Final = Statistics()
 
@@ -172,10 +158,10 @@ def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple
             statistics.loaded += 1
             return tuple(int(codegen._engine.get_function_address(symbol)) for symbol in symbols)
         notice.compiling()
-        library, symbols = compiled()
-        addresses = tuple(int(library.get_pointer_to_function(symbol)) for symbol in symbols)
+        with statistics.compiling():
+            library, symbols = compiled()
+            addresses = tuple(int(library.get_pointer_to_function(symbol)) for symbol in symbols)
         _keep.append(library)
-        statistics.compiled += 1
         CACHE.write(file_name, b"\0".join((" ".join(symbols).encode(), library._get_compiled_object())))
         return addresses
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ep.common import notice
+from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
 from ep.cuda.compile.kernel_cache import CACHE
 
@@ -55,14 +56,6 @@ def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
     return f"// {kernel.name}\n" + re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text)
 
 
-@dataclass(slots=True)
-class Statistics:
-    """What this process has done so far: the number of kernels loaded from the cache, and of kernels compiled."""
-
-    loaded: int = 0
-    compiled: int = 0
-
-
 statistics: Final = Statistics()
 
 
@@ -73,6 +66,7 @@ def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
 
 def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
     """What `make` compiles, from the disk cache where it is there."""
+    statistics.names.append(kernel.name)
     file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
     if kept := CACHE.read(file_name, lambda contents: contents or None):
         statistics.loaded += 1
@@ -80,8 +74,8 @@ def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], byt
     if cc < _OLDEST:
         raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
     notice.compiling()
-    contents = make()
-    statistics.compiled += 1
+    with statistics.compiling():
+        contents = make()
     CACHE.write(file_name, contents)
     return contents
 
