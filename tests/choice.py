@@ -13,7 +13,7 @@ import pytest
 STRUCTURES = ("expression", "draw")
 """The parameters that name an expression, and number a random one: its kernels are those of no other case."""
 
-COMPILED = ("key", "op", "name", "scalar_type", *STRUCTURES)
+COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", *STRUCTURES)
 """The parameters that say which kernels a case compiles, which is most of what it takes."""
 
 
