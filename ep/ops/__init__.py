@@ -23,7 +23,20 @@ from ep.ops.full import full
 
 # each declares its operators when it is imported
 for _family in (
-    *("binary", "cast", "expand", "expand_grad", "gather", "gather_grad", "join", "matmul", "one_hot", "pad"),
+    *(
+        "binary",
+        "cast",
+        "conv",
+        "conv_grad",
+        "expand",
+        "expand_grad",
+        "gather",
+        "gather_grad",
+        "join",
+        "matmul",
+        "one_hot",
+        "pad",
+    ),
     *("permute", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax"),
     *("softmax_grad", "split", "unary", "where"),
 ):

@@ -101,6 +101,15 @@ def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
 def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The imaginary part negated."""
 
+def conv(x: ArrayLike, w: ArrayLike, bias: ArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
+    """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`."""
+
+def conv_w_grad(dy: ArrayLike, x: ArrayLike, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
+    """Return the gradient of `conv` by w: for each place of a window what all windows have there, times their `dy`."""
+
+def conv_x_grad(dy: ArrayLike, w: ArrayLike, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
+    """Return the gradient of `conv` by x: to each element what all windows that it is in have of `dy`, times w."""
+
 def cos(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function cos of x."""
 

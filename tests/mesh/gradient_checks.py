@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ep.ops
-from ep.mesh import Placement, from_whole
+from ep.mesh import Placement, from_whole, under
 from ep.mesh.world import world
 
 
@@ -59,3 +59,25 @@ def check_vjp_over_ranks():
     tokens = np.array([3, 0, 3, 6])
     rows = ep.ops.gather_grad(from_whole(dy[:4], placement, "S(1)"), from_whole(tokens, placement, "B"), (7, 5))
     assert np.allclose(rows.numpy(), ep.ops.gather_grad(dy[:4], tokens, (7, 5)))
+
+
+def check_convolutions_over_ranks():
+    """Split by the batch, by channels, by filters, by groups and by places of a spatial axis, with their gradients."""
+    placement, rng = Placement(world().size), np.random.default_rng(8)
+    for groups, channels in ((1, 6), (6, 1)):
+        x, w, bias = rng.normal(size=(5, 6, 9)), rng.normal(size=(12, channels, 3)), rng.normal(size=12)
+        given = {"strides": 2, "pads": (1, 2), "groups": groups}
+        whole = ep.ops.conv(x, w, bias, **given)
+        dy = rng.normal(size=whole.shape)
+        for of_x, of_w in (("S(0)", "B"), ("S(1)", "S(1)"), ("B", "S(0)"), ("S(1)", "S(0)"), ("S(2)", "B")):
+            placed = from_whole(x, placement, of_x), from_whole(w, placement, of_w)
+            of_bias = "S(0)" if of_w == "S(0)" else "B"
+            found = ep.ops.conv(*placed, from_whole(bias, placement, of_bias), **given)
+            assert np.allclose(found.numpy(), whole, rtol=1e-12)
+            gradients = ep.ops.vjp("conv", placed, given, None, from_whole(dy, placement, "S(2)"))
+            for one, other in zip(gradients, ep.ops.vjp("conv", (x, w), given, None, dy), strict=True):
+                assert np.allclose(one.numpy(), other, rtol=1e-12)
+        for signature in ("B, B -> S(2)", "B, S(2) -> P", "P, B -> P"):
+            with under(signature):
+                y = ep.ops.conv(*(from_whole(one, placement, "B") for one in (x, w)), **given)
+            assert np.allclose(y.numpy(), ep.ops.conv(x, w, **given), rtol=1e-12)

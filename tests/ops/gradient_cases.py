@@ -145,6 +145,19 @@ def of_matmul(rng):
     return [rng.normal(size=one) for one in shapes], dict(zip(names, transposes, strict=True))
 
 
+def of_conv(rng):
+    """Windows may lie apart or over each other, and beyond x; now and then there is no image, channel or filter."""
+    groups, num_axes = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    batch, channels, filters = (int(rng.integers(low, 3)) for low in (0, 0, 0))
+    strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
+    pads = tuple(map(int, rng.integers(0, 5, 2 * num_axes)))
+    spans = [far * (places - 1) + 1 for far, places in zip(dilations, kernel, strict=True)]
+    sizes = [max(0, int(span - sum(pads[axis::num_axes]) + rng.integers(4))) for axis, span in enumerate(spans)]
+    shapes = (batch, groups * channels, *sizes), (groups * filters, channels, *kernel)
+    attributes = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups}
+    return [rng.normal(size=shape) for shape in shapes], attributes
+
+
 def of_cast(rng):
     dtype = str(rng.choice(["float64", "complex128"]))
     return [rng.normal(size=a_shape(rng))], {"dtype": dtype}

@@ -109,6 +109,19 @@ def matmul(torch, x1, x2, transpose_x1=False, transpose_x2=False):
     return torch.matmul(x1.mT if transpose_x1 else x1, x2.mT if transpose_x2 else x2)
 
 
+def conv(torch, x, w, strides, pads, dilations, groups):
+    num_axes = x.ndim - 2
+    widths = [width for axis in reversed(range(num_axes)) for width in pads[axis::num_axes]]
+    function = (torch.conv1d, torch.conv2d, torch.conv3d)[num_axes - 1]
+    x = torch.nn.functional.pad(x, widths)
+    spans = [far * (places - 1) + 1 for far, places in zip(dilations, w.shape[2:], strict=True)]
+    counts = [(size - one) // step + 1 for size, one, step in zip(x.shape[2:], spans, strides, strict=True)]
+    if min(*counts, *x.shape[:2], w.shape[0]) < 1:  # which PyTorch refuses in part
+        zeros = torch.zeros((x.shape[0], w.shape[0], *(max(0, one) for one in counts)), dtype=x.dtype)
+        return zeros * (x.sum() + w.sum())
+    return function(x, w, None, strides, 0, dilations, groups)
+
+
 def reduce(name):
     def function(torch, x, axis=None, keepdims=False):
         axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -141,6 +154,7 @@ OTHERS = {
     "concat": concat,
     "stack": lambda torch, *arrays, axis: torch.stack(arrays, axis),
     "matmul": matmul,
+    "conv": conv,
     "cast": lambda torch, x, dtype: x.to(getattr(torch, dtype)),
     "sum": reduce("sum"),
     "mean": reduce("mean"),

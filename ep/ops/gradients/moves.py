@@ -1,4 +1,4 @@
-"""The gradients of operators that move data, and of products of matrices."""
+"""The gradients of operators that move data, of products of matrices and of convolutions."""
 
 from __future__ import annotations
 
@@ -90,3 +90,10 @@ def _matmul(back: Backward) -> Gradients:
     of_a = matmul(b, dc, t2, True) if t1 else matmul(dc, b, False, not t2)
     of_b = matmul(dc, a, True, t1) if t2 else matmul(a, dc, not t1, False)
     return [summed_to(of_a, a).reshape(x1.shape), summed_to(of_b, b).reshape(x2.shape)]
+
+
+@gradient_of("conv")
+def _conv(back: Backward) -> Gradients:
+    x, w = back.inputs
+    by_x = call("conv_x_grad")(back.dy, w, tuple(x.shape), **back.attributes)
+    return [by_x, call("conv_w_grad")(back.dy, x, tuple(w.shape), **back.attributes)]

@@ -1,0 +1,223 @@
+"""conv: sums of windows of an array, weighted, along one to three spatial axes."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator, Sequence
+from functools import wraps
+from typing import Any, Final
+
+from ep.common.checks import as_integer
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Placeholder
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.devices import arrays_of
+from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
+from ep.ops.rows import B, P, row
+from ep.ops.shapes import as_sizes
+from ep.ops.window_kernel import WindowKernel
+from ep.ops.windows import groups_of_pieces, windows
+from ep.sbp import Problem, Sbp, Signature, Split
+
+_MOST_SPATIAL: Final = 3  # windows have two axes for each, one for the batch and one for the channels: 8 in all
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    of_x, of_w = shapes
+    return [conv_shape(of_x, of_w, attributes)]
+
+
+def conv_shape(of_x: Dims, of_w: Dims, attributes: Attributes) -> Dims:
+    """Return the shape of the result."""
+    return of_x[0], of_w[0], *windows(of_x, of_w, attributes).counts
+
+
+def _rows(problem: Problem) -> Iterator[Signature]:
+    (x, w), ranks, groups = problem.shapes, problem.ranks, problem.attributes["groups"]
+    yield row(Split(0), B, Split(0))
+    if groups == 1:
+        yield row(B, Split(0), Split(1))
+        yield row(Split(1), Split(1), P)
+    elif groups_of_pieces(groups, (x[1], w[0]), ranks):
+        yield row(Split(1), Split(0), Split(1))
+    found = windows(x, w, problem.attributes)
+    for axis in range(len(x) - 2):
+        spatial = Split(axis + 2)
+        yield row(B, B, spatial)
+        yield row(B, spatial, P)
+        yield row(spatial, B, P)
+        for of_w, out in ((B, spatial), (spatial, P)):
+            mine = [found.ranges(axis, (spatial, out, of_w), ranks, rank) for rank in range(ranks)]
+            if all(found.are_in(axis, *one) for one in mine):
+                yield row(spatial, of_w, out)
+    yield row(P, B, P)
+    yield row(B, P, P)
+
+
+def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The rank's groups, where channels are split, and what is around its piece of x for the rank's windows."""
+    (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
+    (of_x, of_w), (out,) = signature.inputs, signature.outputs
+    pads = windows(x, w, given).local_pads((of_x, out, of_w), ranks, rank)
+    return {
+        **given,
+        "pads": pads,
+        "groups": local_groups(given["groups"], (of_x, of_w, out), (x[1], w[0]), ranks, rank),
+    }
+
+
+def local_groups(groups: int, places: Sequence[Sbp], sizes: Sequence[int], ranks: int, rank: int) -> int:
+    """Return the groups of a rank, where x, w and the result, or their gradients, lie at `places`.
+
+    sizes: of the channels and of the filters.
+    """
+    split = groups > 1 and tuple(places) == (Split(1), Split(0), Split(1))
+    return (groups_of_pieces(groups, sizes, ranks) or [groups] * ranks)[rank] if split else groups
+
+
+@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
+    """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
+
+    x: array of shape (N, C, sizes...), of one to three spatial axes, of a floating dtype.
+    w: array of shape (M, C / groups, kernel...) and of the dtype of x.
+    bias: array of shape (M,) and of the dtype of x, which is added to each channel of the result; None for none. It
+        is an operator of its own, `add`.
+    strides: by how many places windows lie apart, along each spatial axis; one integer for all of them.
+    pads: how many zeros are before the first element of each spatial axis, then behind the last one of each, as ONNX
+        has it; one integer for all.
+    dilations: how far the places of a window are apart, along each spatial axis; one integer for all.
+    groups: into how many parts channels are divided; each part of the result comes from that part of x alone.
+    out: where to put the result, an array of its shape and dtype.
+
+    The result has shape (N, M, counts...), and no window where all that there is, padded, is smaller than one. float16
+    and bfloat16 are summed up in float32, and rounded once. Padding takes part in the sums: 0 times infinity is NaN.
+    Raises TypeError where the dtypes differ, ValueError for shapes and attributes that do not fit.
+    """
+    if x.dtype != w.dtype:
+        raise TypeError(f"x has dtype {x.dtype}, w has {w.dtype}; convert one of them")
+    return conv_attributes(tuple(x.shape), tuple(w.shape), strides, pads, dilations, groups)
+
+
+def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: Any, groups: Any) -> dict[str, Any]:
+    """Return the attributes of a convolution, resolved; raises for shapes of x and w that do not fit."""
+    num_axes = len(of_x) - 2
+    if not 1 <= num_axes <= _MOST_SPATIAL:
+        raise ValueError(
+            f"x has shape {of_x}; it must have a batch axis, one of channels, and 1 to {_MOST_SPATIAL} spatial axes"
+        )
+    if len(of_w) != len(of_x):
+        raise ValueError(f"w has shape {of_w}; it must have {len(of_x)} axes, as x of shape {of_x} has")
+    if 0 in of_w[2:]:
+        raise ValueError(f"w has shape {of_w}; a window must have one place at least along each spatial axis")
+    number = as_integer(groups, "groups")
+    if number < 1:
+        raise ValueError(f"groups is {number}; it must be 1 at least")
+    if of_w[0] % number:
+        raise ValueError(f"w of shape {of_w} has {of_w[0]} rows, which {number} groups do not divide")
+    if of_x[1] != of_w[1] * number:
+        raise ValueError(
+            f"x of shape {of_x} has {of_x[1]} channels, and w of shape {of_w} is for {of_w[1]} in each of groups, "
+            f"{number}; x must have {of_w[1] * number}"
+        )
+    return {
+        "strides": _for_each(strides, "strides", num_axes, least=1),
+        "pads": _for_each(pads, "pads", 2 * num_axes, least=0),
+        "dilations": _for_each(dilations, "dilations", num_axes, least=1),
+        "groups": number,
+    }
+
+
+def _for_each(given: Any, name: str, length: int, least: int) -> Dims:
+    """Return `length` integers that are `least` at least, given one by one or as one for all."""
+    values = as_sizes((given,), name) if hasattr(given, "__iter__") else (as_integer(given, name),) * length
+    if len(values) != length:
+        raise ValueError(f"{name} has {len(values)} values; it must be one integer, or {length} of them")
+    for place, value in enumerate(values):
+        if value < least:
+            raise ValueError(f"{name}[{place}] is {value}; it must be {least} at least")
+    return values
+
+
+def _with_bias(function: Any) -> Any:
+    """`function`, taking a bias, too: an addition behind it, which a fused expression does with what follows."""
+    x, w, *rest = inspect.signature(function).parameters.values()
+    bias = inspect.Parameter("bias", x.kind, default=None, annotation="ArrayLike | None")
+
+    @wraps(function)
+    def conv(
+        x: ArrayLike,
+        w: ArrayLike,
+        bias: ArrayLike | None = None,
+        strides: Any = 1,
+        pads: Any = 0,
+        dilations: Any = 1,
+        groups: int = 1,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        attributes = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups}
+        if bias is None:
+            return function(x, w, **attributes) if out is None else function(x, w, **attributes, out=out)
+        arrays = arrays_of((x, w, bias), ("x", "w", "bias"))
+        x, w, added = (arrays.as_buffer(one, name) for one, name in ((x, "x"), (w, "w"), (bias, "bias")))
+        if added.dtype != x.dtype:
+            raise TypeError(f"bias has dtype {added.dtype}, x has {x.dtype}; convert one of them")
+        of_w, of_bias = tuple(w.shape), tuple(added.shape)
+        if of_bias != of_w[:1]:
+            raise ValueError(f"bias has shape {of_bias}; w of shape {of_w} needs {of_w[:1]}")
+        result = function(x, w, **attributes)
+        added = added.reshape((*added.shape, *(1,) * (len(x.shape) - 2)))
+        if out is None and isinstance(arrays, Arrays):  # nobody else has the result yet
+            out = result
+        return FUNCTIONS["add"](result, added) if out is None else FUNCTIONS["add"](result, added, out=out)
+
+    conv.__signature__ = inspect.signature(function).replace(parameters=[x, w, bias, *rest])  # type: ignore[attr-defined]
+    return conv
+
+
+conv = FUNCTIONS["conv"] = _with_bias(conv)
+
+_FLOAT = data_type("x").one_of(*FLOATS)
+_MATMUL = primitive_exists(
+    BroadcastMatmulFactory, data_type("x"), BlasTransposeType.N, BlasTransposeType.N, kMaxNumDims
+)
+
+
+@register_kernel("conv", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL)
+class ConvKernel(WindowKernel):
+    """A product of w and the windows: x padded by ConstantPad, its windows written out by Expand, where there are any.
+
+    The result of a group is the product of its rows of w and of a matrix that has a column for each window.
+    """
+
+    names = in_errors(a="w", b="x", c="out", src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._matmul = _MATMUL.make(subject)
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (x, w), groups = shapes, attributes["groups"]
+        found, (batch, channels) = windows(x, w, attributes), x[:2]
+        if 0 in (batch, w[0], *found.counts):
+            return lambda arrays, inputs, outputs: None
+        m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
+        dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
+        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
+        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
+        if not moves:
+            return product
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            product(arrays, [self.moved(arrays, inputs[0], moves), inputs[1]], outputs)
+
+        return launches

@@ -1,0 +1,246 @@
+"""conv_x_grad and conv_w_grad: the gradients of a convolution by what is convolved, and by its weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.strides import contiguous_strides
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.number_kind import FLOATS
+from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
+from ep.include.primitive.fill import FillFactory
+from ep.include.primitive.permute import PermuteFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.boxes import BoxKernel
+from ep.ops.conv import conv_attributes, conv_shape, local_groups
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
+from ep.ops.rows import B, P, row
+from ep.ops.shapes import as_sizes
+from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.windows import Windows, groups_of_pieces, windows
+from ep.sbp import Problem, Signature, Split, piece_shape
+
+
+def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [attributes["shape"]]
+
+
+def _x_rows(problem: Problem) -> Iterator[Signature]:
+    (dy, w), (x,), groups = problem.shapes, problem.out_shapes, problem.attributes["groups"]
+    yield row(Split(0), B, Split(0))
+    if groups == 1:
+        yield row(Split(1), Split(0), P)
+        yield row(B, Split(1), Split(1))
+    elif groups_of_pieces(groups, (x[1], w[0]), problem.ranks):
+        yield row(Split(1), Split(0), Split(1))
+    for spatial in map(Split, range(2, len(dy))):
+        yield row(B, B, spatial)
+        yield row(spatial, B, P)
+        yield row(B, spatial, P)
+    yield row(P, B, P)
+    yield row(B, P, P)
+
+
+def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    (_, w), (x,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
+    (of_dy, of_w), (out,) = signature.inputs, signature.outputs
+    pads = windows(x, w, given).local_pads((out, of_dy, of_w), ranks, rank)
+    groups = local_groups(given["groups"], (out, of_w, of_dy), (x[1], w[0]), ranks, rank)
+    return {**given, "shape": piece_shape(x, out, ranks, rank), "pads": pads, "groups": groups}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_x_rows, local=_x_local)
+def conv_x_grad(
+    dy: Tensor, w: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
+) -> Attributes:
+    """Return the gradient of `conv` by x: to each element what all windows that it is in have of `dy`, times w.
+
+    dy: the gradient by the result of conv, of its shape.
+    w: as of `conv`.
+    shape: that of x. strides, pads, dilations, groups: as of `conv`.
+    out: where to put the result, an array of its shape and dtype.
+
+    It is also called a transposed convolution. Raises what `conv` raises for arrays of these shapes, TypeError where
+    the dtypes differ, ValueError where dy has another shape than the result of conv.
+    """
+    return _resolved(dy, w, "w", as_sizes((shape,), "shape"), tuple(w.shape), (strides, pads, dilations, groups), 0)
+
+
+def _w_rows(problem: Problem) -> Iterator[Signature]:
+    (dy, x), groups = problem.shapes, problem.attributes["groups"]
+    yield row(Split(0), Split(0), P)
+    if groups == 1:
+        yield row(Split(1), B, Split(0))
+        yield row(B, Split(1), Split(1))
+    elif groups_of_pieces(groups, (x[1], dy[1]), problem.ranks):
+        yield row(Split(1), Split(1), Split(0))
+    for spatial in map(Split, range(2, len(dy))):
+        yield row(spatial, B, P)
+        yield row(B, spatial, P)
+        yield row(B, B, spatial)
+    yield row(P, B, P)
+    yield row(B, P, P)
+
+
+def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    (_, x), (w,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
+    (of_dy, of_x), (out,) = signature.inputs, signature.outputs
+    pads = windows(x, w, given).local_pads((of_x, of_dy, out), ranks, rank)
+    groups = local_groups(given["groups"], (of_x, out, of_dy), (x[1], w[0]), ranks, rank)
+    return {**given, "shape": piece_shape(w, out, ranks, rank), "pads": pads, "groups": groups}
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), rows=_w_rows, local=_w_local)
+def conv_w_grad(
+    dy: Tensor, x: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
+) -> Attributes:
+    """Return the gradient of `conv` by w: for each place of a window what all windows have there, times their `dy`.
+
+    dy: the gradient by the result of conv, of its shape.
+    x: as of `conv`.
+    shape: that of w. strides, pads, dilations, groups: as of `conv`.
+    out: where to put the result, an array of its shape and dtype.
+
+    Raises what `conv` raises for arrays of these shapes, TypeError where the dtypes differ, ValueError where dy has
+    another shape than the result of conv.
+    """
+    return _resolved(dy, x, "x", as_sizes((shape,), "shape"), tuple(x.shape), (strides, pads, dilations, groups), 1)
+
+
+def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims, given: Any, place: int) -> Attributes:
+    """place: which of x and w has `shape`, the other one having that of the other operand."""
+    if dy.dtype != other.dtype:
+        raise TypeError(f"dy has dtype {dy.dtype}, {name} has {other.dtype}; convert one of them")
+    if any(size < 0 for size in shape):
+        raise ValueError(f"shape is {shape}; its sizes must be 0 at least")
+    of_x, of_w = (of_other, shape) if place else (shape, of_other)
+    attributes = conv_attributes(of_x, of_w, *given)
+    expected = conv_shape(of_x, of_w, attributes)
+    if tuple(dy.shape) != expected:
+        raise ValueError(f"dy has shape {tuple(dy.shape)}; the result of conv has {expected}")
+    return {"shape": shape, **attributes}
+
+
+_FLOAT = data_type("out").one_of(*FLOATS)
+_FILL = primitive_exists(FillFactory, data_type("out"))
+_PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
+_MATMUL, _MATMUL_OF_WINDOWS = (
+    primitive_exists(BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, transpose, kMaxNumDims)
+    for transpose in (BlasTransposeType.N, BlasTransposeType.T)
+)
+
+
+@register_kernel(
+    "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & BoxKernel.exists & _FILL & _PERMUTE & _MATMUL
+)
+class ConvXGradKernel(WindowKernel, BoxKernel):
+    """A product as of ConvKernel: dy, its elements as far apart as windows were, has windows of w reversed."""
+
+    names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        made = (one.make(subject) for one in (_FILL, _PERMUTE, _MATMUL))
+        self._fill, self._permute, self._matmul = made
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (dy, w), x, groups = shapes, attributes["shape"], attributes["groups"]
+        if 0 in x:
+            return lambda arrays, inputs, outputs: None
+        found, filters = windows(x, w, attributes), w[0] // groups
+        k = filters * math.prod(w[2:]) if 0 not in dy else 0
+        m, n = x[1] // groups, math.prod(x[2:])
+        dims = (groups, m, k), (x[0], groups, k, n), (x[0], groups, m, n)
+        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT)
+        if k == 0:
+            return product
+        of_dy, of_w = [*self._spreading(dy, found)], [*self._turning(w, groups)]
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            dy, w = inputs
+            product(arrays, [self.moved(arrays, dy, of_dy), self.moved(arrays, w, of_w)], outputs)
+
+        return launches
+
+    def _spreading(self, dy: Dims, found: Windows) -> Iterator[Move]:
+        """Yield what brings dy to the windows of w reversed, of which there is one for each element of x."""
+        planes, ones = dy[:2], (1,) * len(found.sizes)
+        sizes = tuple((count - 1) * step + 1 for count, step in zip(dy[2:], found.strides, strict=True))
+        if found.strides != ones:
+            yield Move((*planes, *sizes), self._apart(dy, (*planes, *sizes), found.strides))
+        reach = [far * (places - 1) for far, places in zip(found.dilations, found.kernel, strict=True)]
+        before = tuple(most - added for most, added in zip(reach, found.before, strict=True))
+        each = zip(found.sizes, reach, before, sizes, strict=True)
+        after = tuple(size + most - added - have for size, most, added, have in each)
+        of_dy = Windows(sizes, found.kernel, ones, before, after, found.dilations)
+        yield from self.padding(planes, of_dy)
+        yield from self.writing(planes, of_dy)
+
+    def _apart(self, dy: Dims, shape: Dims, strides: Dims) -> Launches:
+        """Return what puts the elements of dy into zeros, some places apart."""
+        of_planes, of_places = contiguous_strides(shape)[:2], contiguous_strides(shape)[2:]
+        apart = (*of_planes, *(step * stride for step, stride in zip(strides, of_places, strict=True)))
+        copy, count = self.strided(dy, contiguous_strides(dy), apart), math.prod(shape)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            self._fill.Launch(arrays.stream, outputs[0], 0, count)
+            copy(arrays, inputs, outputs)
+
+        return launches
+
+    def _turning(self, w: Dims, groups: int) -> Iterator[Move]:
+        """Yield what reverses the places of w, then exchanges the channels and the filters of each group."""
+        places, dtype = math.prod(w[2:]), self.subject.data_types["out"].dtype
+        rows, filters = (w[0] * w[1], places), w[0] // groups
+        if places > 1:
+            take, put = (self.copying_columns(rows, 1, 0, to_parts=to_parts) for to_parts in (True, False))
+
+            def reverse(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+                parts = [arrays.empty((rows[0], 1), dtype) for _ in range(places)]
+                take(arrays.stream, inputs[0], parts)
+                put(arrays.stream, outputs[0], parts[::-1])
+
+            yield Move(rows, reverse)
+        if filters > 1 and w[1] > 1:
+            dims, order = (groups, filters, w[1], places), (0, 2, 1, 3)
+            permute = OneLaunch(self._permute, self.subject.data_types["out"], dims, Placeholder(0), order, RESULT)
+            yield Move((groups, w[1], filters, places), permute)
+
+
+@register_kernel("conv_w_grad", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS)
+class ConvWGradKernel(WindowKernel):
+    """The product of dy and the windows of x, as ConvKernel writes them, transposed, and summed over the batch."""
+
+    names = in_errors(a="dy", b="x", c="out", src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._matmul = _MATMUL_OF_WINDOWS.make(subject)
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (dy, x), w, groups = shapes, attributes["shape"], attributes["groups"]
+        if 0 in w:
+            return lambda arrays, inputs, outputs: None
+        m, n = w[0] // groups, math.prod(w[1:])
+        batch, k = x[0], math.prod(dy[2:])
+        if batch * k == 0:
+            batch, k = 1, 0
+        dims = (batch, groups, m, k), (batch, groups, n, k), (groups, m, n)
+        product = OneLaunch(self._matmul, 1, dims[0], Placeholder(0), dims[1], Placeholder(1), 0, dims[2], RESULT)
+        found = windows(x, w, attributes)
+        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
+        if not moves:
+            return product
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            product(arrays, [inputs[0], self.moved(arrays, inputs[1], moves)], outputs)
+
+        return launches

@@ -1,0 +1,62 @@
+"""Launches that pad arrays and write out their windows, and the product of these and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ep.common.primitive.broadcast import Dims, simplify_strided
+from ep.common.primitive.strides import contiguous_strides
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.primitive.constant_pad import ConstantPadFactory
+from ep.include.primitive.expand import ExpandFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists
+from ep.ops.windows import Windows
+
+_PAD = primitive_exists(ConstantPadFactory, data_type("out"))
+_EXPAND = primitive_exists(ExpandFactory, data_type("out"), kMaxNumDims)
+
+
+class Move(NamedTuple):
+    """One step from an array to another, of `shape`; the launch takes the one and writes the other."""
+
+    shape: Dims
+    launch: Launches
+
+
+class WindowKernel(PreparedKernel):
+    """What moves arrays to where a product reads them."""
+
+    moves_exist = _PAD & _EXPAND
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._pad, self._expand = _PAD.make(subject), _EXPAND.make(subject)
+
+    def padding(self, planes: Dims, found: Windows) -> Iterator[Move]:
+        """Yield what pads planes, where there is padding."""
+        if any(found.before) or any(found.after):
+            nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
+            around = (*nothing, *found.before), (*nothing, *found.after)
+            yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, 0, RESULT))
+
+    def writing(self, planes: Dims, found: Windows) -> Iterator[Move]:
+        """Yield what writes the windows of padded planes, unless they are the elements themselves."""
+        if not found.is_whole:
+            shape = (*planes, *found.kernel, *found.counts)
+            yield Move(shape, self.strided(shape, found.walk(planes), contiguous_strides(shape)))
+
+    def strided(self, shape: Dims, src_strides: Dims, dst_strides: Dims) -> Launches:
+        """Return a launch that copies `shape` elements, none of them 0, from a walk in one array to one in another."""
+        dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
+        return OneLaunch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides)
+
+    def moved(self, arrays: Arrays, array: Array, moves: Sequence[Move]) -> Array:
+        """Queue moves, one after the other, and return the last one's result."""
+        dtype = self.subject.data_types["out"].dtype
+        for shape, launch in moves:
+            written = arrays.empty(shape, dtype)
+            launch(arrays, [array], [written])
+            array = written
+        return array
