@@ -15,8 +15,8 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/cpu/test_avx2.py", "tests/testing/")
-"""The tests that take long, lest a processor waits for another one at the end. The first leave kernels to others."""
+FIRST = ("tests/cpu/test_code.py", "tests/cuda/test_ptx.py", "tests/testing/")
+"""Files that take long; the first leave kernels to others."""
 
 
 def pytest_collection_modifyitems(config, items):
@@ -29,5 +29,12 @@ def pytest_collection_modifyitems(config, items):
         else:
             needed = "device" in fixtures or ("cuda" in fixtures and "cuda" in asked)
         (wanted if needed else others).append(item)
-    items[:] = sorted(wanted, key=lambda item: not item.nodeid.startswith(FIRST))
+    items[:] = sorted(wanted, key=_place)
     config.hook.pytest_deselected(items=others)
+
+
+def _place(item):
+    """Put what takes long first, lest a processor waits for another one at the end."""
+    if item.nodeid.startswith(FIRST):
+        return 0
+    return 1 if item.get_closest_marker("ep_long") else 2
