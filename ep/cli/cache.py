@@ -21,6 +21,8 @@ from ep.common import environment
 from ep.common.processors import available_threads
 from ep.include.compiled_kernels import KernelsOnDisk
 from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentValueError, DeviceUnavailableError
 from ep.include.primitive import Entry
 
 _MOST_FAILURES_SHOWN = 20
@@ -37,6 +39,9 @@ def add_arguments(parser: Parser) -> None:
     )
     add_filters(warming)
     warming.add_argument("--jobs", type=_jobs, default=available_threads(), help="processes (default: %(default)s)")
+    warming.add_argument(
+        "--capability", help="of CUDA devices that need not be there, such as 9.0: the folder can be carried to them"
+    )
     warming.set_defaults(act=_warm)
     clear = actions.add_parser("clear", help="remove every kernel, also those of other versions of ep")
     clear.set_defaults(act=_clear)
@@ -94,15 +99,44 @@ def _warm(arguments: Namespace) -> int:
     fitting = chosen(arguments)
     if not fitting:
         return 1
+    if arguments.capability is not None:
+        return _warm_for_absent(arguments, fitting)
     entries = [entry for entry in fitting if DeviceManagerRegistry.GetDeviceCount(entry.device_type) > 0]
     if not entries:
         absent = text.listed(list(dict.fromkeys(entry.device_type.tag for entry in fitting)))
         raise CommandError(f"nothing was compiled: there is no {absent} device; 'ep devices' says why")
     types = list(dict.fromkeys(entry.device_type for entry in entries))
+    failed = _compile(arguments, entries)
+    for device_type in types:
+        for index in range(DeviceManagerRegistry.GetDeviceCount(device_type)):
+            device = DeviceManagerRegistry.GetDevice(device_type, index)
+            if said := device.calibrate():
+                print(f"{present.label(device)}: {said}")
+    return failed
+
+
+def _warm_for_absent(arguments: Namespace, fitting: Sequence[Entry]) -> int:
+    """Compile for devices that need not be there: those of one type, which is CUDA where no other is named."""
+    wanted = arguments.device or [DeviceType.kCUDA]
+    if len(wanted) != 1:
+        raise CommandError("--capability is for one device type; name one by --device")
+    entries = [entry for entry in fitting if entry.device_type is wanted[0]]
+    if not entries:
+        raise CommandError(f"nothing was compiled: no such key is registered for {wanted[0].tag}")
+    try:
+        DeviceManagerRegistry.GetDeviceManager(wanted[0]).compile_for(arguments.capability)
+    except (ArgumentValueError, DeviceUnavailableError, RuntimeError) as error:
+        raise CommandError(str(error)) from error
+    return _compile(arguments, entries)
+
+
+def _compile(arguments: Namespace, entries: Sequence[Entry]) -> int:
+    """Compile the kernels of keys in processes, and say what there is then; return the exit code."""
+    types = list(dict.fromkeys(entry.device_type for entry in entries))
     before, start = _usable(kernel_caches.on_disk(types)), time.perf_counter()
     print(f"preparing {text.plural(len(entries), 'key')} with {text.plural(arguments.jobs, 'process')}", flush=True)
     try:
-        failures = _run_with_progress(entries, arguments.jobs)
+        failures = _run_with_progress(entries, arguments.jobs, arguments.capability)
     except BrokenProcessPool as error:
         raise CommandError(f"a process that compiled kernels died: {error}") from error
     for key, error_text in failures[:_MOST_FAILURES_SHOWN]:
@@ -112,18 +146,13 @@ def _warm(arguments: Namespace) -> int:
     for tag, kernels in kernel_caches.on_disk(types).items():
         new = text.plural(kernels.files - before[tag].files, "new kernel")
         print(f"{tag}: {new}, {text.megabytes(kernels.size)} in {kernels.folder}")
-    for device_type in types:
-        for index in range(DeviceManagerRegistry.GetDeviceCount(device_type)):
-            device = DeviceManagerRegistry.GetDevice(device_type, index)
-            if said := device.calibrate():
-                print(f"{present.label(device)}: {said}")
     return 1 if failures else 0
 
 
-def _run_with_progress(entries: Sequence[Entry], jobs: int) -> Failures:
+def _run_with_progress(entries: Sequence[Entry], jobs: int, capability: str | None) -> Failures:
     failures: Failures = []
     with output.progress("keys", len(entries)) as advance:
-        for number, failed in warm(entries, jobs):
+        for number, failed in warm(entries, jobs, capability):
             failures += failed
             advance(number)
     return failures

@@ -12,6 +12,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
 from ep.cli import names
+from ep.include.device_manager_registry import DeviceManagerRegistry
+from ep.include.device_type import DeviceType
 from ep.include.primitive import BlasTransposeType, Entry, NewPrimitive, Primitive, kMaxNumDims
 from ep.include.primitive.op_table import attributes_of
 
@@ -19,15 +21,18 @@ Failures = list[tuple[str, str]]
 """Key and error, as text."""
 
 
-def warm(entries: Sequence[Entry], jobs: int) -> Iterator[tuple[int, Failures]]:
+def warm(entries: Sequence[Entry], jobs: int, capability: str | None = None) -> Iterator[tuple[int, Failures]]:
     """Prepare `entries` in `jobs` processes; yield how many more are done, and which of them failed.
+
+    capability: of devices of their one type that need not be there, as `DeviceManager.compile_for` has it.
 
     First one key of each primitive, which brings what all of its keys share, then the others. What shares kernels or
     functors stays in one process. A kernel has a file of its own, so that processes are never in each other's way.
     """
     first = list({(entry.interface, entry.device_type): entry for entry in reversed(entries)}.values())
     rest = [entry for entry in entries if entry not in first]
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start)
+    absent = None if capability is None else (entries[0].device_type, capability)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_start, initargs=(absent,))
     try:
         for part in first, rest:
             futures = {pool.submit(prepare, chunk): len(chunk) for chunk in _chunks(part)}
@@ -79,7 +84,10 @@ def make(entry: Entry) -> Primitive | None:
     return NewPrimitive(factory, entry.device_type, **arguments)
 
 
-def _start() -> None:
+def _start(absent: tuple[DeviceType, str] | None) -> None:
     """Ctrl-C ends the worker at once, without a traceback; what it has compiled is on disk. The command speaks."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     logging.getLogger("ep").setLevel(logging.ERROR)
+    if absent is not None:
+        device_type, capability = absent
+        DeviceManagerRegistry.GetDeviceManager(device_type).compile_for(capability)

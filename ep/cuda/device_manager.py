@@ -9,7 +9,8 @@ from ep.cuda.arrays.arrays import ARRAYS
 from ep.cuda.compile.kernel_cache import CACHE
 from ep.cuda.device import report
 from ep.cuda.device.device import CudaDevice
-from ep.cuda.driver.current import driver
+from ep.cuda.driver.absent_device import absent_device
+from ep.cuda.driver.current import driver, use_driver
 from ep.include.arrays import DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
@@ -58,6 +59,9 @@ class CudaDeviceManager(DeviceManager):
 
     def compiled_kernels(self) -> CompiledKernels:
         return CACHE
+
+    def compile_for(self, capability: str) -> None:
+        use_driver(absent_device(capability))
 
     def findings(self) -> Iterable[Finding]:
         return report.packages(), report.products()

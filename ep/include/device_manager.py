@@ -9,6 +9,7 @@ from ep.include.arrays import DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device import Device
 from ep.include.device_type import DeviceType
+from ep.include.errors import ArgumentValueError
 from ep.include.finding import Finding
 
 
@@ -18,8 +19,8 @@ class DeviceManager(ABC):
     The constructor must not touch the hardware: `GetDeviceCount` does, when called. There is one in a process, which is
     what copies and what was pickled elsewhere become.
 
-    The first six methods are the contract. `arrays`, `compiled_kernels` and `findings` are what a device type may bring
-    besides: for operators, for `ep cache` and for `ep doctor`.
+    The first six methods are the contract. `arrays`, `compiled_kernels`, `compile_for` and `findings` are what a device
+    type may bring besides: for operators, for `ep cache` and for `ep doctor`.
     """
 
     @abstractmethod
@@ -61,6 +62,16 @@ class DeviceManager(ABC):
     def compiled_kernels(self) -> CompiledKernels | None:
         """The kernels on disk; None where the device type keeps none."""
         return None
+
+    def compile_for(self, capability: str) -> None:
+        """Let this process compile kernels for a device that need not be there, and run nothing.
+
+        capability: of the device, as its vendor has it: on CUDA "9.0". Raises ArgumentValueError where there is no such
+        capability, DeviceUnavailableError where a part of the compiler is missing, RuntimeError where the process has
+        asked for devices already.
+        """
+        tag = self.device_type().tag
+        raise ArgumentValueError("capability", f"is {capability!r}; kernels for {tag} are compiled where it is")
 
     def findings(self) -> Iterable[Finding]:
         """Return the findings of `ep doctor` on packages and drivers that devices need, whether or not any is there."""

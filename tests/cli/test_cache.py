@@ -139,7 +139,7 @@ def test_warm_in_processes(folder):
 
 
 def test_warm_reports_failures(ep, folder, monkeypatch):
-    def warm_all_but_one(entries, jobs):
+    def warm_all_but_one(entries, jobs, capability):
         yield len(entries), [("this key", "RuntimeError: it cannot be compiled")]
 
     monkeypatch.setattr(cache, "warm", warm_all_but_one)

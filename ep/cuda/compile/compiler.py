@@ -15,6 +15,7 @@ from ep.common import notice
 from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
 from ep.cuda.compile.kernel_cache import CACHE
+from ep.cuda.driver.interface import OLDEST_CAPABILITY
 
 ENTRY: Final = "ep_kernel"
 """The name of the one kernel in a cubin."""
@@ -71,16 +72,14 @@ def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], byt
     if kept := CACHE.read(file_name, lambda contents: contents or None):
         statistics.loaded += 1
         return kept
-    if cc < _OLDEST:
-        raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {_OLDEST[0]}.{_OLDEST[1]}")
+    if cc < OLDEST_CAPABILITY:
+        oldest = ".".join(map(str, OLDEST_CAPABILITY))
+        raise RuntimeError(f"the GPU is of compute capability {cc[0]}.{cc[1]}; kernels need {oldest}")
     notice.compiling()
     with statistics.compiling():
         contents = make()
     CACHE.write(file_name, contents)
     return contents
-
-
-_OLDEST: Final = (8, 0)  # the first that packs two 16-bit numbers at once, and that knows bfloat16
 
 
 def assemble(text: str, cc: tuple[int, int]) -> bytes:

@@ -40,6 +40,10 @@ class CudaError(RuntimeError):
         return f"{what}: {meaning} ({name}, error {code})"
 
 
+OLDEST_CAPABILITY: Final = (8, 0)
+"""The first compute capability that packs two 16-bit numbers at once, and that knows bfloat16."""
+
+
 @dataclass(frozen=True)
 class DeviceProperties:
     """What a device is, as far as launches and reports need it."""
@@ -78,6 +82,9 @@ class ParameterBlock:
 
 class Driver(ABC):
     """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError where there is no room."""
+
+    is_there: bool = True
+    """Whether there are devices to run anything on; else kernels are compiled for one, and that is all."""
 
     loads_ptx: bool = False
     """Whether kernels are loaded as PTX, by a driver that runs no machine code."""

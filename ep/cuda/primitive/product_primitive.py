@@ -65,7 +65,8 @@ class ProductPrimitive(Primitive):
         self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
 
     def Prepare(self) -> None:
-        library().prepare(driver().current_device())
+        if driver().is_there:  # the library brings its kernels compiled
+            library().prepare(driver().current_device())
 
     def _number(self, number: Any, argument: str) -> Number:
         """alpha or beta; raises what `convert_value` raises."""

@@ -1,0 +1,71 @@
+"""A device that is not there, for which kernels are compiled: nothing runs on it."""
+
+from __future__ import annotations
+
+import abc
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from ep.cuda.driver.interface import OLDEST_CAPABILITY, SHARED_BYTES, DeviceProperties, Driver
+from ep.cuda.driver.packages import why_no_compiler
+from ep.include.errors import ArgumentValueError, DeviceUnavailableError
+
+_THREADS: Final = 1024
+
+
+class _AbsentDevice(Driver):
+    """One device of a compute capability. Kernels are compiled when they are loaded; all else raises."""
+
+    is_there = False
+
+    def __init__(self, capability: str) -> None:
+        """capability: such as "9.0".
+
+        Raises ArgumentValueError where it is none, DeviceUnavailableError where a part of the compiler is missing.
+        """
+        found = re.fullmatch(r"(\d{1,2})\.(\d)", capability)
+        if found is None:
+            raise ArgumentValueError("capability", f"is {capability!r}; it must be a compute capability, such as 9.0")
+        if why := why_no_compiler():
+            raise DeviceUnavailableError(f"no kernel for CUDA can be compiled: {why}")
+        self._capability = int(found[1]), int(found[2])
+        if self._capability < OLDEST_CAPABILITY:
+            oldest = ".".join(map(str, OLDEST_CAPABILITY))
+            raise ArgumentValueError("capability", f"is {capability}; kernels need {oldest} or a newer one")
+
+    def why_unavailable(self) -> str | None:
+        return None
+
+    def device_count(self) -> int:
+        return 1
+
+    def current_device(self) -> int:
+        return 0
+
+    def properties(self, device: int) -> DeviceProperties:
+        name = "a device that is not there"
+        return DeviceProperties(name, self._capability, 1, _THREADS, _THREADS, 0, True, SHARED_BYTES)
+
+    def load_function(self, device: int, image: Any, name: str) -> Any:
+        return None
+
+    def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
+        return 1
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def refuse(self: _AbsentDevice, *args: Any, **kwargs: Any) -> Any:
+        raise DeviceUnavailableError(f"{name}: the device is not there; kernels are compiled for it, and nothing runs")
+
+    return refuse
+
+
+for _name in _AbsentDevice.__abstractmethods__:
+    setattr(_AbsentDevice, _name, _refusing(_name))
+abc.update_abstractmethods(_AbsentDevice)  # type: ignore[type-abstract]
+
+
+def absent_device(capability: str) -> Driver:
+    """Return what stands for one; raises what its constructor does."""
+    return _AbsentDevice(capability)  # type: ignore[abstract]  # the loop above has written the other methods

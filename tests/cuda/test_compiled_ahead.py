@@ -1,0 +1,76 @@
+"""Kernels that are compiled where no device is, for one that has a driver: `ep cache warm --capability`."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cuda.stub import folder, needs_stub, python
+from tests.subprocesses import SOURCES
+
+pytestmark = needs_stub
+
+PREPARE = """
+from ep import DeviceType, RequirePrimitive
+from ep.include.primitive import FillFactory, MatmulFactory
+from ep.cuda.compile.compiler import statistics
+RequirePrimitive(FillFactory, DeviceType.kCUDA, "float32").Prepare()
+print(statistics.compiled, statistics.loaded)
+"""
+
+
+def warm(cache, *options):
+    """The exit code of the command, and what it says."""
+    command = [sys.executable, "-P", "-m", "ep", "cache", "warm", "--jobs", "1", *options]
+    environment = {**os.environ, "EP_CACHE_DIR": str(cache), "PYTHONPATH": SOURCES}
+    done = subprocess.run(command, env=environment, cwd=SOURCES, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_process_with_a_device_compiles_nothing(python, tmp_path):
+    of_fill = ["--primitive", "Fill", "--dtype", "float32"]
+    code, out, _ = warm(tmp_path, *of_fill, "--capability", "9.0")
+    assert code == 0
+    assert "cuda: 1 new kernel," in out
+    assert python("-c", PREPARE, EP_CACHE_DIR=str(tmp_path)) == ["0 1"]
+
+
+def test_products_have_nothing_to_compile(tmp_path):
+    code, out, _ = warm(tmp_path, "--primitive", "Matmul", "--device", "cuda", "--capability", "9.0")
+    assert code == 0
+    assert "cuda: 0 new kernels," in out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--capability", "nine"], "capability is 'nine'; it must be a compute capability, such as 9.0"),
+        (["--capability", "7.5"], "capability is 7.5; kernels need 8.0 or a newer one"),
+        (["--capability", "9.0", "--device", "cpu"], "capability is '9.0'; kernels for cpu are compiled where it is"),
+        (["--capability", "9.0", "--device", "cpu", "--device", "cuda"], "--capability is for one device type"),
+    ],
+)
+def test_what_cannot_be_compiled_for(options, said, tmp_path):
+    code, _, error = warm(tmp_path, *options)
+    assert code == 1
+    assert said in error
+    assert not any(tmp_path.iterdir())
+
+
+def test_nothing_runs_on_an_absent_device(tmp_path):
+    code = """
+from ep import DeviceManagerRegistry, DeviceType
+manager = DeviceManagerRegistry.GetDeviceManager(DeviceType.kCUDA)
+manager.compile_for("9.0")
+try:
+    manager.GetDevice(0).CreateStream()
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    environment = {**os.environ, "PYTHONPATH": SOURCES}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("DeviceUnavailableError create_stream: the device is not there")
+
+
+__all__ = ["folder", "python"]
