@@ -26,6 +26,8 @@ CALLS: Final = "calls"
 """The group of calls of `ep.ops` with few numbers, when asked for."""
 PAUSES: Final = "pauses"
 """The group of launches after a pause, when asked for."""
+CONV: Final = "conv"
+"""The group of convolutions of models, when asked for."""
 FUSE: Final = "fuse"
 """The group of expressions that are computed in one kernel, when asked for."""
 GROUPS: Final = {
@@ -34,6 +36,7 @@ GROUPS: Final = {
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
+    CONV: "convolutions of models",
     FUSE: "expressions in one kernel",
     PAUSES: "launches after pauses of 0 to 100 ms, and after a product of NumPy's",
 }

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import calls, launches, machine, pauses, plot, report, startup
+from benchmarks import calls, convolutions, launches, machine, pauses, plot, report, startup
 from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, FUSE, LAUNCHES, PAUSES
+from benchmarks.options import CALLS, CONV, FUSE, LAUNCHES, PAUSES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
@@ -23,6 +23,7 @@ from ep.include.data_type import as_data_type
 
 _WITHOUT_CASES: Final[dict[str, Any]] = {
     **{"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses},
+    CONV: convolutions,
     FUSE: fused,
 }
 """The groups that have no cases: the module that measures each, and shows it."""

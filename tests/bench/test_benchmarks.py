@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import calls, launches, options, pauses, plot, report
+from benchmarks import calls, convolutions, launches, options, pauses, plot, report
 from benchmarks.fuse import libraries
 from benchmarks.fuse import run as fused
 from benchmarks.fuse.expressions import EXPRESSIONS
@@ -128,6 +128,19 @@ def test_the_group_of_calls(capsys, monkeypatch):
     assert "mul(x, 2.5)" in capsys.readouterr().out
     assert "calls" not in options.parse([]).only
     assert options.parse(["--only", "calls"]).only == ("calls",)
+
+
+def test_the_group_of_convolutions(capsys, monkeypatch):
+    few = {"5, 2 to 4, 9": convolutions.Convolution((1, 2, 9), (4, 2, 5), stride=2, pad=1)}
+    assert len(convolutions.CONVOLUTIONS) == 7
+    monkeypatch.setattr(convolutions, "CONVOLUTIONS", few)
+    monkeypatch.setattr(convolutions, "_RUNS", 1)
+    measured = convolutions.measure(options.parse(["--peers", "numpy", "--threads", "1"]))
+    assert {name: set(of_one) for name, of_one in measured.items()} == {"5, 2 to 4, 9": {"ep", "product"}}
+    convolutions.show(measured)
+    assert "5, 2 to 4, 9" in capsys.readouterr().out
+    assert "conv" not in options.parse([]).only
+    assert options.parse(["--only", "conv"]).only == ("conv",)
 
 
 def test_the_group_of_pauses(capsys, monkeypatch):

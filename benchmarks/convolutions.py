@@ -1,0 +1,149 @@
+"""Convolutions of models in float32, beside those of PyTorch and ONNX Runtime, and beside the product that they need.
+
+A time is the least of some runs, in which all libraries take turns. A result that differs is an error.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import ep.ops
+from benchmarks.quiet import wait_for_threads
+from ep.cli import output
+
+Call = Callable[[], Any]
+Array = np.ndarray[Any, Any]
+
+_RUNS: Final = 60
+_SEED: Final = 20
+_PEERS: Final = ("torch", "onnxruntime")
+_PRODUCT: Final = "product"
+"""The column of the product alone, of matrices that are there already."""
+
+
+class Convolution(NamedTuple):
+    """One use: the shapes of x and w, and what all spatial axes have alike."""
+
+    x: tuple[int, ...]
+    w: tuple[int, ...]
+    stride: int = 1
+    pad: int = 0
+    groups: int = 1
+
+    @property
+    def given(self) -> dict[str, int]:
+        """The attributes, as `ep.ops.conv` takes them."""
+        return {"strides": self.stride, "pads": self.pad, "groups": self.groups}
+
+
+CONVOLUTIONS: Final = {
+    "3 x 3, 64 to 64, 56 x 56": Convolution((1, 64, 56, 56), (64, 64, 3, 3), pad=1),
+    "3 x 3, 128 to 128, 28 x 28": Convolution((1, 128, 28, 28), (128, 128, 3, 3), pad=1),
+    "3 x 3, 256 to 256, 14 x 14": Convolution((1, 256, 14, 14), (256, 256, 3, 3), pad=1),
+    "7 x 7 by 2, 3 to 64, 224 x 224": Convolution((1, 3, 224, 224), (64, 3, 7, 7), stride=2, pad=3),
+    "1 x 1, 256 to 64, 56 x 56": Convolution((1, 256, 56, 56), (64, 256, 1, 1)),
+    "3 x 3 depthwise, 96, 24 x 160": Convolution((1, 96, 24, 160), (96, 1, 3, 3), pad=1, groups=96),
+    "5, 64 to 128, 2048": Convolution((1, 64, 2048), (128, 64, 5)),
+}
+"""The first five are those of ResNets; then one of a text model, and one along one axis."""
+
+
+def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
+    """Seconds of each convolution, by library: of `ep`, and of the peers asked for that are installed."""
+    return {name: _measured(one, arguments) for name, one in CONVOLUTIONS.items()}
+
+
+def show(measured: Mapping[str, Mapping[str, float]]) -> None:
+    """Print a table of milliseconds, with the arithmetic of ours."""
+    libraries = ["ep", _PRODUCT, *(peer for peer in _PEERS if any(peer in of_one for of_one in measured.values()))]
+    rows = [
+        (
+            name,
+            *(f"{of_one[library] * 1e3:.3f}" if library in of_one else "" for library in libraries),
+            f"{_operations(CONVOLUTIONS[name]) / of_one['ep'] / 1e9:.0f}",
+        )
+        for name, of_one in measured.items()
+    ]
+    title = "milliseconds of a convolution in float32; the product is that of its windows, once they are written"
+    columns = (*libraries, "ep, GFLOP/s")
+    output.table(("convolution", *columns), rows, title, right=columns)
+
+
+def calls_of(one: Convolution, peers: tuple[str, ...] | list[str], threads: int) -> dict[str, Call]:
+    """What computes a convolution, by library: as an array that NumPy takes."""
+    rng = np.random.default_rng(_SEED)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (one.x, one.w))
+    calls = {"ep": lambda: ep.ops.conv(x, w, **one.given)}
+    if "torch" in peers and find_spec("torch") is not None:
+        calls["torch"] = _of_torch(one, x, w, threads)
+    if "onnxruntime" in peers and find_spec("onnxruntime") is not None and find_spec("onnx") is not None:
+        calls["onnxruntime"] = _of_onnxruntime(one, x, w, threads)
+    return calls
+
+
+def _measured(one: Convolution, arguments: Namespace) -> dict[str, float]:
+    calls = calls_of(one, arguments.peers, arguments.threads)
+    expected = calls["ep"]()
+    for name, call in calls.items():
+        np.testing.assert_allclose(np.asarray(call()), expected, rtol=1e-3, atol=1e-3, err_msg=name)
+    calls[_PRODUCT] = _product(one, math.prod(expected.shape[2:]))
+    least = dict.fromkeys(calls, math.inf)
+    for _ in range(_RUNS):
+        for name, call in calls.items():
+            wait_for_threads()
+            call()
+            start = time.perf_counter()
+            call()
+            least[name] = min(least[name], time.perf_counter() - start)
+    return least
+
+
+def _operations(one: Convolution) -> int:
+    """Multiplications and additions."""
+    counts = [
+        (size + 2 * one.pad - kernel) // one.stride + 1 for size, kernel in zip(one.x[2:], one.w[2:], strict=True)
+    ]
+    return 2 * one.x[0] * math.prod(one.w) * math.prod(counts)
+
+
+def _product(one: Convolution, windows: int) -> Call:
+    filters, places = one.w[0] // one.groups, math.prod(one.w[1:])
+    w = np.ones((one.groups, filters, places), np.float32)
+    return partial(ep.ops.matmul, w, np.ones((one.x[0], one.groups, places, windows), np.float32))
+
+
+def _of_torch(one: Convolution, x: Array, w: Array, threads: int) -> Call:
+    import torch
+
+    torch.set_num_threads(threads)
+    function = (torch.conv1d, torch.conv2d, torch.conv3d)[x.ndim - 3]
+    return partial(function, torch.from_numpy(x), torch.from_numpy(w), None, one.stride, one.pad, 1, one.groups)
+
+
+def _of_onnxruntime(one: Convolution, x: Array, w: Array, threads: int) -> Call:
+    """w is part of the model: the runtime packs it once."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    axes = x.ndim - 2
+    node = helper.make_node(
+        "Conv", ["x", "w"], ["y"], strides=[one.stride] * axes, pads=[one.pad] * 2 * axes, group=one.groups
+    )
+    of_x = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
+    of_y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * x.ndim)
+    graph = helper.make_graph([node], "conv", [of_x], [of_y], [numpy_helper.from_array(w, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, {"x": x})[0]
