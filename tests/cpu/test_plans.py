@@ -184,3 +184,11 @@ def test_threads_launch_new_dims_at_once(stream):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_windows_are_no_blocks_to_transpose():
+    """Their runs of src lie over each other: the caches have them when they are read again."""
+    windows = StridedWalk((3, 7, 7, 112, 112), (52900, 230, 1, 460, 2), (614656, 87808, 12544, 112, 1))
+    assert transposed(windows, 4, 2**62) is None
+    beside_each_other = StridedWalk((7, 112), (1, 7), (112, 1))
+    assert transposed(beside_each_other, 4, 2**62) is not None

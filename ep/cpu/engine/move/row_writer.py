@@ -104,11 +104,16 @@ def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool
 
 
 def _crossing(walk: StridedWalk) -> int | None:
-    """The axis along which src has adjacent units, where dst has them along the last; None where there is none."""
-    if walk.dst_strides[-1] != 1 or walk.src_strides[-1] <= 1:
+    """The axis along which src has adjacent units, where dst has them along the last; None where there is none.
+
+    Nor where the runs of src lie over each other, as windows do: these are in the caches when they are read again.
+    """
+    step = walk.src_strides[-1]
+    if walk.dst_strides[-1] != 1 or step <= 1:
         return None
-    axes = range(len(walk.dims) - 1)
-    return next((axis for axis in axes if walk.src_strides[axis] == 1 and walk.dst_strides[axis] > 1), None)
+    each = zip(walk.dims[:-1], walk.src_strides, walk.dst_strides, strict=False)
+    crossing = (axis for axis, (size, src, dst) in enumerate(each) if src == 1 and dst > 1 and size <= step)
+    return next(crossing, None)
 
 
 def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
