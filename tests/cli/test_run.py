@@ -119,6 +119,11 @@ MORE = {
         lambda load: np.zeros((3, 3), np.float32),
         BroadcastMatmulFactory,
     ),
+    "conv": (
+        ["--x", "params.npy", "--w", "params.npy", "--pads", "1,2", "--strides", "2"],
+        lambda load: ops.conv(load("params.npy"), load("params.npy"), strides=(2,), pads=(1, 2)),
+        BroadcastMatmulFactory,
+    ),
     "max": (
         ["--x", "params.npy", "--axis=0,-1", "--keepdims"],
         lambda load: load("params.npy").max(axis=(0, -1), keepdims=True),
