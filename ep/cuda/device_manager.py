@@ -64,7 +64,7 @@ class CudaDeviceManager(DeviceManager):
         use_driver(absent_device(capability))
 
     def findings(self) -> Iterable[Finding]:
-        return report.packages(), report.products()
+        return report.packages(), *report.libraries(), report.products()
 
     def _checked(self, device_index: int) -> int:
         index, count = as_integer(device_index, "device_index"), self.GetDeviceCount()

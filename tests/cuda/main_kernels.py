@@ -13,7 +13,7 @@ from ep.common.stored_types import unit_of
 from ep.cuda.compile import compiler
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import pack_elements
-from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.driver.packages import why_no_kernels
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import ChunkVariant
@@ -48,7 +48,7 @@ def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
 
     The test is skipped without numba-cuda.
     """
-    if why := why_no_compiler():
+    if why := why_no_kernels():
         pytest.skip(why)
     return compiler.image(kernel, cc, as_ptx=True).decode()
 

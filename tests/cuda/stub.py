@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.driver.packages import why_no_kernels
 from tests.subprocesses import SOURCES
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
@@ -16,7 +16,7 @@ COMPILER = shutil.which(os.environ.get("CC", "cc"))
 needs_stub = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the stand-in is written for Linux"),
     pytest.mark.skipif(COMPILER is None, reason="no C compiler is here to make the stand-in"),
-    pytest.mark.skipif(why_no_compiler() is not None, reason=str(why_no_compiler())),
+    pytest.mark.skipif(why_no_kernels() is not None, reason=str(why_no_kernels())),
 ]
 
 

@@ -90,6 +90,7 @@ def driver(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(packages, "version_of", lambda package: "13.5.0")
     monkeypatch.setattr(cuda_driver, "version_of", lambda package: "13.5.0")
+    monkeypatch.setattr(packages, "path_of", lambda library: f"/{library}.so")
     monkeypatch.setattr(cuda_driver.ctypes, "CDLL", lambda name: None)
     driver = CudaDriver()
     driver._cuda = FakeCuda()
@@ -100,11 +101,22 @@ def test_everything_is_there(driver):
     assert (driver.device_count(), driver.why_unavailable()) == (1, None)
 
 
-@pytest.mark.parametrize("missing", [("numba-cuda",), ("nvidia-nvvm",), ("numba-cuda", "cuda-bindings")])
+@pytest.mark.parametrize("missing", [("numba-cuda",), ("cuda-bindings",), ("numba-cuda", "cuda-bindings")])
 def test_no_packages(driver, monkeypatch, missing):
     monkeypatch.setattr(packages, "version_of", lambda package: None if package in missing else "1")
     assert driver.device_count() == 0
     assert driver.why_unavailable() == f"{' and '.join(missing)} not installed; pip install 'ep[cuda]'"
+
+
+@pytest.mark.parametrize("missing", [("nvvm",), ("nvJitLink",), ("nvvm", "nvJitLink")])
+def test_no_libraries(driver, monkeypatch, missing):
+    monkeypatch.setattr(packages, "path_of", lambda library: None if library in missing else "/there.so")
+    why = f"{' and '.join(missing)} not found, in no package and no CUDA toolkit; pip install 'ep[cuda]'"
+    assert (driver.device_count(), driver.why_unavailable()) == (0, why)
+
+
+def test_what_is_no_library_is_not_found():
+    assert packages.path_of("nvnothing") is None
 
 
 def test_numbas_simulator_is_no_device(driver, monkeypatch):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ep.cuda.driver.interface import DeviceProperties
-from ep.cuda.driver.packages import CUBLAS_PACKAGES, version_of
+from ep.cuda.driver.packages import CUBLAS_PACKAGES, LIBRARIES, path_of, version_of
 from ep.include.finding import Finding
 
 _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink")
@@ -19,6 +19,12 @@ def packages() -> Finding:
         return Finding("numba-cuda", "", "not installed; needed for CUDA devices alone")
     parts = (f"{part} {version_of(part) or '(missing)'}" for part in _PARTS)
     return Finding("numba-cuda", "", f"{version}, with {', '.join(parts)}")
+
+
+def libraries() -> Iterator[Finding]:
+    """Where each library is that compiles kernels."""
+    for library in LIBRARIES:
+        yield Finding(library, "", path_of(library) or "not found; needed for CUDA devices alone")
 
 
 def products() -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ep.cuda.driver.interface import OLDEST_CAPABILITY, SHARED_BYTES, DeviceProperties, Driver
-from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.driver.packages import why_no_kernels
 from ep.include.errors import ArgumentValueError, DeviceUnavailableError
 
 _THREADS: Final = 1024
@@ -27,7 +27,7 @@ class _AbsentDevice(Driver):
         found = re.fullmatch(r"(\d{1,2})\.(\d)", capability)
         if found is None:
             raise ArgumentValueError("capability", f"is {capability!r}; it must be a compute capability, such as 9.0")
-        if why := why_no_compiler():
+        if why := why_no_kernels():
             raise DeviceUnavailableError(f"no kernel for CUDA can be compiled: {why}")
         self._capability = int(found[1]), int(found[2])
         if self._capability < OLDEST_CAPABILITY:

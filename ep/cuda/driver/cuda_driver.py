@@ -13,7 +13,7 @@ from ep.common.environment import CUDA_VISIBLE_DEVICES
 from ep.common.lazy import lazy
 from ep.common.native_lock import release_function
 from ep.cuda.driver.interface import CaptureError, CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.driver.packages import version_of, why_no_compiler
+from ep.cuda.driver.packages import version_of, why_no_compiler, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, exclusively, new_lock
 
@@ -98,7 +98,10 @@ class CudaDriver(Driver):
                 "install a newer driver"
             )
         count = self._ask(cuda.cuDeviceGetCount)
-        return count, None if count else f"the NVIDIA driver finds no GPU{_visible_devices()}"
+        if not count:
+            return 0, f"the NVIDIA driver finds no GPU{_visible_devices()}"
+        why = why_no_kernels()
+        return 0 if why else count, why
 
     @lazy
     def _cuda(self) -> Any:

@@ -92,16 +92,21 @@ def register_primitive_factory(device_type: DeviceType, interface: type[Factory[
 
 
 def registered(device_type: DeviceType | None = None) -> list[Entry]:
-    """Return every registered key, of one device type or of all: in order of registration, then of op and dtypes.
+    """Return every registered key, of one device type or of all.
 
-    Nothing is compiled and no device is needed; the packages that register are imported.
+    In order of device types, as DeviceType lists them, then of registration, op and dtypes. Nothing is compiled and no
+    device is needed; the packages that register are imported.
     """
     if device_type is None:
         load_all_providers()
     else:
         _check_device_type(device_type)
         load_provider(device_type.tag)
-    return [entry for entry in tuple(_REGISTRY.entries) if device_type in (None, entry.device_type)]
+    entries = tuple(_REGISTRY.entries)
+    if device_type is not None:
+        return [entry for entry in entries if entry.device_type is device_type]
+    places = {one: place for place, one in enumerate(DeviceType)}
+    return sorted(entries, key=lambda entry: places[entry.device_type])
 
 
 def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ep.common.native_lock import release
 from ep.cuda.driver.interface import PER_THREAD_STREAM, CudaError, DeviceProperties, Driver, ParameterBlock
-from ep.cuda.driver.packages import version_of, why_no_compiler
+from ep.cuda.driver.packages import version_of, why_no_kernels
 from ep.include.device import kMaxAlignmentRequirement
 from ep.include.process import Rank, new_lock
 
@@ -53,10 +53,10 @@ class PtxDriver(Driver):
         """The graphs that streams are captured into."""
 
     def why_unavailable(self) -> str | None:
-        return why_no_compiler()
+        return why_no_kernels()
 
     def device_count(self) -> int:
-        return 0 if why_no_compiler() else 1
+        return 0 if why_no_kernels() else 1
 
     def version(self) -> tuple[int, int]:
         major, minor, *_ = (version_of("cuda-bindings") or "0.0").split(".")

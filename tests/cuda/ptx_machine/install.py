@@ -7,7 +7,7 @@ from functools import cache
 from ep.cuda.driver.cublas_lt import use_functions
 from ep.cuda.driver.cuda_driver import CudaDriver
 from ep.cuda.driver.current import use_driver
-from ep.cuda.driver.packages import why_no_compiler
+from ep.cuda.driver.packages import why_no_kernels
 from tests.cuda.ptx_machine.cublas_lt import HostCublasLt
 from tests.cuda.ptx_machine.driver import PtxDriver
 
@@ -18,7 +18,7 @@ def install_without_gpu() -> bool:
 
     Whether it is. Called before the process first uses a CUDA device.
     """
-    if why_no_compiler() or CudaDriver().why_unavailable() is None:
+    if why_no_kernels() or CudaDriver().why_unavailable() is None:
         return False
     driver = PtxDriver()
     use_driver(driver)
