@@ -15,7 +15,7 @@ from ep.common import notice
 from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
 from ep.cuda.compile.kernel_cache import CACHE
-from ep.cuda.driver.interface import OLDEST_CAPABILITY
+from ep.cuda.driver.limits import OLDEST_CAPABILITY
 
 ENTRY: Final = "ep_kernel"
 """The name of the one kernel in a cubin."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from ep.cuda.compile import compiler
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Axes, Grid, num_blocks
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.interface import SHARED_BYTES, Driver, ParameterBlock
+from ep.cuda.driver.interface import Driver, ParameterBlock
+from ep.cuda.driver.limits import SHARED_BYTES
 
 _THREADS: Final = BLOCK_THREADS, 1, 1
 _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ep.cuda.driver.interface import OLDEST_CAPABILITY, SHARED_BYTES, DeviceProperties, Driver
+from ep.cuda.driver.interface import DeviceProperties, Driver
+from ep.cuda.driver.limits import OLDEST_CAPABILITY, SHARED_BYTES
 from ep.cuda.driver.packages import why_no_kernels
 from ep.include.errors import ArgumentValueError, DeviceUnavailableError
 

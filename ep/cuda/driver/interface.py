@@ -19,10 +19,6 @@ PER_THREAD_STREAM: Final = 2
 """The handle of the calling thread's own default stream."""
 
 
-SHARED_BYTES: Final = 48 * 1024
-"""The shared memory that a block may always have."""
-
-
 class CaptureError(RuntimeError):
     """Something that cannot be done while launches are captured into a CUDA graph. It leaves the capture as it was."""
 
@@ -40,10 +36,6 @@ class CudaError(RuntimeError):
         return f"{what}: {meaning} ({name}, error {code})"
 
 
-OLDEST_CAPABILITY: Final = (8, 0)
-"""The first compute capability that packs two 16-bit numbers at once, and that knows bfloat16."""
-
-
 @dataclass(frozen=True)
 class DeviceProperties:
     """What a device is, as far as launches and reports need it."""
@@ -57,7 +49,7 @@ class DeviceProperties:
     memory_pools: bool
     """Whether `alloc_async` is supported."""
     shared_bytes_per_block: int
-    """The shared memory that a block may have at most; for more than `SHARED_BYTES` see `allow_shared`."""
+    """The shared memory that a block may have at most; for more than `limits.SHARED_BYTES` see `allow_shared`."""
 
 
 class ParameterBlock:
@@ -243,7 +235,7 @@ class Driver(ABC):
 
     @abstractmethod
     def allow_shared(self, device: int, function: Any, size: int) -> None:
-        """Let launches of the function ask for `size` bytes of shared memory, more than `SHARED_BYTES`."""
+        """Let launches of the function ask for `size` bytes of shared memory, more than `limits.SHARED_BYTES`."""
 
     @abstractmethod
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
