@@ -49,6 +49,7 @@ def parts() -> list[tuple[str, str, str]]:
         (_FILE, "sums", _of_subject("sums", _speeds)),
         (_FILE, "products", _of_subject("products", _rates)),
         (_FILE, "rows", _of_subject("rows", _times_by_columns)),
+        (_FILE, "expressions", _expressions()),
         (_FILE, "start-up", _startup(document)),
         (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
         (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
@@ -59,11 +60,12 @@ def _machine(document: dict[str, Any], most_runs: int) -> str:
     machine, versions = document["machine"], document["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
     peers = ", ".join(f"{name} {peer['version']}" for name, peer in document["peers"].items())
-    copy = ", ".join(f"{speed:.1f} GB/s ({name}'s)" for name, speed in document["copy_gb_per_s"].items())
+    speeds = ", ".join(f"{speed:.1f} GB/s ({name}'s)" for name, speed in document["copy_gb_per_s"].items())
+    copy = f"copy of 128 MiB: {speeds}; " if speeds else ""
     return (
         f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
         f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"copy of 128 MiB: {copy}; a case in up to {text.plural(most_runs, 'run')}, {document['date'][:10]}."
+        f"{copy}a case in up to {text.plural(most_runs, 'run')}, {document['date'][:10]}."
     )
 
 
@@ -141,6 +143,25 @@ def _of_subject(name: str, tables: Callable[[list[Result]], list[str]]) -> str:
     document = json.loads(path.read_text())
     results = [result for result in report.combined(document["runs"]) if result["ratio"]]
     return "\n\n".join((f"*{_machine(document, max(result['runs'] for result in results))}*", *tables(results)))
+
+
+def _expressions() -> str:
+    """The processor, and for each data type how expressions compare with the best peer, and with single operators."""
+    document = json.loads((ROOT / _RESULTS_FOLDER / "fuse.json").read_text())
+    tables = [f"*{_machine(document, 1)}*"]
+    cases = document["fuse"]["cases"]
+    for dtype in dict.fromkeys(case["dtype"] for case in cases):
+        found: dict[str, dict[int, str]] = {}
+        by_size: dict[int, list[tuple[float, float]]] = {}
+        for case in cases:
+            if case["dtype"] == dtype:
+                pair = case["ratio"], case["seconds"]["ep.ops"] / case["seconds"]["ep"]
+                found.setdefault(case["expression"], {})[case["size"]] = f"{pair[0]:.2f} ({pair[1]:.2f})"
+                by_size.setdefault(case["size"], []).append(pair)
+        means = {size: map(statistics.geometric_mean, zip(*pairs, strict=True)) for size, pairs in by_size.items()}
+        found["geometric mean"] = {size: "{:.2f} ({:.2f})".format(*pair) for size, pair in means.items()}
+        tables.append(_by_size(f"expression, {dtype}", found))
+    return "\n\n".join(tables)
 
 
 def _speeds(results: list[Result]) -> list[str]:
