@@ -11,7 +11,6 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import Group
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import view_of
 from ep.include.arrays import UNKNOWN, Array, Arrays, Operands
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
@@ -137,19 +136,19 @@ class Program:
         nodes = self.schedule.nodes
         node = nodes[group.values[0]]
         (source, *_), position, shape = node.inputs, node.position, node.shape
+        view = self.schedule.strided.get(position)
+        if view is not None:
+
+            def take_view(base: Arrays, values: dict[int, Any]) -> None:
+                values[position] = base.view(values[source], *view)
+
+            return take_view
         if node.operator is None:
 
             def reshape(base: Operands, values: dict[int, Any]) -> None:
                 values[position] = base.as_buffer(self._buffer(base, source, values), "x").reshape(shape)
 
             return reshape
-        if position in self.schedule.views:
-            view = view_of(node)
-
-            def take_view(base: Arrays, values: dict[int, Any]) -> None:
-                values[position] = base.view(values[source], *view)
-
-            return take_view
         operator, attributes, inputs = node.operator, node.attributes, node.inputs
         written = [(one, nodes[one].result) for one in group.values]
         chosen: Any = None  # the kernels that the operator had

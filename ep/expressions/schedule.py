@@ -10,7 +10,7 @@ from ep.expressions.explanation import Explanation, Part
 from ep.expressions.grouping import MAPS, ROW_OPS, Group, Grouping
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
-from ep.expressions.views import views_among
+from ep.expressions.views import View, with_views
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -29,7 +29,8 @@ _ROWS: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOA
 class Schedule:
     """The steps of a trace.
 
-    groups: in order. views: positions of values that lie in the memory of others, where they are read.
+    groups: in order. views: positions of values that lie in the memory of others. strided: those that kernels alone
+        read, and how.
     last_read: of each value, the last group that reads it or a view of it; of a result, and of what a result is a view
         of, the number of groups.
     """
@@ -44,8 +45,13 @@ class Schedule:
         self._place = base.place
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
+        self.strided = dict[int, View]()
         if isinstance(base, Arrays) and base.has_views:
-            self.views |= views_among(self.nodes, self._wanted, {*self.results}, lambda node: not self.why_alone(node))
+            self.nodes, self.strided = with_views(
+                self.nodes, self._wanted, {*self.results}, lambda node: not self.why_alone(node)
+            )
+            self._wanted = self._needed()
+            self.views |= self.strided.keys()
         grouping = Grouping(self.nodes, self._wanted, self.views, self.why_alone)
         for node in self.nodes:
             if node.position in self._wanted and self._reduces_any(node):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from ep.common.primitive.broadcast import Dims
 from ep.expressions.trace import Node
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -12,48 +13,108 @@ from ep.include.primitive.primitive import kMaxNumDims
 class View(NamedTuple):
     """What `Arrays.view` takes."""
 
-    box: tuple[slice, ...] | None = None
-    axes: tuple[int, ...] | None = None
-    shape: tuple[int, ...] | None = None
+    places: tuple[slice | int, ...] | None
+    axes: tuple[int | None, ...] | None
+    shape: Dims | None
 
 
-_VIEWS: Final[Mapping[str, Callable[[Mapping[str, Any]], View]]] = {
-    "slice": lambda given: View(box=tuple(slice(one.start, one.stop, one.step) for one in given["ranges"])),
-    "permute": lambda given: View(axes=given["axes"]),
-    "expand": lambda given: View(shape=given["sizes"]),
-}
+class _Places:
+    """Which elements of an array a value is.
+
+    ranges: of each axis of the array, the places that are left.
+    axes: of each axis of the value, that of the array; None where the value repeats, or has one element.
+    """
+
+    def __init__(self, shape: Dims) -> None:
+        """All of an array."""
+        self.ranges = [range(size) for size in shape]
+        self.axes: list[int | None] = [*range(len(shape))]
+        self._array_shape = self._shape = shape
+
+    def after(self, node: Node) -> _Places:
+        """Those of a value that is a view of this one."""
+        made = _Places(self._array_shape)
+        made.ranges, made.axes, made._shape = [*self.ranges], [*self.axes], node.shape
+        name, given = node.operator.name if node.operator is not None else "reshape", node.attributes
+        if name == "slice":
+            for axis, some in zip(self.axes, given["ranges"], strict=True):
+                if axis is not None:
+                    made.ranges[axis] = made.ranges[axis][some.start : some.stop : some.step]
+        elif name == "permute":
+            made.axes = [self.axes[axis] for axis in given["axes"]]
+        elif name == "expand":
+            new = len(node.shape) - len(self.axes)
+            sizes = zip(self.axes, self._shape, node.shape[new:], strict=True)
+            kept = [axis if size == wanted else None for axis, size, wanted in sizes]
+            made.axes = [*[None] * new, *kept]
+        else:
+            left = [*zip(self.axes, self._shape, strict=True)]
+            made.axes = []
+            for size in node.shape:
+                while left and left[0][1] == 1 != size:
+                    del left[0]
+                made.axes.append(left.pop(0)[0] if left and left[0][1] == size else None)
+        return made
+
+    def view(self) -> View:
+        """The view of the array; what changes nothing is None."""
+        left = sorted(axis for axis in self.axes if axis is not None)
+        index = tuple(
+            slice(some.start, some.stop, some.step) if axis in left else some.start
+            for axis, some in enumerate(self.ranges)
+        )
+        axes = tuple(None if axis is None else left.index(axis) for axis in self.axes)
+        dims = tuple(1 if axis is None else len(self.ranges[axis]) for axis in self.axes)
+        return View(
+            None if index == tuple(slice(0, size, 1) for size in self._array_shape) else index,
+            None if axes == tuple(range(len(left))) else axes,
+            None if dims == self._shape else self._shape,
+        )
 
 
-def view_of(node: Node) -> View:
-    """Return the view that an operator's value is."""
-    assert node.operator is not None
-    return _VIEWS[node.operator.name](node.attributes)
-
-
-def views_among(
+def with_views(
     nodes: Sequence[Node], wanted: set[int], results: set[int], in_kernel: Callable[[Node], bool]
-) -> set[int]:
-    """Return the positions of operators' values that are views: no one but kernels reads them.
+) -> tuple[list[Node], dict[int, View]]:
+    """Return the values, and the views among them, by position: no one but kernels reads them.
+
+    A view of a view is one of what that is a view of: its input is another one.
 
     wanted: positions of values that are computed. in_kernel: whether a kernel may compute a value.
     """
-    views: set[int] = set()
+    found, views, places = [*nodes], dict[int, View](), dict[int, _Places]()
+    for node in _views_among(nodes, wanted, results, in_kernel):
+        (source,) = node.inputs
+        before = places.get(source) or _Places(nodes[source].shape)
+        places[node.position] = before.after(node)
+        views[node.position] = places[node.position].view()
+        if source in views:
+            found[node.position] = node._replace(inputs=found[source].inputs)
+    return found, views
+
+
+def _views_among(
+    nodes: Sequence[Node], wanted: set[int], results: set[int], in_kernel: Callable[[Node], bool]
+) -> list[Node]:
+    views = []
     only_kernels = wanted - results  # as far as is known
     for node in reversed(nodes):
         if node.position in only_kernels and _can_be(node, nodes):
-            views.add(node.position)
+            views.append(node)
         elif node.position in wanted and not in_kernel(node):
             only_kernels = only_kernels.difference(node.inputs)
-    return views
+    return views[::-1]
 
 
 def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
     """Whether reading a view takes no longer than writing its elements first, and reading these."""
-    name = node.operator.name if node.operator is not None else ""
-    if name not in _VIEWS or not 0 < len(node.shape) <= kMaxNumDims:
+    if not node.inputs or not 0 < len(node.shape) <= kMaxNumDims:
         return False
     source = nodes[node.inputs[0]]
     if source.shape == () or source.constant is not None:
         return False
-    # where rows do not stay rows, each element would be in a cache line of its own
-    return name != "permute" or node.attributes["axes"][-1] == len(node.shape) - 1
+    if node.operator is None:  # a reshape: of axes that have one element, as those that an integer has taken
+        sizes, wanted = ([size for size in shape if size != 1] for shape in (source.shape, node.shape))
+        return sizes == wanted
+    if node.operator.name == "permute":  # where rows do not stay rows, each element is in a cache line of its own
+        return bool(node.attributes["axes"][-1] == len(node.shape) - 1)
+    return node.operator.name in ("slice", "expand")

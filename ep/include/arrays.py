@@ -216,12 +216,16 @@ class Arrays(Operands):
         return one is other
 
     def view(
-        self, array: Array, box: tuple[slice, ...] | None, axes: Sequence[int] | None, shape: Sequence[int] | None
+        self,
+        array: Array,
+        places: tuple[slice | int, ...] | None,
+        axes: Sequence[int | None] | None,
+        shape: Sequence[int] | None,
     ) -> Array:
         """Return elements of an array, as `as_view` returns one, in its own memory, as Expression reads them.
 
-        box: of each axis, those that are left. axes: their order after that. shape: what they are broadcast to at last.
-        None: as they are.
+        places: of each axis, those that are left, or one, which takes the axis away. axes: the order of the axes
+            after that; None is a new one, of one element. shape: what they are broadcast to at last. None: as it is.
         """
         raise NotImplementedError(f"{type(self).__qualname__} has no views")
 

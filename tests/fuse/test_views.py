@@ -43,6 +43,23 @@ def test_views_of_views_and_of_what_a_kernel_wrote(device, rng):
     assert "operator" not in fused.explain(*given)
 
 
+def test_a_view_of_a_view_is_one_of_the_array(device, rng):
+    """Integers, new axes, steps and expansions of what is a view already: nothing is computed between."""
+    x, b = draw(rng, (3, 5, 7, 4), (3, 2, 4))
+
+    def function(x, b):
+        turned = ep.ops.permute(x[1:, 2], (1, 0, 2))[1::2]
+        repeated = ep.ops.expand(b[:1], 5, 2, 4)[1:4]
+        return turned * repeated - b[:, None, 1] + x[0, :, 5][:3, None]
+
+    fused, given = ep.fuse(function), [placed(device, one) for one in (x, b)]
+    turned, repeated = x[1:, 2].transpose(1, 0, 2)[1::2], np.broadcast_to(b[:1], (5, 2, 4))[1:4]
+    assert np.array_equal(host(fused(*given)), turned * repeated - b[:, None, 1] + x[0, :, 5][:3, None])
+    kinds = shape_of(fused.explain(*given))
+    assert kinds[-1].startswith("map kernel")
+    assert len(kinds) == 5
+
+
 def test_a_view_that_is_a_result_or_that_an_operator_reads_is_written(device, rng):
     (x,) = draw(rng, (6, 5))
     given = placed(device, x)

@@ -118,3 +118,13 @@ def test_operands_that_cannot_say_where_they_are():
 def test_the_host_needs_no_other_device():
     code = "import sys, numpy, ep.ops; ep.ops.relu(numpy.ones(2)); ep.ops.relu([1]); print('ep.cuda' in sys.modules)"
     assert run(code).strip() == "False"
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (1001, 3)], ids=str)
+def test_copies_in_host_memory_begin_with_a_line(shape):
+    given = np.array(np.arange(np.prod(shape), dtype=np.float32).reshape(shape), order="F")
+    copy = ep.ops.copy_to_device(given, "cpu")
+    np.testing.assert_array_equal(copy, given, strict=True)
+    assert copy.flags.c_contiguous
+    assert copy.size == 0 or copy.ctypes.data % 64 == 0
+    assert not np.may_share_memory(copy, given)

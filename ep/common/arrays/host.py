@@ -21,6 +21,7 @@ from ep.include.errors import ArgumentTypeError
 from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
+_LINE: Final = 64  # bytes
 _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
@@ -105,10 +106,18 @@ class HostArrays(Arrays):
         return out if type(out) is np.ndarray else np.asarray(out)
 
     def view(
-        self, array: NDArray, box: tuple[slice, ...] | None, axes: Sequence[int] | None, shape: Sequence[int] | None
+        self,
+        array: NDArray,
+        places: tuple[slice | int, ...] | None,
+        axes: Sequence[int | None] | None,
+        shape: Sequence[int] | None,
     ) -> NDArray:
-        array = array if box is None else array[box]
-        array = array if axes is None else array.transpose(axes)
+        array = array if places is None else array[places]
+        if axes is not None:
+            old = [axis for axis in axes if axis is not None]
+            array = array.transpose(old)
+            if len(old) < len(axes):
+                array = array[tuple(None if axis is None else slice(None) for axis in axes)]
         return array if shape is None else np.broadcast_to(array, shape)
 
     def may_share_memory(self, one: NDArray, other: NDArray) -> bool:
@@ -120,7 +129,13 @@ class HostArrays(Arrays):
         return places[0] == places[1] and layouts[0] == layouts[1]
 
     def copy_from_host(self, array: NDArray) -> NDArray:
-        return array.copy()
+        memory = np.empty(array.nbytes + _LINE, np.uint8)
+        begin = (
+            -memory.__array_interface__["data"][0] % _LINE
+        )  # vectors of an array that begins with a line lie in one line each
+        copy: NDArray = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+        copy[...] = array
+        return copy
 
     def copy_to_host(self, array: NDArray) -> NDArray:
         return array.copy()

@@ -117,20 +117,23 @@ class CudaArrays(Arrays):
     def view(
         self,
         array: CudaArray | View,
-        box: tuple[slice, ...] | None,
-        axes: Sequence[int] | None,
+        places: tuple[slice | int, ...] | None,
+        axes: Sequence[int | None] | None,
         shape: Sequence[int] | None,
     ) -> View:
         view = self._imported(array, "array")
         address, dims, strides = view.address, view.shape, view.strides or contiguous_strides(view.shape)
-        if box is not None:
-            places = [range(size)[one] for one, size in zip(box, dims, strict=True)]
-            offset = sum(one.start * step for one, step in zip(places, strides, strict=True))
+        if places is not None:
+            found = [range(size)[one] for one, size in zip(places, dims, strict=True)]
+            left = [(one, step) for one, step in zip(found, strides, strict=True) if isinstance(one, range)]
+            starts = (one.start if isinstance(one, range) else one for one in found)
+            offset = sum(start * step for start, step in zip(starts, strides, strict=True))
             address += offset * view.dtype.itemsize
-            dims = tuple(map(len, places))
-            strides = tuple(one.step * step for one, step in zip(places, strides, strict=True))
+            dims = tuple(len(one) for one, _ in left)
+            strides = tuple(one.step * step for one, step in left)
         if axes is not None:
-            dims, strides = (tuple(one[axis] for axis in axes) for one in (dims, strides))
+            dims = tuple(1 if axis is None else dims[axis] for axis in axes)
+            strides = tuple(0 if axis is None else strides[axis] for axis in axes)
         if shape is not None:
             strides, dims = expanded_strides(dims, strides, len(shape)), tuple(shape)
         return view._replace(address=address, shape=dims, strides=strides)

@@ -65,7 +65,8 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
                 ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
                 much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
                 for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
-                    for offset in range(0, vectors * lanes * size, _LINE):
+                    # and its last byte: the rows of an array that does not begin with a line have one line more
+                    for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
                         prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
                 elements = [
                     builder.load(at(builder, row, number * lanes, vector), align=size) for number in range(vectors)
