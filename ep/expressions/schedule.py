@@ -22,7 +22,8 @@ from ep.include.primitive.unary_op import UnaryOp
 
 _FLOAT: Final = DataType.kFloat
 _MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
-_ROWS: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
+_REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
+_ROWS: Final = _REDUCTION._replace(results=(1, 2))
 """A structure of each kind, to ask a device for."""
 
 
@@ -41,7 +42,9 @@ class Schedule:
         self._round_each = round_each
         base = trace.base
         device_type = base.device_type if isinstance(base, Arrays) else None
-        self._has_maps, self._has_rows = (_has_kernels(device_type, kind) for kind in (_MAP, _ROWS))
+        self._has_maps, self._has_reductions, self._has_rows = (
+            _has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION, _ROWS)
+        )
         self._place = base.place
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
@@ -100,7 +103,7 @@ class Schedule:
     def _reduces_any(self, node: Node) -> bool:
         """Whether a value is reduced in a way that is none of a row kernel, and that a kernel can be made for."""
         op = ROW_OPS.get(node.operator.name) if node.operator is not None else None
-        if not isinstance(op, ReduceOp) or not self._has_rows or not self._why_no_row(node):
+        if not isinstance(op, ReduceOp) or not self._has_reductions or not self._why_no_row(node):
             return False
         shape, axes = self.nodes[node.inputs[0]].shape, node.attributes["axes"]
         goes = any(shape[axis] != 1 for axis in axes)

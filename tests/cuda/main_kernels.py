@@ -27,9 +27,11 @@ from ep.cuda.engine.reduce import segment_sum, sort
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.source import Computed
 from ep.cuda.kernels import add, expression, one_hot, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
+from ep.include.primitive.structure import Step, Structure
 from tests.fuse.maps import structure_of
 
 T, U, B, A = DataType, UnaryOp, BinaryOp, Access
@@ -175,6 +177,12 @@ FUSED = [
     ("scale, mask", (A.SAME, A.PACK), 2, 16, 16),
     ("bias, residual", (A.SAME, A.PACK, A.SAME), 2, 16, 16),
 ]
+COMPUTED = [
+    # a sum of squared differences: the kernel that reduces, how its two operands are read, and the axes of their walk
+    (RowVariant(Axes(1, 1, 32), 4, True, 256, False), (A.SAME, A.PACK), 2, 16, 4),
+    (RowVariant(Axes(1, 1, 32), 4, False, 32, False), (A.SAME, A.EACH), 2, 4, 4),
+    (ColumnVariant(Axes(2, 1, 32), 4, True, 64, False), (A.SAME, A.SAME), 0, 16, 4),
+]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
 MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
@@ -237,6 +245,14 @@ def _fused() -> Iterator[tuple[str, MainKernel]]:
         yield f"fused {name} {kinds}", MainKernel(partial(made, name, ways, num_axes), *widths)
 
 
+def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num_axes: int) -> Kernel:
+    """The sum of the squared differences of two operands."""
+    steps = Step(B.kSub, (0, 1), T.kFloat), Step(U.kSquare, (2,), T.kFloat)
+    functor = expression.functor(Structure((T.kFloat, T.kFloat), (), steps, (3,)))
+    read = Variant(variant.elements if variant.aligned else 1, ways, num_axes, results=())
+    return reduce.kernel(ReduceOp.kSum, T.kFloat, T.kFloat, variant, Computed(functor, read))
+
+
 def _rows() -> Iterator[tuple[str, MainKernel]]:
     """The kernels that reduce, and those of softmax and its relatives."""
     for op, data_type, elements, aligned, threads in REDUCED_ROWS:
@@ -250,6 +266,9 @@ def _rows() -> Iterator[tuple[str, MainKernel]]:
         widths = elements * data_type.itemsize, 8 if parts else data_type.itemsize
         yield f"columns {op.name} {data_type.name} {sharers} {parts}", MainKernel(make, *widths)
     yield "finish", MainKernel(partial(reduce.kernel, ReduceOp.kMean, T.kDouble, T.kDouble, FinishVariant(32)), 8, 8)
+    for variant, ways, num_axes, *widths in COMPUTED:
+        name = f"computed kSum kFloat {type(variant).__name__} {ways[1].name}"
+        yield name, MainKernel(partial(_computed, variant, ways, num_axes), *widths)
     for function, data_type, keep, aligned, threads, packs in SOFTMAXES:
         make = partial(row_engine.kernel, function, data_type, SoftmaxVariant(keep, bool(aligned), threads, packs))
         width = 16 if aligned else data_type.itemsize

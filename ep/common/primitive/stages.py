@@ -32,6 +32,11 @@ class Stage(NamedTuple):
     reduced: bool = False
 
 
+def identity_of(data_type: DataType) -> Structure:
+    """The structure of a copy."""
+    return Structure((data_type,), (), (Step(UnaryOp.kIdentity, (0,), data_type),), (1,))
+
+
 def stored_in_full(structure: Structure) -> Structure:
     """The same structure without steps that are not rounded: their type is float32, and results are cast from it."""
     num_read = len(structure.sources) + len(structure.constants)

@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
-from ep.common.primitive.stages import Stage, stages_of, stored_in_full
+from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
 from ep.cpu.engine.map.strided import StridedPlan, plan_words, set_walk, strides_over
 from ep.cpu.engine.reduce.kernel import may_overflow, set_reduction
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, reduce_plan
@@ -28,8 +28,7 @@ from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
-from ep.include.primitive.structure import RowOp, Step, Structure
-from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.structure import RowOp, Structure
 
 _NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of a first cache
 _NEAR_FROM_MEMORY: Final = 2**13  # the same of what comes from memory, which is to be busy meanwhile
@@ -155,7 +154,7 @@ class StagesPlan(StridedPlan):
         """A reduction of elements that a map computes, or of those of a source."""
         assert isinstance(stage.op, ReduceOp)
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
-        map_ = stage.map or _identity(self._structure.data_type(stage.reads[0]))
+        map_ = stage.map or identity_of(self._structure.data_type(stage.reads[0]))
         kind = map_.data_type(map_.results[0])
         words = map(self._keep, self._reduction(stage.op, kind, ReduceShape(self._shape, gone).simplified()))
         sources = [self._places[value] for value in stage.reads]
@@ -183,7 +182,7 @@ class StagesPlan(StridedPlan):
         self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
 
     def _copy(self, source: _Place, target: _Place, reduced: bool) -> None:
-        self._add_map(_identity(source.data_type), [target, source], reduced)
+        self._add_map(identity_of(source.data_type), [target, source], reduced)
 
     def _keep(self, words: Any) -> int:
         """The address of words, which are kept as long as the plan."""
@@ -212,10 +211,6 @@ class StagesPlan(StridedPlan):
             program += [*head, len(places), self._keep([word for operand in operands for word in operand])]
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         self.set(task=task, program=self._keep(program), count=count, size=0, grain=max(GRAIN_BYTES // of_arrays, 1))
-
-
-def _identity(kind: DataType) -> Structure:
-    return Structure((kind,), (), (Step(UnaryOp.kIdentity, (0,), kind),), (1,))
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:

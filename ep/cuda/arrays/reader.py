@@ -49,6 +49,12 @@ class View(NamedTuple):
         size = math.prod(self.shape)
         return self.address, size, self.dtype, self.writable, self.strides is None, self.device, self.before
 
+    def reshape(self, shape: Sequence[int]) -> View:
+        """Return the same elements in a shape that differs in axes of size 1."""
+        steps = iter([step for size, step in zip(self.shape, self.strides or (), strict=False) if size != 1])
+        strides = self.strides and tuple(0 if size == 1 else next(steps) for size in shape)
+        return self._replace(shape=tuple(shape), strides=strides)
+
 
 def is_on_cuda(value: Any) -> bool:
     """Whether a value is an array on a CUDA device."""

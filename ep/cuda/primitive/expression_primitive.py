@@ -1,58 +1,63 @@
-"""What Expression on CUDA does with the arrays of a launch: the checks, their layouts, and the words of the kernel."""
+"""What Expression on CUDA does with the arrays of a launch: the checks, and their layouts."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.buffer_checks import check_dtype, check_plain
-from ep.common.primitive.expression_arrays import ExpressionArrays
+from ep.common.primitive.expression_arrays import ExpressionArrays, ExpressionDims
 from ep.common.scalar import is_scalar
 from ep.common.stored_types import stored_as
 from ep.cuda.arrays.reader import read
-from ep.cuda.device.stream import CudaStream
-from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.expression_plan import (
-    ExpressionShape,
-    Layout,
-    elements_of_pack,
-    expression_shape,
-    takes_packs,
-)
-from ep.cuda.engine.map.plan import map_plan
+from ep.cuda.device.stream import CudaStream, check_stream
+from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout, expression_shape
 from ep.cuda.primitive.cuda_primitive import KernelPrimitive
 from ep.cuda.primitive.number_words import Number, NumberWords
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive.expression import Expression
 from ep.include.primitive.primitive import Request, kMaxNumDims
 from ep.include.primitive.structure import Structure
+from ep.include.stream import Stream
 
 
 class ExpressionPrimitive(KernelPrimitive, Expression):
-    """An Expression that is a map. Sides are its results and sources, in this order."""
+    """An Expression, whatever its kernels. Sides are its results and sources, in this order.
+
+    Sources may be plain numbers, too, which are words of the launch.
+    """
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         structure: Any = request.options["structure"]
         self._structure: Structure = structure
         self._expected = ExpressionArrays(structure)
-        self._num_results = num_results = self._expected.num_results
-        stored = list(map(stored_as, self._expected.data_types))
-        self._numbers = [NumberWords(*types) for types in zip(structure.sources, stored[num_results:], strict=True)]
-        self._takes_packs, self._shapes = takes_packs(structure), BoundedCache()
-        elements = elements_of_pack(stored[num_results:], stored[:num_results]) if self._takes_packs else 1
-        self._elements, self._pack_bytes = elements, [elements * data_type.itemsize for data_type in stored]
+        self._num_results = self._expected.num_results
+        self._numbers = [NumberWords(data_type, stored_as(data_type)) for data_type in structure.sources]
+        self._shapes = BoundedCache()
 
-    def _kernel(self, variant: Variant) -> Any:
-        from ep.cuda.engine.map.kernel import kernel
-        from ep.cuda.kernels.expression import functor
+    @abstractmethod
+    def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
+        """What follows for the kernels from the layouts of a launch that has elements."""
 
-        return kernel(functor(self._structure), variant)
+    @abstractmethod
+    def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:
+        """Queue the kernels of a launch whose sides, each a `Number` or an address, have been checked."""
 
-    def _usual_variant(self) -> Variant:
-        sources, results = self._expected.num_sources, self._num_results
-        return Variant(self._elements, (Access.SAME,) * sources, results=(Access.SAME,) * results)
+    def Launch(self, stream: Stream, results: Sequence[Any], sources: Sequence[Any]) -> None:
+        stream, given = check_stream(stream), (*results, *sources)
+        self._expected.check_number(len(results), len(sources))
+        sides, layouts = zip(*[self._side(stream, k, value) for k, value in enumerate(given)], strict=True)
+        known = self._shapes.find(*layouts)
+        if known is None:
+            known = self._made(layouts)
+            self._shapes.put(layouts, known)
+        shape, plan = known
+        self._check_overlaps(shape, sides)
+        if plan is not None:
+            self._queue_plan(stream, plan, sides)
 
     def _side(self, stream: CudaStream, side: int, value: Any) -> tuple[Any, Layout | None]:
         """The address and the layout of an array, or a `Number`; raises for what is not as the contract has it."""
@@ -80,10 +85,12 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
             stream.wait_for(view.before)
         return view.address, Layout(view.shape, view.strides)
 
-    def _made(self, layouts: Sequence[Layout | None]) -> ExpressionShape:
+    def _made(self, layouts: Sequence[Layout | None]) -> tuple[ExpressionShape, Any]:
+        """The shape of a launch, and its plan; None where there is nothing to compute."""
         dims = self._expected.dims([layout.shape if layout else () for layout in layouts])
         itemsizes = [data_type.itemsize for data_type in self._expected.data_types]
-        return expression_shape(layouts, itemsizes, self._num_results, dims.whole)
+        shape = expression_shape(layouts, itemsizes, self._num_results, dims.whole)
+        return shape, self._plan(layouts, dims, shape) if shape.walk.num_elements else None
 
     def _check_overlaps(self, shape: ExpressionShape, sides: Sequence[Any]) -> None:
         places = [
@@ -91,20 +98,3 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
             for side, (low, high) in zip(sides, shape.spans, strict=True)
         ]
         self._expected.check_overlaps(places, lambda k, j: sides[k] == sides[j] and shape.are_alike(k, j))
-
-    def _queue_sides(self, stream: CudaStream, shape: ExpressionShape, sides: Sequence[Any]) -> None:
-        walk, num_results = shape.walk, self._num_results
-        if not walk.num_elements:
-            return
-        words: list[int] = []
-        aligned: list[bool | None] = []
-        for side, pack in zip(sides[num_results:], self._pack_bytes[num_results:], strict=True):
-            words += side if type(side) is Number else (side, 0)
-            aligned.append(None if type(side) is Number else not side % pack)
-        for side, pack in zip(sides[:num_results], self._pack_bytes, strict=False):
-            words.append(side)
-            aligned.append(self._takes_packs and not side % pack)
-        plan = walk.plans.get(key := tuple(aligned))
-        if plan is None:
-            plan = walk.plans[key] = map_plan(walk, key, self._elements, num_results)
-        self._queue(stream, plan.variant, plan.num_items, *words, plan.packs, walk.num_elements, 0, 0, *plan.words)

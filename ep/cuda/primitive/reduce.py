@@ -26,7 +26,9 @@ class ReduceImpl(PlannedPrimitive, Reduce):
     signature = signatures.REDUCE
 
     def __init__(self, request: Request) -> None:
-        self._stored = stored_for(request)
+        op: Any = request.op
+        (data_type,) = request.dtypes or ()
+        self._stored = stored_for(op, data_type)
         super().__init__(request)
 
     def _data_types(self, request: Request) -> Sequence[DataType]:
@@ -47,11 +49,11 @@ class ReduceImpl(PlannedPrimitive, Reduce):
             return
         plan = shape.plan(widest_unit(src))
         if plan.parts == 1:
-            self._queue_grid(stream, plan.variant, plan.grid, src, dst, *plan.part_words)
+            self._queue_grid(stream, plan.variant, plan.grid, *plan.part_words(dst, (src,)))
             return
         with stream.scratch(plan.scratch_bytes) as memory:
-            self._queue_grid(stream, plan.variant, plan.grid, src, memory.address, *plan.part_words)
-            self._queue_grid(stream, plan.finish, plan.finish_grid, memory.address, dst, *plan.finish_words)
+            self._queue_grid(stream, plan.variant, plan.grid, *plan.part_words(memory.address, (src,)))
+            self._queue_grid(stream, plan.finish, plan.finish_grid, *plan.finish_words(memory.address, dst))
 
     def _check(self, dims: tuple[Any, Any]) -> tuple[Hashable, Shape]:
         given = as_reduce_shape(*dims, self.request.max_num_dims)

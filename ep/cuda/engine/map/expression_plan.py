@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, span
+from ep.common.stored_types import stored_as
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, storage_arithmetic
 from ep.cuda.compile.launch_config import pack_elements
-from ep.cuda.engine.map.plan import MapShape
+from ep.cuda.engine.map.access import Access, Variant
+from ep.cuda.engine.map.plan import MapPlan, MapShape, map_plan
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import Structure
 
@@ -65,6 +67,15 @@ def expression_shape(
     return ExpressionShape(MapShape(walk, strides, counts, ()), num_results, spans)
 
 
+def walk_in_order(sources: Sequence[Layout | None], dims: Dims) -> MapShape:
+    """The shape of a walk over `dims`, none of which is 0, in C order; None is a number. It has no results."""
+    layouts = [array or Layout((), ()) for array in sources]
+    steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in layouts]
+    ends = [span(dims, each) for each in steps]
+    walk, *strides = simplify_walk(dims, *steps)
+    return MapShape(walk, strides, tuple(high - low + 1 for low, high in ends), ())
+
+
 def takes_packs(structure: Structure) -> bool:
     """Whether a thread computes a pack at a time; else, with much to compute, one element."""
     return all(step.op not in COMPUTE_BOUND for step in structure.steps)
@@ -77,3 +88,42 @@ def elements_of_pack(sources: Sequence[DataType], results: Sequence[DataType]) -
     while elements > 1 and elements * registers > _REGISTERS:
         elements //= 2
     return elements
+
+
+def source_words(sources: Sequence[Any]) -> list[int]:
+    """The two words of each source of a launch: an address, or a number, which is its words."""
+    return [word for side in sources for word in (side if isinstance(side, tuple) else (side, 0))]
+
+
+def are_aligned(sources: Sequence[Any], pack_bytes: Sequence[int]) -> list[bool | None]:
+    """Whether each source lies at a multiple of its packs; None for a number."""
+    return [
+        None if isinstance(side, tuple) else not side % pack for side, pack in zip(sources, pack_bytes, strict=True)
+    ]
+
+
+class ExpressionMap:
+    """The launches of the map engine that compute a structure.
+
+    usual: the variant that most launches take.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        values, num_results = (*structure.results, *range(len(structure.sources))), len(structure.results)
+        stored = [stored_as(structure.data_type(value)) for value in values]
+        self._takes_packs, self._num_results = takes_packs(structure), num_results
+        self._elements = elements_of_pack(stored[num_results:], stored[:num_results]) if self._takes_packs else 1
+        self._pack_bytes = [self._elements * data_type.itemsize for data_type in stored]
+        reads, writes = (Access.SAME,) * len(structure.sources), (Access.SAME,) * num_results
+        self.usual = Variant(self._elements, reads, results=writes)
+
+    def launch(self, walk: MapShape, sides: Sequence[Any]) -> tuple[MapPlan, tuple[int, ...]]:
+        """The plan of a launch over a walk with elements, and the words of its kernel; sides: results, then sources."""
+        results, sources = sides[: self._num_results], sides[self._num_results :]
+        aligned = are_aligned(sources, self._pack_bytes[self._num_results :])
+        for side, pack in zip(results, self._pack_bytes, strict=False):
+            aligned.append(self._takes_packs and not side % pack)
+        plan = walk.plans.get(key := tuple(aligned))
+        if plan is None:
+            plan = walk.plans[key] = map_plan(walk, key, self._elements, self._num_results)
+        return plan, (*source_words(sources), *results, plan.packs, walk.num_elements, 0, 0, *plan.words)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -10,11 +12,13 @@ import numpy as np
 from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker
 from ep.common.loops import unrolled, written_out
+from ep.common.source import digest_of
 from ep.common.stored_types import stored_types
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, arithmetic_type, attribute_type, storage_arithmetic
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import value_reader
 from ep.cuda.compile.numba_cuda import device_function
+from ep.cuda.engine.map.access import Variant
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -47,6 +51,25 @@ class Functor(NamedTuple):
     def takes_pairs(self) -> bool:
         """Whether a thread may have two packs of each operand and result under way."""
         return self.is_short and len(self.src_types) + len(self.dst_types) <= _PAIRED
+
+
+def kernel_name(functor: Functor, variant: Variant) -> str:
+    """What a functor computes in a variant, unique and fit for a file name."""
+    elements, accesses, num_axes, bits, written, places = variant
+    types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
+    ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
+    shared = f".{_in_short(map(str, places))}" if places else ""
+    return f"{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{ends}{shared}"
+
+
+_LONGEST: Final = 50  # of a part of a name: a file's has 255 letters at most
+
+
+def _in_short(names: Iterable[str]) -> str:
+    """The names with dots between them, and a number where one follows itself; a digest of many."""
+    runs = ((name, len(tuple(run))) for name, run in groupby(names))
+    text = ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
+    return text if len(text) <= _LONGEST else digest_of(text)
 
 
 def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Functor:

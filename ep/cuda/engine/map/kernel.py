@@ -6,19 +6,16 @@ the walk over the simplified axes of the launch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
-from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.common.source import digest_of
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.functor import Functor, attribute_reader, over_packs
-from ep.cuda.engine.map.operand import Operand, operand
+from ep.cuda.engine.map.functor import Functor, attribute_reader, kernel_name, over_packs
+from ep.cuda.engine.map.operand import all_operands
 from ep.cuda.engine.map.result import result
 
 
@@ -33,16 +30,11 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
     elements, accesses, num_axes, bits, written, _ = variant
     num_operands, num_results = len(accesses), len(written)
     places, num_offsets = variant.offsets()
-    operands = tuple(
-        operand(access, src_type, elements, position, num_offsets, num_axes, bits)
-        for access, src_type, position in zip(accesses, functor.src_types, places[:num_operands], strict=True)
-    )
     results = tuple(
         result(access, dst_type, elements, position, num_offsets, num_axes, bits)
         for access, dst_type, position in zip(written, functor.dst_types, places[num_operands:], strict=True)
     )
-    prepare = _prepared(operands)
-    read, read_one = _read_by(tuple(o.pack for o in operands)), _read_by(tuple(o.element for o in operands))
+    prepare, read, read_one = all_operands(functor.src_types, variant)
     write, write_one = _written_by(tuple(r.pack for r in results)), _written_by(tuple(r.element for r in results))
     apply, apply_one = over_packs(functor, elements)
     read_attributes = attribute_reader(functor.num_attributes, functor.attribute_type)
@@ -72,47 +64,8 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
-    types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
-    ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
-    shared = f".{_in_short(map(str, variant.places))}" if variant.places else ""
-    name = f"map.{functor.name}.{types}.{elements}.{ways}.{num_axes}.{bits}.{ends}{shared}"
-    return Kernel(name, map_elements, 0, first_of_walk + num_walk_words(num_axes, num_offsets), is_contracted=True)
-
-
-_LONGEST: Final = 50  # of a part of a name: a file's has 255 letters at most
-
-
-def _in_short(names: Iterable[str]) -> str:
-    """The names with dots between them, and a number where one follows itself; a digest of many."""
-    runs = ((name, len(tuple(run))) for name, run in groupby(names))
-    text = ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
-    return text if len(text) <= _LONGEST else digest_of(text)
-
-
-# What reads operands is compiled once for all functors of the same types.
-
-
-@cache
-def _prepared(operands: tuple[Operand, ...]) -> Any:
-    """(words) -> what each operand prepares of its two words."""
-    preparations = tuple(each.prepare for each in operands)
-
-    @written_out(device_function)
-    def prepared(words):
-        return tuple(prepare(words[2 * k], words[2 * k + 1]) for k, prepare in unrolled(enumerate(preparations)))
-
-    return prepared
-
-
-@cache
-def _read_by(readers: tuple[Any, ...]) -> Any:
-    """(sources, n, walk words) -> what each reader makes of its source."""
-
-    @written_out(device_function)
-    def read_all(sources, n, words):
-        return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
-
-    return read_all
+    num_words = first_of_walk + num_walk_words(num_axes, num_offsets)
+    return Kernel(f"map.{kernel_name(functor, variant)}", map_elements, 0, num_words, is_contracted=True)
 
 
 @cache

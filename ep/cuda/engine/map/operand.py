@@ -10,7 +10,7 @@ from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.memory import loader, value_reader
 from ep.cuda.compile.numba_cuda import device_function
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.map.access import Access
+from ep.cuda.engine.map.access import Access, Variant
 from ep.include.data_type import DataType
 
 
@@ -25,6 +25,43 @@ class Operand(NamedTuple):
     prepare: Any
     pack: Any
     element: Any
+
+
+def all_operands(data_types: tuple[DataType, ...], variant: Variant) -> Operand:
+    """The functions that read all operands of a variant: `prepare` of all words, and a tuple of what each reads."""
+    elements, accesses, num_axes, bits, *_ = variant
+    places, num_offsets = variant.offsets()
+    operands = tuple(
+        operand(access, data_type, elements, position, num_offsets, num_axes, bits)
+        for access, data_type, position in zip(accesses, data_types, places[: len(accesses)], strict=True)
+    )
+    pack, element = _read_by(tuple(one.pack for one in operands)), _read_by(tuple(one.element for one in operands))
+    return Operand(_prepared(tuple(one.prepare for one in operands)), pack, element)
+
+
+# What reads operands is compiled once for all functors of the same types.
+
+
+@cache
+def _prepared(preparations: tuple[Any, ...]) -> Any:
+    """(words) -> what each operand prepares of its two words."""
+
+    @written_out(device_function)
+    def prepared(words):
+        return tuple(prepare(words[2 * k], words[2 * k + 1]) for k, prepare in unrolled(enumerate(preparations)))
+
+    return prepared
+
+
+@cache
+def _read_by(readers: tuple[Any, ...]) -> Any:
+    """(sources, n, walk words) -> what each reader makes of its source."""
+
+    @written_out(device_function)
+    def read_all(sources, n, words):
+        return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
+
+    return read_all
 
 
 _address = device_function(lambda address, word1: address)

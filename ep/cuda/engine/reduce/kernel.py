@@ -3,17 +3,19 @@
 Where the last axis goes, neighbouring threads share a row of it, and merge their states by shuffles and through shared
 memory. Where it stays, each thread has results of its own, and threads of a block that share them merge through shared
 memory. Where that would not fill a GPU, blocks have parts of the values, and a second kernel merges the parts.
+Elements are loaded, or computed as they are read: see `source`.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.launch_config import BLOCK_THREADS
-from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
     barrier,
     block_of_grid,
@@ -28,88 +30,106 @@ from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import Accumulator, accumulator
 from ep.cuda.engine.reduce.merge import merger
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.engine.reduce.source import Computed, Source, source
 from ep.cuda.engine.reduce.state_memory import state_loader, state_storer
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 
 
-def kernel(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Any) -> Kernel:
-    """The kernel of a variant, for elements of `src_type` and values of `dst_type`."""
-    make = {RowVariant: _rows, ColumnVariant: _columns, FinishVariant: _finish}[type(variant)]
-    return make(op, src_type, dst_type, variant)
+def kernel(
+    op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Any, computed: Computed | None = None
+) -> Kernel:
+    """The kernel of a variant, for elements of `src_type` and values of `dst_type`; computed: what makes elements."""
+    if isinstance(variant, FinishVariant):
+        return _finish(op, src_type, dst_type, variant)
+    make: Any = _rows if isinstance(variant, RowVariant) else _columns
+    return make(op, src_type, dst_type, variant, computed)  # type: ignore[no-any-return]
 
 
 @cache
-def _rows(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: RowVariant) -> Kernel:
-    """The kernel (src, dst, results, packs, packs of a part, rest, count, walks): dst[n] is what becomes of the packs
-    of result n, and of `rest` elements after them. In a grid of several rows of blocks each has a part."""
+def _rows(
+    op: ReduceOp, src_type: DataType, dst_type: DataType, variant: RowVariant, computed: Computed | None
+) -> Kernel:
+    """The kernel (dst, results, packs, packs of a part, rest, count, words of the source, walks): dst[n] is what the
+    packs of result n become, with `rest` elements after them. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, row_threads, partial = variant
-    work, size, rows_per_block = accumulator(op, src_type), src_type.itemsize, BLOCK_THREADS // row_threads
-    empty, add_one, (kept, reduced, last_kept) = work.states.empty, work.states.add, _offsets(axes)
-    load, load_one = loader(src_type, elements, aligned), loader(src_type, 1, aligned=False)
+    work, rows_per_block = accumulator(op, src_type), BLOCK_THREADS // row_threads
+    given = source(computed, src_type, elements, aligned)
+    _, _, prepare, begin_at, load, load_one, *_ = given
+    in_pairs = given.packs >= 2
+    empty, add_one, (kept, reduced, begins) = work.states.empty, work.states.add, _offsets(given, axes)
+    first_kept, first_reduced, first_walk, num_words = begins
     add, merge_threads = _add_pack(add_one, elements), _merger(work, row_threads)
     finish = _finisher(work, dst_type, partial)
 
-    def reduce_rows(src, dst, results, packs, part_packs, rest, count, words):
+    def reduce_rows(dst, results, packs, part_packs, rest, count, words):
         thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
         lane, first = thread % row_threads, block_of_grid()[0] * rows_per_block
         end = min((part + 1) * part_packs, packs)
-        reduced_words = words[last_kept:]
+        elements_of, walk_words = prepare(words), words[first_walk:]
+        kept_words, reduced_words = words[first_kept:], words[first_reduced:]
         while first < results:  # all threads of the block together: they meet at barriers
             n = first + thread // row_threads
             state = empty()
             if n < results:
-                begin, i = src + kept(n, words)[0] * size, part * part_packs + lane
-                while i + row_threads < end:  # the loads of two packs under way at a time
-                    a = load(begin + reduced(i, reduced_words)[0] * size, 0)
-                    b = load(begin + reduced(i + row_threads, reduced_words)[0] * size, 0)
+                begin, i = begin_at(elements_of, kept(n, kept_words)[0]), part * part_packs + lane
+                while in_pairs and i + row_threads < end:  # the loads of two packs under way at a time
+                    a = load(begin, reduced(i, reduced_words)[0], walk_words)
+                    b = load(begin, reduced(i + row_threads, reduced_words)[0], walk_words)
                     state = add(add(state, a), b)
                     i = next_index(i, 2 * row_threads)
-                if i < end:
-                    state = add(state, load(begin + reduced(i, reduced_words)[0] * size, 0))
+                while i < end:
+                    state = add(state, load(begin, reduced(i, reduced_words)[0], walk_words))
+                    i = next_index(i, row_threads)
                 if lane == 0 and end == packs:
                     for last in range(packs * elements, packs * elements + rest):
-                        state = add_one(state, load_one(begin, last)[0])
+                        state = add_one(state, load_one(begin, last, walk_words)[0])
             state = merge_threads(state, thread)
             if lane == 0 and n < results:
                 finish(dst, n, part, parts, results, state, count)
             first += blocks_of_grid()[0] * rows_per_block
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{row_threads}.{partial:d}"
-    name = f"reduce_rows.{work.name}.{dst_type.name}.{how}"
-    return Kernel(name, reduce_rows, 7, num_walk_words(axes.kept, 1) + num_walk_words(axes.reduced, 1))
+    name = f"reduce_rows.{work.name}.{dst_type.name}.{how}{_of(given)}"
+    return Kernel(name, reduce_rows, 6, num_words, is_contracted=computed is not None)
 
 
 @cache
-def _columns(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant) -> Kernel:
-    """The kernel (src, dst, packs, number, number of a part, count, walks): the `packs` packs of results, each of
-    `number` packs of src. In a grid of several rows of blocks each has a part."""
+def _columns(
+    op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant, computed: Computed | None
+) -> Kernel:
+    """The kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
+    results, each of `number` packs of elements. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, sharers, partial = variant
-    work, size, width = accumulator(op, src_type), src_type.itemsize, BLOCK_THREADS // sharers
-    load, (kept, reduced, last_kept) = loader(src_type, elements, aligned), _offsets(axes)
+    work, width = accumulator(op, src_type), BLOCK_THREADS // sharers
+    given = source(computed, src_type, elements, aligned)
+    _, _, prepare, begin_at, load, *_ = given
+    in_fours = given.packs >= 4
+    kept, reduced, (first_kept, first_reduced, first_walk, num_words) = _offsets(given, axes)
     nothing, add = _states(work, elements), _add_each(work.states.add, elements)
     merge_threads = _shared_merger(work, elements, sharers)
     finish = _each_finisher(_finisher(work, dst_type, partial), elements)
 
-    def reduce_columns(src, dst, packs, number, part_number, count, words):
+    def reduce_columns(dst, packs, number, part_number, count, words):
         thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
         column, sharer, first = thread % width, thread // width, block_of_grid()[0] * width
         end = min((part + 1) * part_number, number)
-        reduced_words = words[last_kept:]
+        elements_of, walk_words = prepare(words), words[first_walk:]
+        kept_words, reduced_words = words[first_kept:], words[first_reduced:]
         while first < packs:  # all threads of the block together: they meet at barriers
             q = first + column
             states = nothing()
             if q < packs:
-                begin, i = src + kept(q, words)[0] * size, part * part_number + sharer
-                while i + 3 * sharers < end:  # the loads of four packs under way at a time
-                    a = load(begin + reduced(i, reduced_words)[0] * size, 0)
-                    b = load(begin + reduced(i + sharers, reduced_words)[0] * size, 0)
-                    c = load(begin + reduced(i + 2 * sharers, reduced_words)[0] * size, 0)
-                    d = load(begin + reduced(i + 3 * sharers, reduced_words)[0] * size, 0)
+                begin, i = begin_at(elements_of, kept(q, kept_words)[0]), part * part_number + sharer
+                while in_fours and i + 3 * sharers < end:  # the loads of four packs under way at a time
+                    a = load(begin, reduced(i, reduced_words)[0], walk_words)
+                    b = load(begin, reduced(i + sharers, reduced_words)[0], walk_words)
+                    c = load(begin, reduced(i + 2 * sharers, reduced_words)[0], walk_words)
+                    d = load(begin, reduced(i + 3 * sharers, reduced_words)[0], walk_words)
                     states = add(add(add(add(states, a), b), c), d)
                     i = next_index(i, 4 * sharers)
                 while i < end:
-                    states = add(states, load(begin + reduced(i, reduced_words)[0] * size, 0))
+                    states = add(states, load(begin, reduced(i, reduced_words)[0], walk_words))
                     i = next_index(i, sharers)
             states = merge_threads(states, thread, sharer)
             if sharer == 0 and q < packs:
@@ -117,8 +137,8 @@ def _columns(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Colu
             first += blocks_of_grid()[0] * width
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{sharers}.{partial:d}"
-    name = f"reduce_columns.{work.name}.{dst_type.name}.{how}"
-    return Kernel(name, reduce_columns, 6, num_walk_words(axes.kept, 1) + num_walk_words(axes.reduced, 1))
+    name = f"reduce_columns.{work.name}.{dst_type.name}.{how}{_of(given)}"
+    return Kernel(name, reduce_columns, 5, num_words, is_contracted=computed is not None)
 
 
 @cache
@@ -150,13 +170,17 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
     return Kernel(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction, 5)
 
 
-def _offsets(axes: Axes) -> tuple[Any, Any, int]:
-    """The walks over the axes that stay and over those that go, and how many words the former has."""
-    return (
-        walk(axes.kept, 1, axes.bits),
-        walk(axes.reduced, 1, axes.bits),
-        num_walk_words(axes.kept, 1),
-    )
+def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, int]]:
+    """The walks over the axes that stay and over those that go; where the words of each begin, those of the walk of the
+    source, and where all end."""
+    kept, reduced = num_walk_words(axes.kept, 1), num_walk_words(axes.reduced, 1)
+    begins = tuple(accumulate((given.num_words, kept, reduced, given.num_walk_words)))
+    return walk(axes.kept, 1, axes.bits), walk(axes.reduced, 1, axes.bits), begins  # type: ignore[return-value]
+
+
+def _of(given: Source) -> str:
+    """The end of a kernel's name, which says what is computed as it is read."""
+    return f".of.{given.name}" if given.name else ""
 
 
 def _merger(work: Accumulator, row_threads: int) -> Any:

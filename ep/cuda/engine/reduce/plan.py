@@ -57,7 +57,7 @@ Variant = RowVariant | ColumnVariant | FinishVariant
 
 
 class ReducePlan(NamedTuple):
-    """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value, between.
+    """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value.
 
     parts: into which the elements of each value are divided; per_result: those elements.
     finish, finish_grid: the second kernel, where there is more than one part.
@@ -73,15 +73,13 @@ class ReducePlan(NamedTuple):
     finish: FinishVariant
     finish_grid: Grid
 
-    @property
-    def part_words(self) -> tuple[int, ...]:
-        """The words of the first kernel, after the addresses."""
-        return *self.words, self.per_result, *self.walks
+    def part_words(self, dst: int, source: Sequence[int], walk: Sequence[int] = ()) -> tuple[int, ...]:
+        """The words of the first kernel. source, walk: those of what it reads, and of the walk over that."""
+        return dst, *self.words, self.per_result, *source, *self.walks, *walk
 
-    @property
-    def finish_words(self) -> tuple[int, int, int]:
+    def finish_words(self, states: int, dst: int) -> tuple[int, ...]:
         """Those of the second one."""
-        return self.num_results, self.parts, self.per_result
+        return states, dst, self.num_results, self.parts, self.per_result
 
     @property
     def scratch_bytes(self) -> int:

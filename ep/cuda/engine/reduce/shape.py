@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.stored_types import stored_as, unit_of
@@ -11,7 +11,6 @@ from ep.cuda.engine.reduce.plan import ReducePlan, Variant, reduce_plan
 from ep.include.data_type import DataType
 from ep.include.number_kind import PART, Kind, number_kind
 from ep.include.primitive.op_table import REDUCTIONS
-from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
 _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
@@ -32,9 +31,8 @@ class Stored(NamedTuple):
     in_parts: bool
 
 
-def stored_for(request: Request) -> Stored:
-    """Return how kernels see the elements of a request."""
-    op, (data_type,) = cast(ReduceOp, request.op), request.dtypes or ()
+def stored_for(op: ReduceOp, data_type: DataType) -> Stored:
+    """Return how kernels see the elements that `op` reduces."""
     kind, result = number_kind(data_type), REDUCTIONS[op].result_type(data_type)
     in_parts = kind is Kind.COMPLEX and op in SUMS
     if in_parts:

@@ -1,0 +1,198 @@
+"""How a launch of an Expression that reduces alone goes over its arrays: in stages, each a launch of an engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from ep.common.primitive.expression_arrays import ExpressionDims
+from ep.common.primitive.reduce_shape import ReduceShape
+from ep.common.primitive.stages import identity_of, stages_of, stored_in_full
+from ep.common.primitive.strides import contiguous_strides
+from ep.cuda.compile.launch_config import PACK_BYTES
+from ep.cuda.engine.map.access import Variant
+from ep.cuda.engine.map.expression_plan import (
+    ExpressionMap,
+    Layout,
+    are_aligned,
+    expression_shape,
+    source_words,
+    walk_in_order,
+)
+from ep.cuda.engine.map.plan import MapShape, map_plan
+from ep.cuda.engine.reduce.plan import ReducePlan
+from ep.cuda.engine.reduce.plan import Variant as ReduceVariant
+from ep.cuda.engine.reduce.shape import Shape, stored_for
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import Structure
+
+_LINE: Final = 256  # bytes, of which each value in memory begins at a multiple
+
+
+class StageVariant(NamedTuple):
+    """A kernel of a stage.
+
+    number: of the stage. variant: of its engine. read: how the operands of what is reduced are read.
+    """
+
+    number: int
+    variant: Variant | ReduceVariant
+    read: Variant | None = None
+
+
+class Place(NamedTuple):
+    """Where a value is. side: of the launch; after the last one is its memory, in which `offset` bytes are before."""
+
+    side: int
+    layout: Layout | None
+    offset: int = 0
+
+
+class MapStage:
+    """A map of values with one element for each result. reads, writes: values of the whole structure."""
+
+    def __init__(self, structure: Structure, reads: Sequence[int], writes: Sequence[int]) -> None:
+        self.structure, self.reads, self.writes, self.map = structure, reads, writes, ExpressionMap(structure)
+
+
+class ReduceLaunch(NamedTuple):
+    """The launch of a reduction: how, by which kernel, and the words of its sources and of the walk over them."""
+
+    plan: ReducePlan
+    variant: ReduceVariant
+    read: Variant
+    sources: Sequence[int]
+    walk: Sequence[int]
+
+
+class ReduceStage:
+    """A reduction of elements that a map computes.
+
+    structure: of the map. stored: how kernels see what is reduced, and what becomes of it.
+    """
+
+    def __init__(self, op: ReduceOp, structure: Structure, reads: Sequence[int], writes: Sequence[int]) -> None:
+        self.structure, self.reads, self.writes = structure, reads, writes
+        self.stored = stored_for(op, structure.data_type(structure.results[0]))
+        self._itemsizes = [data_type.itemsize for data_type in structure.sources]
+
+    def launch(self, shape: Shape, walk: MapShape, sources: Sequence[Any]) -> ReduceLaunch:
+        """The launch over a walk; sources: an address or a number for each."""
+        plan = shape.plan(PACK_BYTES)
+        whole, count = plan.variant.aligned, plan.variant.elements // (2 if self.stored.in_parts else 1)
+        elements = count if whole else 1  # else packs do not begin at multiples of their elements
+        aligned = tuple(are_aligned(sources, [elements * size for size in self._itemsizes]))
+        known = walk.plans.get(aligned)
+        if known is None:
+            known = walk.plans[aligned] = map_plan(walk, aligned, elements, num_results=0)
+        variant = plan.variant._replace(aligned=known.variant.elements == count)
+        return ReduceLaunch(plan, variant, known.variant, source_words(sources), known.words)
+
+    def usual(self) -> ReduceLaunch:
+        """The launch over a row of some length."""
+        row = Layout((1, 1024), None)
+        shape = Shape(ReduceShape(row.shape, (1,)), self.stored)
+        return self.launch(shape, walk_in_order([row] * len(self._itemsizes), row.shape), [0] * len(self._itemsizes))
+
+
+class StageWork(NamedTuple):
+    """The work of a stage. walk: over its sources, and of a map over results. places: of results, then of sources.
+
+    shape: of a reduction.
+    """
+
+    number: int
+    walk: MapShape
+    places: Sequence[Place]
+    shape: Shape | None = None
+
+
+class StagesPlan(NamedTuple):
+    """A launch. num_bytes: of the memory for what one stage writes for others."""
+
+    works: Sequence[StageWork]
+    num_bytes: int
+
+
+class Stages:
+    """The stages of a structure that reduces alone, and copies of what they cannot write where it goes."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = stored_in_full(structure)
+        self.stages: list[MapStage | ReduceStage] = []
+        for stage in stages_of(self.structure, by_rows=False):
+            if stage.op is None:
+                assert stage.map is not None
+                self.stages.append(MapStage(stage.map, stage.reads, stage.writes))
+                continue
+            assert isinstance(stage.op, ReduceOp)
+            computed = stage.map or identity_of(self.structure.data_type(stage.reads[0]))
+            self.stages.append(ReduceStage(stage.op, computed, stage.reads, stage.writes))
+        self._num_stages = len(self.stages)
+        for value in self.structure.results:
+            self.stages.append(MapStage(identity_of(self.structure.data_type(value)), (value,), (value,)))
+
+    def plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims) -> StagesPlan:
+        """The plan of a launch with elements; layouts: of results, then of sources."""
+        return _Planning(self, layouts, dims).plan()
+
+    def of_structure(self) -> Sequence[MapStage | ReduceStage]:
+        """The stages without the copies."""
+        return self.stages[: self._num_stages]
+
+
+class _Planning:
+    """places: of the values that are there."""
+
+    def __init__(self, stages: Stages, layouts: Sequence[Layout | None], dims: ExpressionDims) -> None:
+        self._stages, self._layouts, self._dims = stages, layouts, dims
+        self._results = stages.structure.results
+        self._num_bytes, self._works = 0, list[StageWork]()
+        first = len(self._results)
+        self._places = {k - first: Place(k, layout) for k, layout in enumerate(layouts) if k >= first}
+
+    def plan(self) -> StagesPlan:
+        stages = self._stages.of_structure()
+        for number, stage in enumerate(stages):
+            for value in stage.writes:
+                self._places[value] = self._place(value, stage, stages[number + 1 :])
+            self._works.append(self._work(number, stage, [*stage.writes, *stage.reads]))
+        for k, value in enumerate(self._results):
+            if self._places[value].side != k:
+                places = Place(k, self._layouts[k]), self._places[value]
+                self._works.append(StageWork(len(stages) + k, self._walk(places, 1), places))
+        return StagesPlan(self._works, self._num_bytes)
+
+    def _work(self, number: int, stage: MapStage | ReduceStage, values: Sequence[int]) -> StageWork:
+        places = [self._places[value] for value in values]
+        if isinstance(stage, MapStage):
+            return StageWork(number, self._walk(places, len(stage.writes)), places)
+        whole, reduced = self._dims
+        gone = tuple(axis for axis, size in enumerate(whole) if self._dims.are_rows or size != reduced[axis])
+        shape = Shape(ReduceShape(whole, gone[-1:] if self._dims.are_rows else gone), stage.stored)
+        return StageWork(number, walk_in_order([place.layout for place in places[1:]], whole), places, shape)
+
+    def _walk(self, places: Sequence[Place], num_results: int) -> MapShape:
+        """The walk of a map; of its shape, the spans of arrays are not asked for."""
+        layouts = [place.layout for place in places]
+        return expression_shape(layouts, [1] * len(layouts), num_results, self._dims.reduced).walk
+
+    def _place(self, value: int, stage: MapStage | ReduceStage, later: Sequence[MapStage | ReduceStage]) -> Place:
+        """Where a stage writes a value: to its array at once, unless a later stage may read a source there."""
+        if value in self._results:
+            k = self._results.index(value)
+            layout = self._layouts[k]
+            assert layout is not None
+            read = {self._places[one].layout for each in later for one in each.reads if one in self._places}
+            may_be_read = (layout.shape, layout.steps()) in [(one.shape, one.steps()) for one in read if one]
+            if not may_be_read and (isinstance(stage, MapStage) or _is_contiguous(layout)):
+                return Place(k, layout)
+        begin, size = self._num_bytes, self._stages.structure.data_type(value).itemsize
+        self._num_bytes += -(-math.prod(self._dims.reduced) * size // _LINE) * _LINE
+        return Place(len(self._layouts), Layout(self._dims.reduced, None), begin)
+
+
+def _is_contiguous(layout: Layout) -> bool:
+    wanted = contiguous_strides(layout.shape)
+    return all(size == 1 or a == b for size, a, b in zip(layout.shape, layout.steps(), wanted, strict=True))
