@@ -3,35 +3,129 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ep.common.primitive.broadcast import Dims
+from ep.common.source import function_of
 from ep.expressions.grouping import Group
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node, Trace
-from ep.include.arrays import UNKNOWN, Array, Arrays, Operands
+from ep.include.arrays import UNKNOWN, Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.function import FUNCTIONS
 
 
-class _Step(NamedTuple):
-    """One group, as it is run.
+class _Text:
+    """Writes the function that runs a program: one line for each launch, so that a call costs little beside them."""
 
-    launch: of its kernel; None where there is none.
-    compute: then, what computes its values, of those that there are.
-    made: the position, the shape and the dtype of each result. read_last: values that nothing reads later.
-    in_shapes: of the launch's results and sources, those that it takes in another shape, by their place in it.
-    """
+    def __init__(self, program: Program, trace: Trace) -> None:
+        self._schedule, self._nodes = program.schedule, program.schedule.nodes
+        self._on_device, self._numbers = program.on_device, program.numbers
+        base: Any = trace.base
+        self._names: dict[str, Any] = {"number": _number_as_array}
+        self._constants: set[int] = set()
+        has_kernels = any(group.structure is not None for group in self._schedule.groups)
+        self._lines = ["stream, empty = base.stream, base.empty"] if has_kernels else []
+        for node in self._nodes:
+            if node.constant is not None:
+                number = np.frombuffer(node.constant, node.data_type.dtype).reshape(())
+                self._add_constant(node.position, base.number(number))
+        for position, size in trace.sizes.items():
+            self._add_constant(position, base.number(size))
+        computed = {one for group in self._schedule.groups for one in group.values}
+        read = {one for group in self._schedule.groups for one in group.sources} | {*self._schedule.results}
+        self._lines += [f"v{one} = given[{one}]" for one in sorted(read - computed - self._constants)]
+        for k, group in enumerate(self._schedule.groups):
+            (self._add_operator if group.structure is None else self._add_kernel)(base, k, group)
+            # the memory of others is free for what follows
+            last = [one for one in group.sources if self._schedule.last_read[one] == k and one not in self._constants]
+            self._lines += [f"del {', '.join(map(self._value, last))}"] if last else []
 
-    launch: Callable[..., None] | None
-    compute: Callable[[Any, dict[int, Any]], None] | None
-    made: Sequence[tuple[int, Dims, np.dtype[Any]]]
-    reads: Sequence[int]
-    read_last: Sequence[int]
-    in_shapes: Sequence[tuple[int, Dims]]
+    def body(self, results: Sequence[int]) -> Callable[..., list[Array]]:
+        """The function body(base, given, direct) that returns results; direct: where to write some of them."""
+        lines = [*self._lines, f"return [{', '.join(map(self._array, results))}]"]
+        text = "\n    ".join(["def body(base, given, direct):", *lines])
+        return function_of(text, "body", __name__, self._names)
+
+    def _add_constant(self, position: int, number: Any) -> None:
+        self._names[f"c{position}"] = number
+        self._constants.add(position)
+
+    def _value(self, position: int) -> str:
+        return f"c{position}" if position in self._constants else f"v{position}"
+
+    def _array(self, position: int) -> str:
+        """A value as an array, if it may be a number in the form that kernels take."""
+        value = self._value(position)
+        return f"number(base, {value})" if self._on_device and position in self._numbers else value
+
+    def _buffer(self, position: int) -> str:
+        """A value as operators take it."""
+        is_buffer = self._nodes[position].inputs and position not in self._schedule.views
+        return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'
+
+    def _add_kernel(self, base: Any, k: int, group: Group) -> None:
+        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
+        self._names[f"launch{k}"] = primitive.Launch
+        for one in group.results:
+            node = self._nodes[one]
+            self._names |= {f"s{one}": node.shape, f"d{one}": node.data_type.dtype}
+            self._lines.append(f"v{one} = direct[{one}] if {one} in direct else empty(s{one}, d{one})")
+        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
+        shown = []
+        for one, shape in (*operands, *group.reads):
+            in_shape = "" if shape in (None, self._nodes[one].shape) else f".reshape({shape})"
+            shown.append(self._value(one) + in_shape)
+        written, read = (", ".join(some) for some in (shown[: len(operands)], shown[len(operands) :]))
+        self._lines.append(f"launch{k}(stream, [{written}], [{read}])")
+
+    def _add_operator(self, base: Any, k: int, group: Group) -> None:
+        node = self._nodes[group.values[0]]
+        view = self._schedule.strided.get(node.position)
+        if view is not None:
+            self._names[f"w{k}"] = view
+            self._lines.append(f"v{node.position} = base.view({self._value(node.inputs[0])}, *w{k})")
+        elif node.operator is None:
+            self._lines.append(f"v{node.position} = {self._buffer(node.inputs[0])}.reshape({node.shape})")
+        else:
+            numbers = [self._nodes[one].result for one in group.values]
+            self._names[f"compute{k}"] = _computing(node, numbers, self._on_device)
+            inputs = ", ".join(map(self._buffer, node.inputs))
+            results = ", ".join(map(self._value, group.values))
+            self._lines.append(f"[{results}] = compute{k}(base, [{inputs}])")
+
+
+def _number_as_array(base: Any, value: Any) -> Array:
+    return base.copy_from_host(np.asarray(value))
+
+
+def _computing(node: Node, written: Sequence[int], on_device: bool) -> Callable[[Any, list[Array]], Sequence[Array]]:
+    """What runs an operator on arrays; it returns the results that there are to be, by number."""
+    operator: Any = node.operator
+    attributes = node.attributes
+    chosen: Any = None  # the kernels that the operator had
+    prepared: Any = None  # what computes with them
+    find: Any = None  # what does it at once, where there is such a thing
+
+    def compute(base: Any, inputs: list[Array]) -> Sequence[Array]:
+        nonlocal chosen, prepared, find
+        if not on_device:
+            results = base.compute(operator, inputs, attributes, None)
+            return [results[one] for one in written]
+        if chosen is not operator.chosen:
+            prepared = operator.prepare(base.device_type, inputs, attributes)
+            chosen, find = operator.chosen, prepared.finding(base, inputs)
+        result = UNKNOWN if find is None else find(*inputs)
+        if result is not UNKNOWN:
+            return (result,)
+        results = [base.empty(shape, prepared.dtype) for shape in prepared.shapes]
+        prepared.launches(base, inputs, results)
+        return [results[one] for one in written]
+
+    return compute
 
 
 class Program:
@@ -48,16 +142,13 @@ class Program:
             is_given = not node.inputs and node.constant is None
             if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
                 self._borrowed.add(node.position)
-        base: Any = trace.base
-        self._steps = [self._step(base, k, group) for k, group in enumerate(self.schedule.groups)]
-        self._constants = {
-            node.position: base.number(np.frombuffer(node.constant, node.data_type.dtype).reshape(()))
-            for node in trace.nodes
-            if node.constant is not None
-        }
-        self._constants |= {position: base.number(number) for position, number in trace.sizes.items()}
-        self._on_device = isinstance(base, Arrays)
-        self._numbers = {*self._constants, *trace.numbers}
+        self.on_device = isinstance(trace.base, Arrays)
+        constants = {node.position for node in trace.nodes if node.constant is not None}
+        self.numbers = constants | {*trace.sizes, *trace.numbers}
+        groups = enumerate(self.schedule.groups)
+        self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
+        self._may_write = cache(self._kernel_may_write)
+        self._body = _Text(self, trace).body(self._results)
 
     def run(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> list[Array]:
         """Compute with what is given, by position; return the results.
@@ -65,59 +156,27 @@ class Program:
         base: the operands' Operands. into: by position of a result, the name of an array and the array itself.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
-        values: dict[int, Any] = {**self._constants, **given}
-        targets = self._targets(base, into) if into else {}
-        direct = self._checked(base, given, into, targets) if into else {}
-        for launch, compute, made, reads, read_last, in_shapes in self._steps:
-            if compute is not None:
-                compute(base, values)
-            elif launch is not None:
-                for one, shape, dtype in made:
-                    values[one] = direct[one] if one in direct else base.empty(shape, dtype)
-                arrays = [*map(values.__getitem__, reads)]  # quicker than a comprehension
-                for place, shape in in_shapes:
-                    arrays[place] = arrays[place].reshape(shape)
-                launch(base.stream, arrays[: len(made)], arrays[len(made) :])
-            for one in read_last:  # its memory is free for what follows
-                del values[one]
-        if not self._on_device:
-            return [*map(values.__getitem__, self._results)]
-        if into:
-            self._take_apart(base, values, targets)
-        return [
-            base.delivered(self._buffer(base, one, values), into[one][1] if one in into else None)
-            for one in self._results
-        ]
-
-    def _buffer(self, base: Any, position: int, values: Mapping[int, Any]) -> Array:
-        """A value as an array, where it may be a number in the form that kernels take."""
-        value, is_number = values[position], self._on_device and position in self._numbers
-        return base.copy_from_host(np.asarray(value)) if is_number else value
+        if not into:
+            results = self._body(base, given, ())
+            return [base.delivered(one, None) for one in results] if self.on_device else results
+        targets = self._targets(base, into)
+        results = self._body(base, given, self._checked(base, given, into, targets))
+        values = dict(zip(self._results, results, strict=True))
+        self._take_apart(base, values, targets)
+        return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
 
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
         """The arrays that results are put into, as kernels write them; raises what is wrong with them."""
-        if not self._on_device:
+        if not self.on_device:
             name, _ = next(iter(into.values()))
             raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
         return {one: _target(base, self.schedule.nodes[one], *each) for one, each in into.items()}
 
-    def _step(self, base: Any, k: int, group: Group) -> _Step:
-        """What `run` does for a group, the k-th."""
-        nodes = self.schedule.nodes
-        read_last = [one for one in group.sources if self.schedule.last_read[one] == k]
-        if group.structure is None:
-            return _Step(None, self._computing(group), [], [], read_last, [])
-        primitive = RequirePrimitive(ExpressionFactory, base.device_type, group.structure)
-        made = [(one, nodes[one].shape, nodes[one].data_type.dtype) for one in group.results]
-        operands = [(one, group.reduced_shape if one in group.reduced else None) for one in group.results]
-        operands += group.reads
-        in_shapes = [
-            (place, shape) for place, (one, shape) in enumerate(operands) if shape not in (None, nodes[one].shape)
-        ]
-        return _Step(primitive.Launch, None, made, [one for one, _ in operands], read_last, in_shapes)
-
-    def _may_write(self, step: int, result: int, source: int) -> bool:
-        """Whether a group's kernel may write a result where the source is: it reads that last, element by element."""
+    def _kernel_may_write(self, result: int, source: int) -> bool:
+        """Whether a kernel may write a result where the source is: it reads that last, element by element."""
+        if result not in self._written_by or source in self._viewed:
+            return False
+        step = self._written_by[result]
         group = self.schedule.groups[step]
         as_reduced = {value in group.reduced for value in group.values if source in self.schedule.nodes[value].inputs}
         return self.schedule.last_read.get(source, -1) <= step and as_reduced <= {result in group.reduced}
@@ -126,58 +185,10 @@ class Program:
         """Copy the results that lie in memory which other results are about to be written to."""
         for one in self._results:
             value = values[one]
-            if one not in self._borrowed or one in self._numbers:
+            if one not in self._borrowed or one in self.numbers:
                 continue
             if any(base.may_share_memory(value, array) and other != one for other, array in targets.items()):
                 values[one] = FUNCTIONS["identity"](value)
-
-    def _computing(self, group: Group) -> Callable[[Any, dict[int, Any]], None]:
-        """What computes a group without a kernel, with values by position, and puts its own there."""
-        nodes = self.schedule.nodes
-        node = nodes[group.values[0]]
-        (source, *_), position, shape = node.inputs, node.position, node.shape
-        view = self.schedule.strided.get(position)
-        if view is not None:
-
-            def take_view(base: Arrays, values: dict[int, Any]) -> None:
-                values[position] = base.view(values[source], *view)
-
-            return take_view
-        if node.operator is None:
-
-            def reshape(base: Operands, values: dict[int, Any]) -> None:
-                values[position] = base.as_buffer(self._buffer(base, source, values), "x").reshape(shape)
-
-            return reshape
-        operator, attributes, inputs = node.operator, node.attributes, node.inputs
-        written = [(one, nodes[one].result) for one in group.values]
-        chosen: Any = None  # the kernels that the operator had
-        prepared: Any = None  # what computes with them
-        find: Any = None  # what does it at once, where there is such a thing
-        is_buffer = [bool(nodes[one].inputs) and one not in self.schedule.views for one in inputs]
-
-        def compute(base: Any, values: dict[int, Any]) -> None:
-            nonlocal chosen, prepared, find
-            read = [
-                values[one] if is_ready else base.as_buffer(self._buffer(base, one, values), "x")
-                for one, is_ready in zip(inputs, is_buffer, strict=True)
-            ]
-            if not self._on_device:
-                results = base.compute(operator, read, attributes, None)
-            else:
-                if chosen is not operator.chosen:
-                    prepared = operator.prepare(base.device_type, read, attributes)
-                    chosen, find = operator.chosen, prepared.finding(base, read)
-                result = UNKNOWN if find is None else find(*read)
-                if result is not UNKNOWN:
-                    values[position] = result
-                    return
-                results = [base.empty(shape, prepared.dtype) for shape in prepared.shapes]
-                prepared.launches(base, read, results)
-            for one, result in written:
-                values[one] = results[result]
-
-        return compute
 
     def _checked(
         self,
@@ -187,23 +198,19 @@ class Program:
         targets: Mapping[int, Array | None],
     ) -> dict[int, Array]:
         """The arrays that kernels write to at once; others are copied to at the end."""
-        written_by = {
-            one: k for k, group in enumerate(self.schedule.groups) if group.structure for one in group.results
-        }
         direct, arrays = {}, list(targets.items())
         for position, (one, array) in enumerate(arrays):
-            (name, _), step = into[one], written_by.get(one)
+            name, is_direct = into[one][0], one in self._written_by and one not in self._viewed
             for before, other in arrays[:position]:
                 if base.may_share_memory(array, other):
                     raise ValueError(f"{name} overlaps {into[before][0]}, which is written too")
             for source, other in given.items():
-                if source in self._numbers or not base.may_share_memory(array, other):
+                if source in self.numbers or not (array is other or base.may_share_memory(array, other)):
                     continue
-                if not base.is_same(array, other):
+                if not (array is other or base.is_same(array, other)):
                     raise ValueError(f"{name} overlaps an array that is read, and is not the same elements in order")
-                if step is not None and (source in self._viewed or not self._may_write(step, one, source)):
-                    step = None
-            if step is not None and one not in self._viewed:
+                is_direct = is_direct and self._may_write(one, source)
+            if is_direct:
                 direct[one] = array
         return direct
 
