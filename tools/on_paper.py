@@ -5,6 +5,9 @@ blocks that a multiprocessor holds, the PTX instructions for each 16 bytes read 
 that these take at nine tenths of the bandwidth, and the bytes that a multiprocessor has under way, in hundredths of
 those that hide the latency. A kernel can keep up where the share is well below 100 and the bytes are well above. What a
 loop does in rare cases counts too: that of `pad` has code for packs that lie in two rows.
+
+Below are the sums of the rows of one segment, part by part and then of the parts: the threads at work, the bytes that
+each loads at once, and the time, which is that of the bandwidth, or of the latency where too few bytes are under way.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES, pack_elemen
 from ep.cuda.engine.move import move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce import kernel as reduce
-from ep.cuda.engine.reduce import rows, segment_sum
+from ep.cuda.engine.reduce import long_runs, rows, segment_sum
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.segment_plan import part_bits
 from ep.cuda.kernels import softmax
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
@@ -67,7 +71,7 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
 
 
 def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:
-    """Reductions along the last and the first axis, and sums of short segments."""
+    """Reductions along the last and the first axis, and sums of segments."""
     elements, axes = pack_elements(data_type), Axes(1, 1, 32)
     for op in (ReduceOp.kSum, ReduceOp.kMean, ReduceOp.kMax):
         for row_threads in (8, 32, 256):
@@ -76,6 +80,29 @@ def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:
         for sharers in (1, 8, 64):
             yield reduce.kernel(op, data_type, data_type, ColumnVariant(axes, min(elements, 4), True, sharers, False))
     yield segment_sum.sum_kernel(data_type, DataType.kInt32, elements, 32)
+    yield long_runs.part_kernel(data_type, DataType.kInt32, elements, 32)
+    yield long_runs.sum_kernel(data_type, DataType.kInt32, 32)
+
+
+def segments() -> Iterator[tuple[compiler.Kernel, int, int, int]]:
+    """The kernels for one hot id with 500,000 rows of 768 columns, and for one with 2^20 of 64; how many threads have
+    work, and the rows of each with their bytes."""
+    data_type, number, pack = DataType.kFloat, DataType.kInt32, pack_elements(DataType.kFloat)
+    for num_rows, cols in ((500_000, 768), (2**20, 64)):
+        part_rows = 1 << part_bits(num_rows)
+        parts = -(-num_rows // part_rows)
+        yield long_runs.part_kernel(data_type, number, pack, 32), parts * cols // pack, part_rows, PACK_BYTES
+        yield long_runs.sum_kernel(data_type, number, 32), cols, parts, data_type.itemsize
+
+
+def segment_row(kernel: compiler.Kernel, threads: int, num_rows: int, row_bytes: int, ptxas: str) -> str:
+    """One line of the table of one segment."""
+    blocks = resident_blocks(resources(ptxas, compiler.ptx(kernel, _CC), _CC))
+    at_work = min(threads, blocks * BLOCK_THREADS * _MULTIPROCESSORS)
+    at_once = long_runs.rows_at_once(DataType.kFloat, row_bytes // DataType.kFloat.itemsize) * row_bytes
+    bytes_per_second = min(_BYTES_PER_SECOND, at_work * at_once / _LATENCY)
+    microseconds = threads * num_rows * row_bytes / bytes_per_second * 1e6
+    return f"{threads:9} {at_work:9} {num_rows:6} {at_once:6} {microseconds:7.0f} us  {kernel.name}"
 
 
 def row(kernel: compiler.Kernel, ptxas: str) -> str:
@@ -120,6 +147,10 @@ def main() -> int:
     for kernel in kernels():
         if match in kernel.name:
             print(row(kernel, ptxas), flush=True)
+    print("  threads   at work   rows  bytes       time  kernel, for one segment")
+    for kernel, *figures in segments():
+        if match in kernel.name:
+            print(segment_row(kernel, *figures, ptxas))
     return 0
 
 

@@ -49,8 +49,8 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
     axis: negative ones are counted from the last.
     out: where to put the result, an array of its shape and dtype.
 
-    A segment without parts is 0. Parts are added in their order; integers wrap around, and 16-bit floating types are
-    added in float32. It is the gradient of `gather`.
+    A segment without parts is 0. Integers wrap around, and 16-bit floating types are added in float32; a sum has the
+    same bits in every run. It is the gradient of `gather`.
     """
     num_dims = len(data.shape)
     if num_dims == 0:

@@ -12,7 +12,7 @@ from ep.include import DataType
 from ep.include.number_kind import INTEGERS as IDS
 from ep.include.primitive import Factory, UnsortedSegmentSumFactory
 from ep.testing.device_under_test import DeviceUnderTest
-from ep.testing.references.segment_sum import segment_sum
+from ep.testing.references.segment_sum import rows_of_segments, segment_sum
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import finite, other_types, samples, sized
 
@@ -62,9 +62,15 @@ def check_launch(
     num_segments: int,
     offset: int,
 ) -> None:
-    """Rows are added in their order, so that every bit is known."""
+    """Rows are added in one of few orders, so that every bit is known."""
     got = launch(device, factory, key, data, ids, num_segments, offset)
-    np.testing.assert_array_equal(got, segment_sum(data, ids, num_segments, offset))
+    want = segment_sum(data, ids, num_segments, offset)
+    if any(len(rows) > 64 for rows in rows_of_segments(ids, num_segments, offset).values()):
+        for part_rows in (64, 128, 256, 512):  # a device may choose one for each segment
+            other = segment_sum(data, ids, num_segments, offset, part_rows)
+            same = np.all((got == other) | (np.isnan(got) & np.isnan(other)), axis=(1, 3), keepdims=True)
+            want = np.where(same, other, want)
+    np.testing.assert_array_equal(got, want)
 
 
 def draw_ids(rng: np.random.Generator, ids_type: DataType, shape: Any, num_segments: int, offset: int) -> np.ndarray:

@@ -154,6 +154,17 @@ def test_segment_sums_have_the_same_bits_on_any_number_of_threads(rng, ids, batc
     assert_same_bits(launch)
 
 
+@pytest.mark.parametrize("inner", [1, 3, 97])
+def test_rows_of_a_segment_are_added_in_their_order(rng, inner):
+    ids, data = np.arange(4001) % 3, rng.normal(size=(4001, inner)).astype(np.float32)
+    out, want = np.empty((3, inner), np.float32), np.zeros((3, inner), np.float32)
+    primitive = RequirePrimitive(p.UnsortedSegmentSumFactory, CPU, "float32", "int64")
+    primitive.Launch(DEVICE.CreateStream(), 1, 3, inner, data, ids.size, ids, out)
+    for row, segment in zip(data, ids, strict=True):
+        want[segment] += row
+    np.testing.assert_array_equal(out, want)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("grain", [1, 1000, 10**9])
 def test_the_bits_do_not_depend_on_how_work_is_shared_out(rng, grain, dtype):

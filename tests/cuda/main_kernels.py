@@ -22,8 +22,8 @@ from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import Tile
 from ep.cuda.engine.reduce import kernel as reduce
+from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 from ep.cuda.engine.reduce import rows as row_engine
-from ep.cuda.engine.reduce import segment_sum, sort
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
@@ -301,11 +301,14 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
     for data_type, elements in SEGMENTS:
         make = partial(segment_sum.sum_kernel, data_type, T.kInt32, elements, 32)
         yield f"segments {data_type.name} {elements}", MainKernel(make, 16, 16)
-        make = partial(segment_sum.long_kernel, data_type, T.kInt32, 32, 64)
-        widths = max(4, data_type.itemsize), data_type.itemsize
-        yield f"long segments {data_type.name} {elements}", MainKernel(make, *widths)
+        make = partial(long_runs.part_kernel, data_type, T.kInt32, elements, 32)
+        yield f"segment parts {data_type.name} {elements}", MainKernel(make, 16, 16)
+        make = partial(long_runs.sum_kernel, data_type, T.kInt32, 64)
+        yield f"long segments {data_type.name}", MainKernel(make, max(4, data_type.itemsize), data_type.itemsize)
     yield "segment keys", MainKernel(partial(segment_sum.key_kernel, T.kInt64, T.kInt32, 32), 8, 4)
     yield "segment begins", MainKernel(partial(segment_sum.begin_kernel, T.kInt32), 4, 4)
+    for step in ("count", "list"):
+        yield f"segment {step}", MainKernel(partial(getattr(long_runs, f"{step}_kernel"), T.kInt32), 4, 4)
     for step in ("count", "scan", "scatter", "block"):
         yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
 

@@ -16,7 +16,9 @@ from ep.cuda.engine.reduce import segment_plan as segment_plans
 from ep.cuda.engine.reduce.plan import reduce_plan
 from ep.cuda.engine.reduce.row_plan import Keep, row_plan
 from ep.include import DataType
+from ep.include.data_type import as_data_type
 from ep.include.primitive import (
+    BatchUnsortedSegmentSumFactory,
     LogSoftmaxFactory,
     ReduceFactory,
     ReduceOp,
@@ -41,21 +43,29 @@ def reduced(gpu, op, data_type, array, axes, offset=0):
 
 
 def segment_sum(gpu, data, ids, num_segments):
-    """The sums of rows of float32."""
-    out = gpu.filled(num_segments * data.shape[1], DataType.kFloat)
-    primitive = RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, "float32", "int32")
-    primitive.Launch(
-        *(gpu.stream, 1, num_segments, data.shape[1], gpu.buffer(data.reshape(-1)), ids.size, gpu.buffer(ids), out)
-    )
-    return gpu.array(out, (num_segments, data.shape[1]))
+    """The sums of rows; data is [..., ids, columns], and has the outer axis or not."""
+    *outer, num_ids, inner = data.shape
+    out = gpu.filled(int(np.prod([*outer, num_segments, inner])), as_data_type(data.dtype))
+    primitive = RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, data.dtype, "int32")
+    sizes = int(np.prod(outer)), num_segments, inner
+    primitive.Launch(gpu.stream, *sizes, gpu.buffer(data.reshape(-1)), num_ids, gpu.buffer(ids), out)
+    return gpu.array(out, (*outer, num_segments, inner))
 
 
-def in_order(data, ids, num_segments):
-    out = np.zeros((num_segments, data.shape[1]), data.dtype)
-    for row, segment in zip(data, ids, strict=True):
-        if 0 <= segment < num_segments:
-            out[segment] += row
-    return out
+def in_parts(data, ids, num_segments):
+    """Rows added in their order, those of more than 64 in parts: of 64 rows, but no fewer than parts up to 512."""
+    wide = np.float32 if data.dtype == as_data_type("bfloat16").dtype else data.dtype
+    out = np.zeros((*data.shape[:-2], num_segments, data.shape[-1]), wide)
+    for segment in range(num_segments):
+        rows = np.flatnonzero(ids == segment)
+        part = next(size for size in (64, 128, 256, 512) if size * size >= rows.size or size == 512)
+        part = part if rows.size > 64 else 64
+        for first in range(0, rows.size, part):
+            total = np.zeros_like(out[..., 0, :])
+            for row in rows[first : first + part]:
+                total += data[..., row, :].astype(wide)
+            out[..., segment, :] += total
+    return out.astype(data.dtype)
 
 
 @pytest.mark.parametrize("data_type", [*DataType], ids=lambda t: t.name)
@@ -156,7 +166,7 @@ def test_index_arithmetic_in_64_bits(gpu, rng, monkeypatch):
         got = reduced(gpu, ReduceOp.kSum, DataType.kInt32, array, axes)
         np.testing.assert_array_equal(got, array.sum(axes, dtype=np.int32))
     data, ids = rng.standard_normal((30, 3)).astype(np.float32), rng.integers(-1, 5, 30).astype(np.int32)
-    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 4), in_order(data, ids, 4))
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 4), in_parts(data, ids, 4))
 
 
 @pytest.mark.parametrize("num_segments", [3, 17, 300])
@@ -166,23 +176,61 @@ def test_ids_are_sorted_by_one_block_and_by_many(gpu, rng, monkeypatch, num_segm
     monkeypatch.setattr(segment_plans, "_BLOCK_KEYS", count if in_block else 0)
     data = rng.standard_normal((count, 2)).astype(np.float32)
     ids = rng.integers(-1, num_segments + 1, count).astype(np.int32)
-    np.testing.assert_array_equal(segment_sum(gpu, data, ids, num_segments), in_order(data, ids, num_segments))
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, num_segments), in_parts(data, ids, num_segments))
 
 
-@pytest.mark.parametrize("inner", [1, 4, 5, 67])
-def test_long_runs_are_the_work_of_blocks(gpu, rng, inner):
-    """Runs that begin at, before and after multiples of their least length."""
-    lengths = [segment_plans.LONG_RUN * factor + more for factor, more in ((1, 0), (1, 1), (0, 3), (3, 1), (2, 0))]
-    ids = np.repeat(np.arange(5, dtype=np.int32), lengths)
-    data = rng.standard_normal((ids.size, inner)).astype(np.float32)
-    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 5), in_order(data, ids, 5))
+LENGTHS = (64, 65, 3, 193, 128, 0, 129, 4097, 67)
+"""Of runs that begin at, before and after multiples of the rows of a part, and end there."""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "inner"),
+    [("float32", 1), ("float32", 16), ("bfloat16", 16), ("bfloat16", 5), ("uint8", 16), ("complex128", 3)],
+)
+def test_long_runs_are_added_in_parts(gpu, rng, dtype, inner):
+    """Ids of no segment, before and after the others, are a long run, too, which belongs to none."""
+    ids = rng.permutation(np.repeat(np.arange(-1, len(LENGTHS) + 1), (100, *LENGTHS, 100)).astype(np.int32))
+    data = rng.integers(0, 2**24, (ids.size, inner)).astype(as_data_type(dtype).dtype)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, len(LENGTHS)), in_parts(data, ids, len(LENGTHS)))
+
+
+def test_the_parts_of_longer_runs_have_more_rows(gpu, rng):
+    """Their places are found by several blocks."""
+    ids = np.repeat(np.arange(3, dtype=np.int32), (2**14, 2**14 + 1, 2**16 + 1))
+    data = rng.standard_normal((ids.size, 1)).astype(np.float32)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 3), in_parts(data, ids, 3))
+
+
+def test_the_bits_of_long_runs_do_not_depend_on_the_grid(gpu, rng, monkeypatch):
+    ids = rng.permutation(np.repeat(np.arange(3, dtype=np.int32), (700, 5, 90)))
+    data = rng.standard_normal((2, ids.size, 67)).astype(np.float32)
+    results = {segment_sum(gpu, data, ids, 3).tobytes()}
+    for blocks in (1, 2, 5):
+        monkeypatch.setattr(loader, "num_blocks", lambda items, resident, blocks=blocks: blocks)
+        results.add(segment_sum(gpu, data, ids, 3).tobytes())
+    assert results == {in_parts(data, ids, 3).tobytes()}
+
+
+def test_long_runs_of_batches(gpu, rng):
+    ids = rng.integers(-1, 3, (2, 301)).astype(np.int32)
+    data, out = rng.standard_normal((2, 3, 301, 5)).astype(np.float32), gpu.filled(2 * 3 * 2 * 5, DataType.kFloat)
+    primitive = RequirePrimitive(BatchUnsortedSegmentSumFactory, DeviceType.kCUDA, "float32", "int32")
+    buffers = gpu.buffer(data.reshape(-1)), 301, gpu.buffer(ids.reshape(-1)), out
+    primitive.Launch(gpu.stream, 2, 3, 2, 5, *buffers)
+    expected = [in_parts(rows, own, 2) for rows, own in zip(data, ids, strict=True)]
+    np.testing.assert_array_equal(gpu.array(out, (2, 3, 2, 5)), expected)
+
+
+@pytest.mark.parametrize("ids", [[], [1], [2], [-1], [1] * 65, [2] * 65], ids=len)
+def test_few_ids(gpu, rng, ids):
+    ids, data = np.array(ids, np.int32), rng.standard_normal((len(ids), 3)).astype(np.float32)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 2), in_parts(data, ids, 2))
 
 
 def test_a_grid_of_fewer_blocks_than_there_is_work_for(gpu, rng, monkeypatch):
     """Blocks go on where the grid ends, along each of its axes."""
     for module in (reduce_plans, row_plans, segment_plans):
         monkeypatch.setattr(module, "MAX_BLOCKS", 2)
-    monkeypatch.setattr(segment_plans, "_MAX_GRID_YZ", 2)
     monkeypatch.setattr(segment_plans, "_BLOCK_KEYS", 0)
     array = rng.integers(-9, 9, (1303, 37)).astype(np.int32)
     for axis in (0, 1):
@@ -197,12 +245,7 @@ def test_a_grid_of_fewer_blocks_than_there_is_work_for(gpu, rng, monkeypatch):
     num_ids, outer = 4 * BLOCK_THREADS * segment_plans.TILE_KEYS + 3, 3
     data = rng.standard_normal((outer, num_ids, 2)).astype(np.float32)
     ids = rng.integers(-1, 5, num_ids).astype(np.int32)
-    out = gpu.filled(outer * 4 * 2, DataType.kFloat)
-    RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, "float32", "int32").Launch(
-        gpu.stream, outer, 4, 2, gpu.buffer(data.reshape(-1)), num_ids, gpu.buffer(ids), out
-    )
-    expected = [in_order(rows, ids, 4) for rows in data]
-    np.testing.assert_array_equal(gpu.array(out, (outer, 4, 2)), expected)
+    np.testing.assert_array_equal(segment_sum(gpu, data, ids, 4), in_parts(data, ids, 4))
 
 
 def test_the_parts_of_complex_numbers_where_there_are_none(gpu):

@@ -12,7 +12,7 @@ from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.device.stream import check_stream
 from ep.cuda.driver.current import driver
-from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan
+from ep.cuda.engine.reduce.segment_plan import Step, StepVariant, segment_plan, sum_type
 from ep.cuda.engine.reduce.segment_steps import Buffers, segment_steps
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
@@ -33,7 +33,7 @@ class SegmentPrimitive(CudaPrimitive):
         self._plans = BoundedCache()
 
     def _kernel(self, variant: StepVariant) -> Any:
-        from ep.cuda.engine.reduce import segment_sum, sort
+        from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 
         step, number, bits, size = variant
         return {
@@ -44,7 +44,10 @@ class SegmentPrimitive(CudaPrimitive):
             Step.SCATTER: lambda: sort.scatter_kernel(number),
             Step.BEGINS: lambda: segment_sum.begin_kernel(number),
             Step.SUM: lambda: segment_sum.sum_kernel(self._type, number, size, bits),
-            Step.SUM_LONG: lambda: segment_sum.long_kernel(self._type, number, size, bits),
+            Step.COUNT_PARTS: lambda: long_runs.count_kernel(number),
+            Step.LIST_PARTS: lambda: long_runs.list_kernel(number),
+            Step.SUM_PARTS: lambda: long_runs.part_kernel(self._type, number, size, bits),
+            Step.SUM_LONG: lambda: long_runs.sum_kernel(self._type, number, bits),
         }[step]()
 
     def _usual_variant(self) -> StepVariant:
@@ -61,7 +64,7 @@ class SegmentPrimitive(CudaPrimitive):
             driver().fill(stream.device_index, out, 0, counts[-1] * self._type.itemsize, stream.handle)
             return
         plan = self._plans.get(checked) or self._plans.keep(checked, lambda: segment_plan(checked))
-        places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes())]
+        places = [0, *accumulate(-(-size // 16) * 16 for size in plan.bytes(sum_type(self._type)))]
         with stream.scratch(places[-1]) as memory:
             buffers = Buffers(data, ids, out, *[memory.address + place for place in places[:-1]])
             for variant, extent, words in segment_steps(checked, plan, buffers, self._type, self._ids_type):

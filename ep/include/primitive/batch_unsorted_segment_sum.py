@@ -40,8 +40,10 @@ class BatchUnsortedSegmentSum(Primitive):
         offset: the id of segment 0, at most 2^62 in magnitude. An id which, less `offset`, is outside
             `[0, num_segments)` belongs to no segment; it is neither wrapped nor reported.
 
-        Rows of one segment are added in the order of i, so the result has the same bits in every run. Integers wrap
-        around; 16-bit floating types are added in float32 and rounded once.
+        The order of additions follows from the sizes and the ids alone, so the result has the same bits in every run:
+        up to 64 rows of a segment are added in the order of i. More of them a device may divide into parts of 64, 128,
+        256 or 512 neighbours; it adds the rows of each part in that order, and then the sums of the parts in theirs.
+        Integers wrap around; 16-bit floating types are added in float32 and rounded once.
 
         Sizes are in elements, >= 0; nothing happens where `out` has none. Raises TypeError or ValueError, naming the
         argument, before anything is written.

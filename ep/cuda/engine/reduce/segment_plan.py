@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.segment_sizes import SegmentSizes
+from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
-from ep.include.data_type import DataType
+from ep.include.data_type import DataType, as_data_type
 
 DIGIT_BITS: Final = 4
 DIGITS: Final = 1 << DIGIT_BITS
@@ -24,13 +25,11 @@ _BLOCK_KEYS: Final = 2**13
 """Up to so many keys one block sorts them all."""
 
 LONG_RUN: Final = 64
-"""Segments of more rows are the work of whole blocks."""
-
-_MAX_GRID_YZ: Final = 65535
+"""Segments of more rows are added in parts, of so many rows at least."""
 
 
 class Step(Enum):
-    """A kernel of a launch; see `kernels.segment_sum` and `kernels.sort`."""
+    """A kernel of a launch; see `segment_sum`, `sort` and `long_runs`."""
 
     KEYS = auto()
     SORT_BLOCK = auto()
@@ -39,13 +38,16 @@ class Step(Enum):
     SCATTER = auto()
     BEGINS = auto()
     SUM = auto()
+    COUNT_PARTS = auto()
+    LIST_PARTS = auto()
+    SUM_PARTS = auto()
     SUM_LONG = auto()
 
     __hash__ = object.__hash__
 
 
 class StepVariant(NamedTuple):
-    """A kernel: number: the type of keys and places; size: the elements of a pack, or the columns of a block."""
+    """A kernel: number: the type of keys and places; size: the elements of a pack."""
 
     step: Step
     number: DataType
@@ -56,8 +58,9 @@ class StepVariant(NamedTuple):
 class SegmentPlan(NamedTuple):
     """What a launch of certain sizes needs. Ids and segments of all batches are numbered one after the other.
 
-    number: the type of keys and places; bits: of the arithmetic of indices; digits: those of a key; tiles: the parts of
-    the keys that blocks sort, where there is more than one.
+    number: the type of keys and places; bits: of the arithmetic of indices; digits: those of a key; tiles: the shares
+    of the keys that blocks sort. most_parts: those of long runs at most, 0 where no run can be long; part_tiles: the
+    shares of the keys in which blocks look for them; part_elements: the sums of each.
     """
 
     number: DataType
@@ -66,16 +69,17 @@ class SegmentPlan(NamedTuple):
     num_segments: int
     digits: int
     tiles: int
+    most_parts: int
+    part_tiles: int
+    part_elements: int
 
-    @property
-    def tile_grid(self) -> Grid:
-        """The blocks of a kernel over tiles."""
-        return Grid((min(self.tiles, MAX_BLOCKS), 1, 1))
-
-    def bytes(self) -> tuple[int, ...]:
-        """Of the keys, their places, both once more, the counts of the tiles' digits, and the segments' begins."""
-        sizes = (*[self.num_keys] * 4, DIGITS * self.tiles, self.num_segments + 1)
-        return tuple(size * self.number.itemsize for size in sizes)
+    def bytes(self, sum_type: DataType) -> tuple[int, ...]:
+        """Of the keys, their places, both once more, the counts of tiles, the segments' begins, the number of parts and
+        where they begin, and their sums, which are of `sum_type`."""
+        counts = max(DIGITS * self.tiles, self.part_tiles)
+        sizes = (*[self.num_keys] * 4, counts, self.num_segments + 1, 1 + self.most_parts)
+        sums = self.most_parts * self.part_elements * sum_type.itemsize
+        return *(size * self.number.itemsize for size in sizes), sums
 
 
 def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
@@ -86,7 +90,27 @@ def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
     number = DataType.kInt32 if fits_32_bit_offsets(num_keys, num_segments) else DataType.kInt64
     digits = -(-num_segments.bit_length() // DIGIT_BITS)
     tiles = -(-num_keys // (BLOCK_THREADS * TILE_KEYS)) if num_keys > _BLOCK_KEYS else 1
-    return SegmentPlan(number, bits, num_keys, num_segments, digits, tiles)
+    # two of each run where all of them have LONG_RUN + 1 rows; runs of other lengths have fewer parts for their rows
+    most_parts = 2 * num_keys // (LONG_RUN + 1) if num_keys > LONG_RUN else 0
+    part_tiles = -(-num_keys // (LONG_RUN * BLOCK_THREADS))
+    elements = sizes.outer * sizes.inner
+    return SegmentPlan(number, bits, num_keys, num_segments, digits, tiles, most_parts, part_tiles, elements)
+
+
+def sum_type(data_type: DataType) -> DataType:
+    """The type of sums of rows of `data_type`, before they are rounded to it."""
+    return as_data_type(storage_arithmetic(data_type))
+
+
+def tile_grid(tiles: int) -> Grid:
+    """The blocks of a kernel over tiles."""
+    return Grid((min(tiles, MAX_BLOCKS), 1, 1))
+
+
+def part_bits(rows: int) -> int:
+    """The binary logarithm of the rows of a part of a long run: 64 rows, or up to 512 where there were more parts than
+    rows in each."""
+    return 6 + (rows > 2**12) + (rows > 2**14) + (rows > 2**16)
 
 
 def key_words(sizes: SegmentSizes, plan: SegmentPlan, is_unsigned: bool) -> tuple[int, ...]:
@@ -102,22 +126,13 @@ def sum_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
     """The words of the kernel that adds up short runs, after the addresses."""
     cols = sizes.inner // elements
     packs = sizes.batch * sizes.outer * sizes.num_segments * cols
-    divisors = (FastIntegerMath(size, bits).words() for size in (cols, sizes.num_segments, sizes.outer))
-    return packs, *(word for words in divisors for word in words), sizes.num_ids
+    return packs, *_divisors(bits, cols, sizes.num_segments, sizes.outer), sizes.num_ids
 
 
-def long_words(sizes: SegmentSizes, plan: SegmentPlan) -> tuple[int, ...]:
-    """The words of the kernel that adds up long runs, after the addresses."""
-    divisor = FastIntegerMath(sizes.num_segments, plan.bits).words()
-    return plan.num_keys, sizes.inner, sizes.num_ids, sizes.outer, plan.num_segments, *divisor
+def part_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
+    """The words of the kernels that add up parts of long runs, and their sums, after the addresses."""
+    return _divisors(bits, sizes.inner // elements, sizes.outer, sizes.num_segments)
 
 
-def long_width(inner: int) -> int:
-    """The columns of a block that adds up long runs."""
-    return min(32 if inner > 4 else 4, BLOCK_THREADS)
-
-
-def long_grid(sizes: SegmentSizes, plan: SegmentPlan, width: int) -> Grid:
-    """Its blocks: for columns, for places where a run may begin, and for outer."""
-    columns, places = -(-sizes.inner // width), plan.num_keys // LONG_RUN
-    return Grid((columns, min(places, _MAX_GRID_YZ), min(sizes.outer, _MAX_GRID_YZ)))
+def _divisors(bits: int, *sizes: int) -> tuple[int, ...]:
+    return tuple(word for size in sizes for word in FastIntegerMath(size, bits).words())

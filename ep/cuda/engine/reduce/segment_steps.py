@@ -11,15 +11,13 @@ from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.engine.reduce.segment_plan import (
     DIGIT_BITS,
     DIGITS,
-    LONG_RUN,
     SegmentPlan,
     Step,
     StepVariant,
     key_words,
-    long_grid,
-    long_width,
-    long_words,
+    part_words,
     sum_words,
+    tile_grid,
 )
 from ep.include.data_type import DataType
 
@@ -27,7 +25,8 @@ from ep.include.data_type import DataType
 class Buffers(NamedTuple):
     """The addresses of the operands, and of memory for each part that `SegmentPlan.bytes` has.
 
-    keys, places: of the rows; more_keys, more_places: the same, for what a sort moves; counts: of the tiles' digits.
+    keys, places: of the rows; more_keys, more_places: the same, for what a sort moves; counts: of the digits or parts
+    in tiles; parts: how many there are of long runs, and where they begin; sums: those of parts.
     """
 
     data: int
@@ -39,6 +38,8 @@ class Buffers(NamedTuple):
     more_places: int
     counts: int
     begins: int
+    parts: int
+    sums: int
 
 
 class StepLaunch(NamedTuple):
@@ -64,17 +65,33 @@ def segment_steps(
         elements = 1
     words = sum_words(sizes, bits, elements)
     yield StepLaunch(StepVariant(Step.SUM, number, bits, elements), words[0], (data, places, begins, out, *words))
-    if plan.num_keys > LONG_RUN:
-        width, words = long_width(sizes.inner), long_words(sizes, plan)
-        variant, grid = StepVariant(Step.SUM_LONG, number, bits, width), long_grid(sizes, plan, width)
-        yield StepLaunch(variant, grid, (data, places, keys, begins, out, *words))
+    if plan.most_parts:
+        yield from _long_runs(sizes, plan, buffers, keys, places, elements)
+
+
+def _long_runs(
+    sizes: SegmentSizes, plan: SegmentPlan, buffers: Buffers, keys: int, places: int, elements: int
+) -> Iterator[StepLaunch]:
+    """The launches that list the parts of long runs, add each up, and add up their sums."""
+    number, bits, counts, tiles = plan.number, plan.bits, buffers.counts, plan.part_tiles
+    begins, parts, sums = buffers.begins, buffers.parts, buffers.sums
+    found = plan.num_keys, plan.num_segments, tiles
+    if tiles > 1:
+        yield StepLaunch(StepVariant(Step.COUNT_PARTS, number), tile_grid(tiles), (keys, begins, counts, *found))
+        yield StepLaunch(StepVariant(Step.SCAN, number), tile_grid(1), (counts, tiles))
+    yield StepLaunch(StepVariant(Step.LIST_PARTS, number), tile_grid(tiles), (keys, begins, counts, parts, *found))
+    most, words = plan.most_parts * plan.part_elements, part_words(sizes, bits, elements)
+    words = buffers.data, places, keys, begins, parts, sums, *words, sizes.num_ids
+    yield StepLaunch(StepVariant(Step.SUM_PARTS, number, bits, elements), most // elements, words)
+    words = sums, keys, begins, parts, buffers.out, *part_words(sizes, bits, 1)
+    yield StepLaunch(StepVariant(Step.SUM_LONG, number, bits), most, words)
 
 
 def _sort(plan: SegmentPlan, buffers: Buffers) -> Generator[StepLaunch, None, tuple[int, int]]:
     """The launches that sort the keys; returns where they and their places are then."""
     number, count, counts, tiles = plan.number, plan.num_keys, buffers.counts, plan.tiles
     source, target = (buffers.keys, buffers.places), (buffers.more_keys, buffers.more_places)
-    one_block, grid = Grid((1, 1, 1)), plan.tile_grid
+    one_block, grid = tile_grid(1), tile_grid(tiles)
     if tiles == 1:
         yield StepLaunch(StepVariant(Step.SORT_BLOCK, number), one_block, (*source, *target, count, plan.digits))
         return target if plan.digits % 2 else source

@@ -1,4 +1,4 @@
-"""Sums of the rows of segments, in the order of rows: ids become keys, keys are sorted, and runs summed up."""
+"""Sums of the rows of segments: ids become keys, keys are sorted, and short runs summed up in the order of rows."""
 
 from __future__ import annotations
 
@@ -11,28 +11,19 @@ from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
-from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
-    barrier,
-    block_of_grid,
-    blocks_of_grid,
     device_function,
     next_index,
     num_threads,
-    shared_array,
     thread_index,
-    thread_of_block,
 )
 from ep.cuda.engine.reduce.segment_plan import LONG_RUN
 from ep.cuda.engine.reduce.sort import number_loader
 from ep.include.data_type import DataType
 from ep.include.number_kind import number_kind
 from ep.include.primitive.binary_op import BinaryOp
-
-_AT_ONCE = 4
-"""The rows of a long run that a thread loads at once."""
 
 
 @cache
@@ -86,8 +77,8 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
     each with the multiplier and the shift to divide by it; the ids of a batch. Longer runs than LONG_RUN are left out.
     """
     load, store, load_number = loader(data_type, elements), storer(data_type, elements), number_loader(number)
-    plus, zero = _plus(data_type)
-    add, zeros = _add_packs(plus, elements), (zero,) * elements
+    plus, zero = addition(data_type)
+    add, zeros = add_packs(plus, elements), (zero,) * elements
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
     def sum_runs(words):
@@ -118,92 +109,18 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
     return Kernel(f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}", sum_runs, 0, 15)
 
 
-@cache
-def long_kernel(data_type: DataType, number: DataType, width: int, bits: int) -> Kernel:
-    """The kernel that adds up runs of more than LONG_RUN rows: a block for `width` columns of each.
-
-    Its words, a tuple: data, places, keys, begins, out, keys, columns, ids of a batch, outer, the segments of all
-    batches; those of a batch, with the multiplier and the shift to divide by it. Of each run, the block that finds its
-    first multiple of LONG_RUN there is in charge. All of its threads load rows, and one for each column adds them.
-    """
-    load, store, load_number = loader(data_type, 1), storer(data_type, 1), number_loader(number)
-    plus, zero = _plus(data_type)
-    sharers = BLOCK_THREADS // width
-    rows_at_once = _AT_ONCE * sharers
-    numbers = shared_array(rows_at_once * width, storage_arithmetic(data_type))
-    narrow, quotient, *_, widen = index_math(bits)
-
-    @device_function
-    def load_row(data, places, row, end, first_row, cols, column):
-        if row < end and column < cols:
-            return load(data, (first_row + load_number(places, row)) * cols + column)[0]
-        return zero
-
-    loads = _loads(load_row, sharers, _AT_ONCE)
-
-    def sum_run(memory, data, places, row, end, first_row, cols, column, thread):
-        lane, sharer, total = thread % width, thread // width, zero
-        loaded = loads(data, places, row + sharer, end, first_row, cols, column)
-        while row < end:
-            for number in range(_AT_ONCE):
-                memory[(number * sharers + sharer) * width + lane] = loaded[number]
-            barrier()
-            loaded = loads(data, places, row + rows_at_once + sharer, end, first_row, cols, column)
-            if sharer == 0:
-                for each in range(min(rows_at_once, end - row)):
-                    total = plus(total, memory[each * width + lane])
-            barrier()  # before the next rows take their place
-            row += rows_at_once
-        return total
-
-    summed = device_function(sum_run)
-
-    def sum_long_runs(words):
-        data, places, keys, begins, out = words[0], words[1], words[2], words[3], words[4]
-        count, cols, num_ids, outer, none, segments = words[5], words[6], words[7], words[8], words[9], words[10]
-        thread, memory, (block, first, group) = thread_of_block(), numbers(), block_of_grid()
-        column, place = block * width + thread % width, first * LONG_RUN
-        while place < count:  # all threads of the block together: they meet at barriers
-            key = load_number(keys, place)
-            segment = key if key < none else 0
-            begin, end = load_number(begins, segment), load_number(begins, segment + 1)
-            if key < none and end - begin > LONG_RUN and place - begin < LONG_RUN:
-                batch = widen(quotient(narrow(segment), narrow(words[11]), narrow(words[12])))
-                part = group
-                while part < outer:
-                    first_row = (batch * (outer - 1) + part) * num_ids
-                    total = summed(memory, data, places, begin, end, first_row, cols, column, thread)
-                    if thread < width and column < cols:
-                        row = (batch * outer + part) * segments + segment - batch * segments
-                        store(out, row * cols + column, (total,))
-                    part += blocks_of_grid()[2]
-            place += blocks_of_grid()[1] * LONG_RUN
-
-    return Kernel(f"segment_sum_long.{data_type.name}.{number.name}.{width}.{bits}", sum_long_runs, 0, 13)
-
-
-def _plus(data_type: DataType) -> tuple[Any, Any]:
+def addition(data_type: DataType) -> tuple[Any, Any]:
     """The addition, and 0, in the type of the computation."""
     scalar_type = storage_arithmetic(data_type)
     maker = functor_maker(BinaryOp.kAdd, number_kind(data_type))
     return cuda_math_library(scalar_type).use(maker), scalar_type(0)
 
 
-def _add_packs(plus: Any, count: int) -> Any:
+def add_packs(plus: Any, count: int) -> Any:
+    """(a, b) -> the sums of the elements of two packs."""
+
     @written_out(device_function)
     def add(a, b):
         return tuple(plus(a[k], b[k]) for k in unrolled(range(count)))
 
     return add
-
-
-def _loads(load_row: Any, apart: int, count: int) -> Any:
-    """The elements of `count` rows, `apart` from one another."""
-
-    @written_out(device_function)
-    def loads(data, places, row, end, first_row, cols, column):
-        return tuple(
-            load_row(data, places, row + k * apart, end, first_row, cols, column) for k in unrolled(range(count))
-        )
-
-    return loads

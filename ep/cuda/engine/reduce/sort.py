@@ -190,19 +190,13 @@ def _mover(number: DataType) -> Any:
 def _scan() -> Any:
     """(counters, sums, thread) -> the sum of all counters, each of which becomes the sum of those before it."""
 
+    before_thread = block_scan()
+
     def scan(counters, sums, thread):
-        own, first, distance = 0, thread * DIGITS, 1
+        own, first = 0, thread * DIGITS
         for place in range(first, first + DIGITS):
             own += counters[place]
-        sums[thread] = own
-        barrier()
-        while distance < BLOCK_THREADS:
-            other = sums[thread - distance] if thread >= distance else 0
-            barrier()
-            sums[thread] += other
-            barrier()
-            distance *= 2
-        before, total = sums[thread] - own, sums[BLOCK_THREADS - 1]
+        before, total = before_thread(sums, own, thread)
         for place in range(first, first + DIGITS):
             number = counters[place]
             counters[place] = before
@@ -211,3 +205,25 @@ def _scan() -> Any:
         return total
 
     return device_function(scan)
+
+
+@cache
+def block_scan() -> Any:
+    """(sums, own, thread) -> the sum of the `own` of the threads before this one, and of all.
+
+    sums: a number for each thread of the block, in shared memory; a thread may write there again after a barrier.
+    """
+
+    def sum_before(sums, own, thread):
+        distance = 1
+        sums[thread] = own
+        barrier()
+        while distance < BLOCK_THREADS:
+            other = sums[thread - distance] if thread >= distance else 0
+            barrier()
+            sums[thread] += other
+            barrier()
+            distance *= 2
+        return sums[thread] - own, sums[BLOCK_THREADS - 1]
+
+    return device_function(sum_before)

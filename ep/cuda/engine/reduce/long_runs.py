@@ -1,0 +1,235 @@
+"""Sums of the rows of long runs, in two steps: parts are added up in the order of rows, then their sums in order.
+
+The rows of a part follow from those of its run (`part_bits`), so that the sum does, whatever the grid. The parts of all
+long runs are listed first: threads share what there is, be it one segment with all of the rows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.launch_config import BLOCK_THREADS
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import (
+    barrier,
+    block_of_grid,
+    blocks_of_grid,
+    device_function,
+    next_index,
+    num_threads,
+    shared_array,
+    thread_index,
+    thread_of_block,
+)
+from ep.cuda.engine.reduce.segment_plan import LONG_RUN, part_bits, sum_type
+from ep.cuda.engine.reduce.segment_sum import add_packs, addition
+from ep.cuda.engine.reduce.sort import block_scan, number_loader
+from ep.include.data_type import DataType
+
+_BYTES_AT_ONCE: Final = 128
+_MOST_AT_ONCE: Final = 16
+"""The bytes of registers, and rows at most, that a thread loads at once."""
+
+
+def rows_at_once(data_type: DataType, elements: int) -> int:
+    """The rows whose packs a thread loads at once."""
+    return min(_BYTES_AT_ONCE // (elements * max(sum_type(data_type).itemsize, 4)), _MOST_AT_ONCE)
+
+
+@cache
+def count_kernel(number: DataType) -> Kernel:
+    """The kernel (keys, begins, counts, count, none, tiles): counts[tile] are the parts that are found in a tile."""
+    parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
+
+    def count_parts(keys, begins, counts, count, none, tiles):
+        thread, tile, sums = thread_of_block(), block_of_grid()[0], sums_of()
+        while tile < tiles:
+            one, other, _, _ = parts_at(keys, begins, (tile * BLOCK_THREADS + thread) * LONG_RUN, count, none)
+            _, total = scan(sums, one + other, thread)
+            if thread == 0:
+                store(counts, tile, (total,))
+            barrier()
+            tile += blocks_of_grid()[0]
+
+    return Kernel(f"segment_count_parts.{number.name}", count_parts, 6)
+
+
+@cache
+def list_kernel(number: DataType) -> Kernel:
+    """The kernel (keys, begins, before, parts, count, none, tiles): the number of parts, and where each of them begins.
+
+    before[tile]: the parts of earlier tiles, where there is more than one tile. The parts of a run are neighbours.
+    """
+    parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
+    load = number_loader(number)
+
+    def list_parts(keys, begins, before, parts, count, none, tiles):
+        thread, tile, sums = thread_of_block(), block_of_grid()[0], sums_of()
+        while tile < tiles:
+            place = (tile * BLOCK_THREADS + thread) * LONG_RUN
+            one, other, first, last = parts_at(keys, begins, place, count, none)
+            own, total = scan(sums, one + other, thread)
+            earlier = load(before, tile) if tiles > 1 else 0
+            slot = 1 + earlier + own
+            if one > 0:
+                store(parts, slot, (first,))
+            if other > 0:
+                store(parts, slot + one, (last,))
+            if thread == 0 and tile == tiles - 1:
+                store(parts, 0, (earlier + total,))
+            barrier()
+            tile += blocks_of_grid()[0]
+
+    return Kernel(f"segment_list_parts.{number.name}", list_parts, 7)
+
+
+@cache
+def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> Kernel:
+    """The kernel that adds up each part of long runs, a pack of columns in a thread.
+
+    Its words, a tuple: data, places, keys, begins, parts, sums; the packs of a row, outer, the segments of a batch,
+    each with the multiplier and the shift to divide by it; the ids of a batch. sums: [parts, outer, columns].
+    """
+    load, load_number = loader(data_type, elements), number_loader(number)
+    store, zeros = storer(sum_type(data_type), elements), (addition(data_type)[1],) * elements
+    narrow, quotient, _, remainder, *_, widen = index_math(bits)
+    part_shift = device_function(part_bits)
+
+    add_rows = _add_rows(data_type, elements, load, load_number)
+
+    def sum_parts(words):
+        data, places, keys, begins, parts, sums = words[0], words[1], words[2], words[3], words[4], words[5]
+        cols, outer, num_ids = words[6], words[9], words[15]
+        packs = load_number(parts, 0) * outer * cols
+        i, step = thread_index(), num_threads()
+        while i < packs:
+            row = quotient(narrow(i), narrow(words[7]), narrow(words[8]))
+            slot = quotient(row, narrow(words[10]), narrow(words[11]))
+            column, group = widen(remainder(narrow(i), row, narrow(cols))), remainder(row, slot, narrow(outer))
+            place = load_number(parts, 1 + widen(slot))
+            segment = load_number(keys, place)
+            begin, end = load_number(begins, segment), load_number(begins, segment + 1)
+            end = min(place + (1 << part_shift(end - begin)), end)
+            batch = widen(quotient(narrow(segment), narrow(words[13]), narrow(words[14])))
+            column += (batch * (outer - 1) + widen(group)) * num_ids * cols
+            store(sums, i, add_rows(zeros, data, places, place, end, cols, column))
+            i = next_index(i, step)
+
+    return Kernel(f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}", sum_parts, 0, 16)
+
+
+@cache
+def sum_kernel(data_type: DataType, number: DataType, bits: int) -> Kernel:
+    """The kernel that adds up the sums of each long run's parts, a column in a thread.
+
+    Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
+    multiplier and the shift to divide by it. The thread that finds the first part of a run is in charge.
+    """
+    load, store, load_number = loader(sum_type(data_type), 1), storer(data_type, 1), number_loader(number)
+    zeros, part_shift = (addition(data_type)[1],), device_function(part_bits)
+    narrow, quotient, _, remainder, *_, widen = index_math(bits)
+
+    add_sums = _add_rows(data_type, 1, load, device_function(lambda _, part: part))
+
+    def sum_long_runs(words):
+        sums, keys, begins, parts, out = words[0], words[1], words[2], words[3], words[4]
+        cols, outer, segments = words[5], words[8], words[11]
+        part_elements = outer * cols
+        elements = load_number(parts, 0) * part_elements
+        i, step = thread_index(), num_threads()
+        while i < elements:
+            row = quotient(narrow(i), narrow(words[6]), narrow(words[7]))
+            slot = quotient(row, narrow(words[9]), narrow(words[10]))
+            place = load_number(parts, 1 + widen(slot))
+            segment = load_number(keys, place)
+            begin, end = load_number(begins, segment), load_number(begins, segment + 1)
+            if place == begin:
+                part, element = widen(slot), i - widen(slot) * part_elements
+                last = part + ((end - begin - 1) >> part_shift(end - begin))
+                total = add_sums(zeros, sums, 0, part, last + 1, part_elements, element)
+                batch = widen(quotient(narrow(segment), narrow(words[12]), narrow(words[13])))
+                group = widen(remainder(row, slot, narrow(outer)))
+                column = widen(remainder(narrow(i), row, narrow(cols)))
+                out_row = (batch * outer + group) * segments + segment - batch * segments
+                store(out, out_row * cols + column, total)
+            i = next_index(i, step)
+
+    return Kernel(f"segment_sum_long.{data_type.name}.{number.name}.{bits}", sum_long_runs, 0, 14)
+
+
+@cache
+def _finder(number: DataType) -> Any:
+    """(keys, begins, place, count, none) -> whether the part that `place` lies in is found there, whether the last part
+    of its run is, besides, and where the two begin.
+
+    `place` is a multiple of LONG_RUN. A part is found at its first multiple; a last part that has none, at the run's
+    last one.
+    """
+    load, part_shift = number_loader(number), device_function(part_bits)
+
+    def parts_at(keys, begins, place, count, none):
+        key = load(keys, place) if place < count else none
+        segment = key if key < none else 0
+        begin, end = load(begins, segment), load(begins, segment + 1)
+        if key >= none or end - begin <= LONG_RUN:
+            return 0, 0, 0, 0
+        shift = part_shift(end - begin)
+        first, last = begin + (place - begin >> shift << shift), begin + (end - begin - 1 >> shift << shift)
+        one = 1 if place - first < LONG_RUN else 0
+        other = 1 if place + LONG_RUN >= end and last > place else 0
+        return one, other, first, last
+
+    return device_function(parts_at)
+
+
+@cache
+def _sums(number: DataType) -> Any:
+    """A number for each thread of a block, in shared memory."""
+    return shared_array(BLOCK_THREADS, number.dtype.type)
+
+
+def _add_rows(data_type: DataType, elements: int, load: Any, place_of: Any) -> Any:
+    """(total, data, places, row, end, cols, column) -> the total and rows [row, end), of which there is one at least.
+
+    place_of(places, row): where a row lies. The places of rows are loaded two turns ahead, and the rows one, so that a
+    compiler cannot put off a load until its row is added.
+    """
+    add, count = add_packs(addition(data_type)[0], elements), rows_at_once(data_type, elements)
+
+    @written_out(device_function)
+    def find(places, row, end):
+        return tuple(place_of(places, min(row + k, end - 1)) for k in unrolled(range(count)))
+
+    @written_out(device_function)
+    def load_rows(data, found, cols, column):
+        return tuple(load(data, found[k] * cols + column) for k in unrolled(range(count)))
+
+    @written_out(device_function)
+    def add_all(total, rows):
+        for k in unrolled(range(count)):
+            total = add(total, rows[k])
+        return total
+
+    @written_out(device_function)
+    def add_some(total, rows, left):
+        for k in unrolled(range(count - 1)):
+            if k < left:
+                total = add(total, rows[k])
+        return total
+
+    def add_rows(total, data, places, row, end, cols, column):
+        rows = load_rows(data, find(places, row, end), cols, column)
+        found = find(places, row + count, end)
+        while row + count <= end:
+            later = load_rows(data, found, cols, column)
+            found = find(places, row + 2 * count, end)
+            total = add_all(total, rows)
+            rows = later
+            row = next_index(row, count)
+        return add_some(total, rows, end - row)
+
+    return device_function(add_rows)
