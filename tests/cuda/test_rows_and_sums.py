@@ -88,6 +88,16 @@ def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
     assert gpu.array(dst).tobytes() == values[np.arange(32) ^ 5].tobytes()
 
 
+def test_rows_and_columns_of_one_primitive_have_kernels_of_their_own(gpu):
+    """A thread has four elements of each row of 16, and then four columns of eight."""
+    numbers = np.arange(128, dtype=np.float32).reshape(8, 16)
+    primitive = RequirePrimitive(ReduceFactory, DeviceType.kCUDA, ReduceOp.kSum, "float32", 8)
+    for axis in (1, 0):
+        dst = gpu.filled(numbers.size // numbers.shape[axis], DataType.kFloat)
+        primitive.Launch(gpu.stream, numbers.shape, gpu.buffer(numbers.reshape(-1)), (axis,), dst)
+        np.testing.assert_array_equal(gpu.array(dst), numbers.sum(axis))
+
+
 def test_where_a_row_is_kept():
     def keep(data_type, cols, shared_bytes=227 * 1024, addresses=(0, 0)):
         (variant,) = row_plan(data_type, 3, cols, addresses, shared_bytes).variants

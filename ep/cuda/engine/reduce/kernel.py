@@ -52,7 +52,7 @@ def _rows(
 ) -> Kernel:
     """The kernel (dst, results, packs, packs of a part, rest, count, words of the source, walks): dst[n] is what the
     packs of result n become, with `rest` elements after them. In a grid of several rows of blocks each has a part."""
-    axes, elements, aligned, row_threads, partial = variant
+    axes, elements, aligned, row_threads, partial, _ = variant
     work, rows_per_block = accumulator(op, src_type), BLOCK_THREADS // row_threads
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, load_one, *_ = given
@@ -100,7 +100,7 @@ def _columns(
 ) -> Kernel:
     """The kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
     results, each of `number` packs of elements. In a grid of several rows of blocks each has a part."""
-    axes, elements, aligned, sharers, partial = variant
+    axes, elements, aligned, sharers, partial, _ = variant
     work, width = accumulator(op, src_type), BLOCK_THREADS // sharers
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, *_ = given

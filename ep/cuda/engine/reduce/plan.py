@@ -28,6 +28,7 @@ class RowVariant(NamedTuple):
     """A kernel where the last axis goes: `row_threads` threads share packs of `elements` of it.
 
     partial: whether a block has a part of the values, and writes states for a second kernel.
+    by_rows: what makes it unequal to a ColumnVariant: tuples are compared by their fields alone.
     """
 
     axes: Axes
@@ -35,6 +36,7 @@ class RowVariant(NamedTuple):
     aligned: bool
     row_threads: int
     partial: bool
+    by_rows: bool = True
 
 
 class ColumnVariant(NamedTuple):
@@ -45,6 +47,7 @@ class ColumnVariant(NamedTuple):
     aligned: bool
     sharers: int
     partial: bool
+    by_rows: bool = False
 
 
 class FinishVariant(NamedTuple):
