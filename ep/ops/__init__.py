@@ -37,8 +37,8 @@ for _family in (
         "one_hot",
         "pad",
     ),
-    *("permute", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax"),
-    *("softmax_grad", "split", "unary", "where"),
+    *("permute", "pool", "reduce", "repeat", "segment_sum", "slice", "slice_grad", "softmax"),
+    *("softmax_grad", "split", "unary", "unfold", "where"),
 ):
     import_module(f"ep.ops.{_family}")
 

@@ -65,6 +65,9 @@ def atanh(x: ArrayLike, *, out: Array | None = None) -> Array:
 def atanh_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (1 - x^2)."""
 
+def average_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, count_include_pad: bool = False, *, out: Array | None = None) -> Array:
+    """Return the mean of each window of `x`, as ONNX's AveragePool and PyTorch's `avg_pool1d` to `avg_pool3d`."""
+
 def batch_gather(params: ArrayLike, indices: ArrayLike, mode: str = 'raise', *, out: Array | None = None) -> Array:
     """Return, for each batch, the elements of `params` that `indices` of the batch name: OneFlow's BatchGather."""
 
@@ -196,6 +199,9 @@ def floor_mod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
 
 def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The remainder of the truncated quotient: it has the sign of a."""
+
+def fold(x: ArrayLike, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
+    """Return the sums of windows where they lie: to each element what all windows that it is in have for it."""
 
 def gather(params: ArrayLike, indices: ArrayLike, axis: int | None = None, batch_dims: int = 0, mode: str = 'raise', *, out: Array | None = None) -> Array:
     """Return the elements of `params` that `indices` names along `axis`, as `tensorflow.gather`."""
@@ -340,6 +346,9 @@ def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool 
 
 def max(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
     """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays."""
+
+def max_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False, *, out: Array | None = None) -> Array:
+    """Return the largest element of each window of `x`, as ONNX's MaxPool and PyTorch's `max_pool1d` to `max_pool3d`."""
 
 def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The larger one, b where they are equal; NaN if either is."""
@@ -592,6 +601,9 @@ def trunc(x: ArrayLike, *, out: Array | None = None) -> Array:
 
 def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """The rounded quotient, rounded toward zero."""
+
+def unfold(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
+    """Return the windows of `x`, written out."""
 
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`."""

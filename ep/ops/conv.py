@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
@@ -22,12 +22,9 @@ from ep.ops.devices import arrays_of
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.rows import B, P, row
-from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import WindowKernel
-from ep.ops.windows import groups_of_pieces, windows
+from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
-
-_MOST_SPATIAL: Final = 3  # windows have two axes for each, one for the batch and one for the channels: 8 in all
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -37,7 +34,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 def conv_shape(of_x: Dims, of_w: Dims, attributes: Attributes) -> Dims:
     """Return the shape of the result."""
-    return of_x[0], of_w[0], *windows(of_x, of_w, attributes).counts
+    return of_x[0], of_w[0], *windows(of_x[2:], of_w[2:], attributes).counts
 
 
 def _rows(problem: Problem) -> Iterator[Signature]:
@@ -48,15 +45,14 @@ def _rows(problem: Problem) -> Iterator[Signature]:
         yield row(Split(1), Split(1), P)
     elif groups_of_pieces(groups, (x[1], w[0]), ranks):
         yield row(Split(1), Split(0), Split(1))
-    found = windows(x, w, problem.attributes)
+    found = windows(x[2:], w[2:], problem.attributes)
     for axis in range(len(x) - 2):
         spatial = Split(axis + 2)
         yield row(B, B, spatial)
         yield row(B, spatial, P)
         yield row(spatial, B, P)
         for of_w, out in ((B, spatial), (spatial, P)):
-            mine = [found.ranges(axis, (spatial, out, of_w), ranks, rank) for rank in range(ranks)]
-            if all(found.are_in(axis, *one) for one in mine):
+            if found.stay(axis, (spatial, out, of_w), ranks):
                 yield row(spatial, of_w, out)
     yield row(P, B, P)
     yield row(B, P, P)
@@ -66,7 +62,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     """The rank's groups, where channels are split, and what is around its piece of x for the rank's windows."""
     (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x, of_w), (out,) = signature.inputs, signature.outputs
-    pads = windows(x, w, given).local_pads((of_x, out, of_w), ranks, rank)
+    pads = windows(x[2:], w[2:], given).local_pads((of_x, out, of_w), ranks, rank)
     return {
         **given,
         "pads": pads,
@@ -109,11 +105,7 @@ def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any =
 
 def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: Any, groups: Any) -> dict[str, Any]:
     """Return the attributes of a convolution, resolved; raises for shapes of x and w that do not fit."""
-    num_axes = len(of_x) - 2
-    if not 1 <= num_axes <= _MOST_SPATIAL:
-        raise ValueError(
-            f"x has shape {of_x}; it must have a batch axis, one of channels, and 1 to {_MOST_SPATIAL} spatial axes"
-        )
+    num_axes = num_spatial(of_x)
     if len(of_w) != len(of_x):
         raise ValueError(f"w has shape {of_w}; it must have {len(of_x)} axes, as x of shape {of_x} has")
     if 0 in of_w[2:]:
@@ -128,23 +120,7 @@ def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: 
             f"x of shape {of_x} has {of_x[1]} channels, and w of shape {of_w} is for {of_w[1]} in each of groups, "
             f"{number}; x must have {of_w[1] * number}"
         )
-    return {
-        "strides": _for_each(strides, "strides", num_axes, least=1),
-        "pads": _for_each(pads, "pads", 2 * num_axes, least=0),
-        "dilations": _for_each(dilations, "dilations", num_axes, least=1),
-        "groups": number,
-    }
-
-
-def _for_each(given: Any, name: str, length: int, least: int) -> Dims:
-    """Return `length` integers that are `least` at least, given one by one or as one for all."""
-    values = as_sizes((given,), name) if hasattr(given, "__iter__") else (as_integer(given, name),) * length
-    if len(values) != length:
-        raise ValueError(f"{name} has {len(values)} values; it must be one integer, or {length} of them")
-    for place, value in enumerate(values):
-        if value < least:
-            raise ValueError(f"{name}[{place}] is {value}; it must be {least} at least")
-    return values
+    return {**in_steps(strides, pads, dilations, num_axes), "groups": number}
 
 
 def _with_bias(function: Any) -> Any:
@@ -207,7 +183,7 @@ class ConvKernel(WindowKernel):
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
         (x, w), groups = shapes, attributes["groups"]
-        found, (batch, channels) = windows(x, w, attributes), x[:2]
+        found, (batch, channels) = windows(x[2:], w[2:], attributes), x[:2]
         if 0 in (batch, w[0], *found.counts):
             return lambda arrays, inputs, outputs: None
         m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)

@@ -52,7 +52,7 @@ def _x_rows(problem: Problem) -> Iterator[Signature]:
 def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     (_, w), (x,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_dy, of_w), (out,) = signature.inputs, signature.outputs
-    pads = windows(x, w, given).local_pads((out, of_dy, of_w), ranks, rank)
+    pads = windows(x[2:], w[2:], given).local_pads((out, of_dy, of_w), ranks, rank)
     groups = local_groups(given["groups"], (out, of_w, of_dy), (x[1], w[0]), ranks, rank)
     return {**given, "shape": piece_shape(x, out, ranks, rank), "pads": pads, "groups": groups}
 
@@ -93,7 +93,7 @@ def _w_rows(problem: Problem) -> Iterator[Signature]:
 def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     (_, x), (w,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_dy, of_x), (out,) = signature.inputs, signature.outputs
-    pads = windows(x, w, given).local_pads((of_x, of_dy, out), ranks, rank)
+    pads = windows(x[2:], w[2:], given).local_pads((of_x, of_dy, out), ranks, rank)
     groups = local_groups(given["groups"], (of_x, out, of_dy), (x[1], w[0]), ranks, rank)
     return {**given, "shape": piece_shape(w, out, ranks, rank), "pads": pads, "groups": groups}
 
@@ -155,7 +155,7 @@ class ConvXGradKernel(WindowKernel, BoxKernel):
         (dy, w), x, groups = shapes, attributes["shape"], attributes["groups"]
         if 0 in x:
             return lambda arrays, inputs, outputs: None
-        found, filters = windows(x, w, attributes), w[0] // groups
+        found, filters = windows(x[2:], w[2:], attributes), w[0] // groups
         k = filters * math.prod(w[2:]) if 0 not in dy else 0
         m, n = x[1] // groups, math.prod(x[2:])
         dims = (groups, m, k), (x[0], groups, k, n), (x[0], groups, m, n)
@@ -235,7 +235,7 @@ class ConvWGradKernel(WindowKernel):
             batch, k = 1, 0
         dims = (batch, groups, m, k), (batch, groups, n, k), (groups, m, n)
         product = OneLaunch(self._matmul, 1, dims[0], Placeholder(0), dims[1], Placeholder(1), 0, dims[2], RESULT)
-        found = windows(x, w, attributes)
+        found = windows(x[2:], w[2:], attributes)
         moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
         if not moves:
             return product

@@ -1,8 +1,8 @@
-"""Launches that pad arrays and write out their windows, and the product of these and weights."""
+"""Launches that pad arrays and write out their windows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
@@ -34,12 +34,12 @@ class WindowKernel(PreparedKernel):
         super().__init__(subject)
         self._pad, self._expand = _PAD.make(subject), _EXPAND.make(subject)
 
-    def padding(self, planes: Dims, found: Windows) -> Iterator[Move]:
-        """Yield what pads planes, where there is padding."""
+    def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
+        """Yield what pads planes by elements of one value, where there is padding."""
         if any(found.before) or any(found.after):
             nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
             around = (*nothing, *found.before), (*nothing, *found.after)
-            yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, 0, RESULT))
+            yield Move((*planes, *found.padded), OneLaunch(self._pad, dims, Placeholder(0), *around, value, RESULT))
 
     def writing(self, planes: Dims, found: Windows) -> Iterator[Move]:
         """Yield what writes the windows of padded planes, unless they are the elements themselves."""
@@ -51,6 +51,18 @@ class WindowKernel(PreparedKernel):
         """Return a launch that copies `shape` elements, none of them 0, from a walk in one array to one in another."""
         dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
         return OneLaunch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides)
+
+    def chain(self, shape: Dims, moves: Iterable[Move]) -> Launches:
+        """Return what makes moves, one after the other, from an array of `shape` to the result; a copy for no moves."""
+        same = contiguous_strides(shape)
+        *first, last = [*moves] or [Move(shape, self.strided(shape, same, same))]
+        if not first:
+            return last.launch
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            last.launch(arrays, [self.moved(arrays, inputs[0], first)], outputs)
+
+        return launches
 
     def moved(self, arrays: Arrays, array: Array, moves: Sequence[Move]) -> Array:
         """Queue moves, one after the other, and return the last one's result."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from operator import mul
+from typing import Any, Final, NamedTuple
 
+from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
+from ep.ops.shapes import as_sizes
 from ep.sbp import Sbp, Split, piece_sizes, span
+
+MOST_SPATIAL: Final = 3
+"""Windows have two axes for each, one for the batch and one for the channels: 8 in all."""
 
 
 class Windows(NamedTuple):
@@ -25,6 +32,17 @@ class Windows(NamedTuple):
     dilations: Dims
 
     @property
+    def spans(self) -> Dims:
+        """How many elements there are from the first of a window to its last, both counted."""
+        return tuple(far * (places - 1) + 1 for far, places in zip(self.dilations, self.kernel, strict=True))
+
+    @property
+    def reach(self) -> Dims:
+        """How many padded elements there are up to the last one of the last window; 0 where there is no window."""
+        each = zip(self.counts, self.strides, self.spans, strict=True)
+        return tuple((count - 1) * stride + spanned if count else 0 for count, stride, spanned in each)
+
+    @property
     def padded(self) -> Dims:
         """The sizes with what is added."""
         return tuple(map(sum, zip(self.sizes, self.before, self.after, strict=True)))
@@ -32,9 +50,51 @@ class Windows(NamedTuple):
     @property
     def counts(self) -> Dims:
         """How many windows there are along each axis; none where a window is larger than all that there is."""
-        spans = (far * (places - 1) + 1 for far, places in zip(self.dilations, self.kernel, strict=True))
-        each = zip(self.padded, spans, self.strides, strict=True)
+        each = zip(self.padded, self.spans, self.strides, strict=True)
         return tuple(max(0, (size - spanned) // stride + 1) for size, spanned, stride in each)
+
+    def meet(self, axis: int) -> bool:
+        """Whether any element along an axis is in two windows."""
+        stride, dilation = self.strides[axis], self.dilations[axis]
+        apart = math.gcd(stride, dilation)  # the nearest windows with places in common are dilation // apart apart
+        return stride // apart < self.kernel[axis] and dilation // apart < self.counts[axis]
+
+    @property
+    def is_split(self) -> bool:
+        """Whether each element is in one window: windows lie side by side, as axes cut into parts."""
+        side_by_side = self.strides == self.kernel and {1}.issuperset(self.dilations)
+        return side_by_side and self.padded == tuple(map(mul, self.counts, self.kernel))
+
+    def along(self, axis: int, sizes: Dims) -> Windows:
+        """The windows along one axis alone, of an array that is padded already and has `sizes`."""
+        ones, nothing = (1,) * len(sizes), (0,) * len(sizes)
+        kernel, strides, dilations = (
+            (*ones[:axis], one[axis], *ones[axis + 1 :]) for one in (self.kernel, self.strides, self.dilations)
+        )
+        return Windows(sizes, kernel, strides, nothing, nothing, dilations)
+
+    def are_within(self, box: Sequence[tuple[int, int]]) -> bool:
+        """Whether all windows lie within a box, given by where it begins and ends along each axis of the array."""
+        each = zip(box, self.before, self.reach, strict=True)
+        return all(begin <= -before and reach - before <= end for (begin, end), before, reach in each)
+
+    def cut_to(self, box: Sequence[tuple[int, int]]) -> Windows:
+        """The same windows of the part of a box that lies in the padded array."""
+        begins, sizes = [], []
+        for (begin, end), before, padded in zip(box, self.before, self.padded, strict=True):
+            begins.append(max(0, begin + before))
+            sizes.append(max(0, min(end + before, padded) - begins[-1]))
+        after = tuple(padded - begin - size for padded, begin, size in zip(self.padded, begins, sizes, strict=True))
+        return self._replace(sizes=tuple(sizes), before=tuple(begins), after=after)
+
+    def beyond(self) -> Windows:
+        """Windows that may reach beyond all that there is: every one that begins before the end of the array."""
+        after = []
+        for axis, size in enumerate(self.sizes):
+            padded, begin, stride = self.padded[axis], self.before[axis] + size, self.strides[axis]
+            count = max(0, min(-(-(padded - self.spans[axis]) // stride) + 1, -(-begin // stride)))
+            after.append((count - 1) * stride + self.spans[axis] - begin)
+        return self._replace(after=tuple(after))
 
     @property
     def is_whole(self) -> bool:
@@ -70,6 +130,10 @@ class Windows(NamedTuple):
         )
         return (first >= piece.start or piece.start == 0) and (last < piece.stop or piece.stop == self.sizes[axis])
 
+    def stay(self, axis: int, places: Sequence[Sbp], ranks: int) -> bool:
+        """Whether each rank's windows lie in its piece of the array, where the three of `ranges` lie at `places`."""
+        return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
+
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:
         """What is added to a piece of the array for its windows to be those at `counts`, of `places` alone."""
         stride, dilation = self.strides[axis], self.dilations[axis]
@@ -83,11 +147,41 @@ class Windows(NamedTuple):
         return tuple(before for before, _ in each) + tuple(after for _, after in each)
 
 
-def windows(of_x: Dims, of_w: Dims, attributes: Any) -> Windows:
-    """Return where the windows of a convolution lie, for the shapes of x and w."""
-    pads, num_axes = attributes["pads"], len(of_x) - 2
+def windows(sizes: Dims, kernel: Dims, attributes: Any) -> Windows:
+    """Return where windows lie along axes of `sizes`, by the attributes strides, pads and dilations."""
+    pads, num_axes = attributes["pads"], len(sizes)
     around = pads[:num_axes], pads[num_axes:]
-    return Windows(tuple(of_x[2:]), tuple(of_w[2:]), attributes["strides"], *around, attributes["dilations"])
+    return Windows(tuple(sizes), tuple(kernel), attributes["strides"], *around, attributes["dilations"])
+
+
+def num_spatial(of_x: Dims) -> int:
+    """Return how many spatial axes x has; ValueError where there are none, or too many."""
+    num_axes = len(of_x) - 2
+    if not 1 <= num_axes <= MOST_SPATIAL:
+        raise ValueError(
+            f"x has shape {of_x}; it must have a batch axis, one of channels, and 1 to {MOST_SPATIAL} spatial axes"
+        )
+    return num_axes
+
+
+def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
+    """Return `length` integers that are `least` at least, given one by one or as one for all."""
+    values = as_sizes((given,), name) if hasattr(given, "__iter__") else (as_integer(given, name),) * length
+    if len(values) != length:
+        raise ValueError(f"{name} has {len(values)} values; it must be one integer, or {length} of them")
+    for place, value in enumerate(values):
+        if least is not None and value < least:
+            raise ValueError(f"{name}[{place}] is {value}; it must be {least} at least")
+    return values
+
+
+def in_steps(strides: Any, pads: Any, dilations: Any, num_axes: int, least_pad: int | None = 0) -> dict[str, Dims]:
+    """Return the attributes by which windows lie along axes, resolved; least_pad: None where pads may be negative."""
+    return {
+        "strides": for_each(strides, "strides", num_axes, least=1),
+        "pads": for_each(pads, "pads", 2 * num_axes, least=least_pad),
+        "dilations": for_each(dilations, "dilations", num_axes, least=1),
+    }
 
 
 def groups_of_pieces(groups: int, sizes: Sequence[int], ranks: int) -> list[int]:

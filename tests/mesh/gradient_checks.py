@@ -81,3 +81,18 @@ def check_convolutions_over_ranks():
             with under(signature):
                 y = ep.ops.conv(*(from_whole(one, placement, "B") for one in (x, w)), **given)
             assert np.allclose(y.numpy(), ep.ops.conv(x, w, **given), rtol=1e-12)
+
+
+def check_pools_over_ranks():
+    """Split by the batch, by channels and by places, with their gradients."""
+    placement, rng = Placement(world().size), np.random.default_rng(9)
+    x, given = rng.normal(size=(5, 6, 9)), {"kernel": 3, "strides": 2, "pads": (1, 2)}
+    for name in ("max_pool", "average_pool", "unfold"):
+        whole = getattr(ep.ops, name)(x, **given)
+        dy = rng.normal(size=whole.shape)
+        (expected,) = ep.ops.vjp(name, (x,), given, None, dy)
+        for place in ("S(0)", "S(1)", "S(2)", "B"):
+            placed = from_whole(x, placement, place)
+            assert np.allclose(getattr(ep.ops, name)(placed, **given).numpy(), whole, rtol=1e-12)
+            (found,) = ep.ops.vjp(name, (placed,), given, None, from_whole(dy, placement, "S(2)"))
+            assert np.allclose(found.numpy(), expected, rtol=1e-12)

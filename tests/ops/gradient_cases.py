@@ -158,6 +158,39 @@ def of_conv(rng):
     return [rng.normal(size=shape) for shape in shapes], attributes
 
 
+def _of_windows(rng):
+    """A kernel, sizes, and attributes by which each window has an element; now and then there is no window."""
+    num_axes = int(rng.integers(1, 4))
+    strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
+    reach = [far * (places - 1) for far, places in zip(dilations, kernel, strict=True)]
+    pads = tuple(int(rng.integers(0, one + 1)) for one in reach * 2)
+    sizes = tuple(int(far + rng.integers(4)) for far in dilations)
+    return kernel, sizes, {"strides": strides, "pads": pads, "dilations": dilations}
+
+
+def of_max_pool(rng):
+    kernel, sizes, given = _of_windows(rng)
+    given["ceil_mode"] = bool(rng.integers(2))
+    return [rng.normal(size=(2, int(rng.integers(3)), *sizes))], {"kernel": kernel, **given}
+
+
+def of_average_pool(rng):
+    inputs, given = of_max_pool(rng)
+    return inputs, {**given, "count_include_pad": bool(rng.integers(2))}
+
+
+def of_unfold(rng):
+    kernel, sizes, given = _of_windows(rng)
+    return [rng.normal(size=(2, int(rng.integers(3)), *sizes))], {"kernel": kernel, **given}
+
+
+def of_fold(rng):
+    (x,), given = of_unfold(rng)
+    kernel = given.pop("kernel")
+    windows = operator_named("unfold").shape([x.shape], {"kernel": kernel, **given})[0]
+    return [rng.normal(size=windows)], {"sizes": x.shape[2:], **given}
+
+
 def of_cast(rng):
     dtype = str(rng.choice(["float64", "complex128"]))
     return [rng.normal(size=a_shape(rng))], {"dtype": dtype}

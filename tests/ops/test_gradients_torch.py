@@ -8,6 +8,7 @@ import pytest
 
 import ep.ops
 from ep.ops.gradients.vjp import RULES, vjp
+from tests.ops import window_references
 from tests.ops.gradient_cases import drawn, of_binary
 
 TRIALS = 6
@@ -122,6 +123,59 @@ def conv(torch, x, w, strides, pads, dilations, groups):
     return function(x, w, None, strides, 0, dilations, groups)
 
 
+def _windows(torch, x, kernel, strides, pads, dilations, counts, value=0):
+    """Windows as places, then planes, then windows: slices of x, padded as far as any window reaches."""
+    num_axes = x.ndim - 2
+    far = [
+        most * (places - 1) + step * count
+        for most, places, step, count in zip(dilations, kernel, strides, counts, strict=True)
+    ]
+    widths = [
+        width
+        for axis in reversed(range(num_axes))
+        for width in (pads[axis], max(0, far[axis] - x.shape[axis + 2] - pads[axis]))
+    ]
+    x, found = torch.nn.functional.pad(x, widths, value=value), []
+    for place in np.ndindex(*kernel):
+        each = zip(place, dilations, strides, counts, strict=True)
+        cut = [slice(at * step, at * step + stride * count, stride) for at, step, stride, count in each]
+        found.append(x[(slice(None), slice(None), *cut)])
+    return torch.stack(found)
+
+
+def pool(name):
+    def function(torch, x, kernel, strides, pads, dilations, ceil_mode, count_include_pad=False):
+        given = kernel, strides, pads, dilations
+        counts = window_references.counts_of(x.shape[2:], *given, ceil_mode)
+        if name == "max_pool":
+            return _windows(torch, x, *given, counts, -np.inf).amax(0)
+        ones = torch.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
+        if count_include_pad:
+            num_axes = x.ndim - 2
+            ones = torch.nn.functional.pad(
+                ones, [width for axis in reversed(range(num_axes)) for width in pads[axis::num_axes]], value=1
+            )
+        around = (0,) * len(pads) if count_include_pad else pads
+        counted = _windows(torch, ones, kernel, strides, around, dilations, counts).sum(0)
+        return _windows(torch, x, *given, counts).sum(0) / counted
+
+    return function
+
+
+def unfold(torch, x, kernel, strides, pads, dilations):
+    counts = window_references.counts_of(x.shape[2:], kernel, strides, pads, dilations)
+    written = _windows(torch, x, kernel, strides, pads, dilations, counts)
+    num_axes = x.ndim - 2
+    return written.movedim(0, 2).reshape(*x.shape[:2], *kernel, *counts) if num_axes else written
+
+
+def fold(torch, x, sizes, strides, pads, dilations):
+    """The gradient of unfold, whose own gradient autograd has, too."""
+    kernel, zeros = x.shape[2 : 2 + len(sizes)], torch.zeros((*x.shape[:2], *sizes), dtype=x.dtype, requires_grad=True)
+    written = unfold(torch, zeros, kernel, strides, pads, dilations)
+    return torch.autograd.grad(written, zeros, x, create_graph=True)[0]
+
+
 def reduce(name):
     def function(torch, x, axis=None, keepdims=False):
         axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -155,6 +209,10 @@ OTHERS = {
     "stack": lambda torch, *arrays, axis: torch.stack(arrays, axis),
     "matmul": matmul,
     "conv": conv,
+    "unfold": unfold,
+    "fold": fold,
+    "max_pool": pool("max_pool"),
+    "average_pool": pool("average_pool"),
     "cast": lambda torch, x, dtype: x.to(getattr(torch, dtype)),
     "sum": reduce("sum"),
     "mean": reduce("mean"),

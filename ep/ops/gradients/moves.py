@@ -97,3 +97,15 @@ def _conv(back: Backward) -> Gradients:
     x, w = back.inputs
     by_x = call("conv_x_grad")(back.dy, w, tuple(x.shape), **back.attributes)
     return [by_x, call("conv_w_grad")(back.dy, x, tuple(w.shape), **back.attributes)]
+
+
+@gradient_of("unfold")
+def _unfold(back: Backward) -> Gradients:
+    given = {name: back.attributes[name] for name in ("strides", "pads", "dilations")}
+    return [call("fold")(back.dy, tuple(back.inputs[0].shape[2:]), **given)]
+
+
+@gradient_of("fold")
+def _fold(back: Backward) -> Gradients:
+    (x,), (sizes, *given) = back.inputs, (back.attributes[name] for name in ("sizes", "strides", "pads", "dilations"))
+    return [call("unfold")(back.dy, tuple(x.shape[2 : len(sizes) + 2]), *given)]

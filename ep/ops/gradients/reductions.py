@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from ep.ops.gradients.vjp import (
     Backward,
@@ -16,6 +16,7 @@ from ep.ops.gradients.vjp import (
     over_size,
     wide,
 )
+from ep.ops.windows import windows
 
 
 def _kept(back: Backward, of: Any) -> Any:
@@ -81,6 +82,51 @@ def _largest(back: Backward) -> Gradients:
     count = call("sum")(found, back.attributes["axes"], dtype="float64", keepdims=True)
     share = call("div")(_kept(back, wide(back.dy)), count)
     return [call("where")(found, in_type(share, x.dtype), 0)]
+
+
+@gradient_of("max_pool")
+def _max_pool(back: Backward) -> Gradients:
+    """Elements of a window that are equal to its result share the gradient; NaN around x, which nothing is equal to."""
+    (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
+    num_axes, padded = len(kernel), x
+    if any(pads):
+        around = [(pads[axis], pads[axis + num_axes]) for axis in range(num_axes)]
+        padded = call("pad")(x, [(0, 0), (0, 0), *around], constant_values=math.nan)
+    written = call("unfold")(padded, kernel, strides, 0, dilations)
+    found = call("equal")(written, _of_windows(back.output, num_axes))
+    count = call("sum")(found, tuple(range(2, num_axes + 2)), dtype="float64", keepdims=True)
+    share = call("div")(_of_windows(wide(back.dy), num_axes), count)
+    placed = call("where")(found, in_type(share, x.dtype), 0)
+    return [call("fold")(placed, tuple(x.shape[2:]), strides, pads, dilations)]
+
+
+@gradient_of("average_pool")
+def _average_pool(back: Backward) -> Gradients:
+    """Each element of a window has its part of the gradient."""
+    (x,), (kernel, strides, pads, dilations) = back.inputs, (back.attributes[name] for name in _WINDOWS)
+    found, num_axes = windows(tuple(x.shape[2:]), kernel, back.attributes), len(kernel)
+    if found.are_within(back.attributes["counted"]):
+        share = over_size(wide(back.dy), math.prod(kernel))
+    else:
+        ones = found.cut_to(back.attributes["counted"])
+        each = zip(ones.before, found.before, ones.sizes, found.sizes, strict=True)
+        widths = [(before - begin, begin - before + size - have) for begin, before, size, have in each]
+        plane = ones_like(wide(call("slice")(x, (0, 1), (0, 1))))
+        counting = call("pad")(plane, [(0, 0), (0, 0), *widths], constant_values=1)
+        written = call("unfold")(counting, kernel, strides, (*ones.before, *ones.after), dilations)
+        counts = call("sum")(written, tuple(range(2, num_axes + 2)))
+        share = call("div")(wide(back.dy), counts)
+    share = _of_windows(in_type(share, x.dtype), num_axes)
+    spread = call("expand")(share, (*x.shape[:2], *kernel, *found.counts))
+    return [call("fold")(spread, tuple(x.shape[2:]), strides, pads, dilations)]
+
+
+_WINDOWS: Final = ("kernel", "strides", "pads", "dilations")
+
+
+def _of_windows(of: Any, num_axes: int) -> Any:
+    """A result seen with an axis of one place for each of a window."""
+    return of.reshape((*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
 
 
 @gradient_of("softmax")

@@ -1,0 +1,218 @@
+"""unfold and fold: the windows of an array written out, and windows added up where they lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.strides import contiguous_strides
+from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.primitive.fill import FillFactory
+from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.reduce import ReduceFactory
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.operator import Attributes
+from ep.ops.declare.type_rules import SameAs
+from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
+from ep.ops.names import in_errors
+from ep.ops.rows import B, partials_of, row, sum_of
+from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.windows import MOST_SPATIAL, Windows, for_each, in_steps, num_spatial, windows
+from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
+
+
+def _places(place: Sbp, num_axes: int) -> tuple[Sbp, Sbp]:
+    """How windows, and the places in each, lie along the spatial axes of x, where they lie at `place` together."""
+    if not isinstance(place, Split) or place.axis < 2:
+        return B, B
+    axis = place.axis - 2
+    return (B, Split(axis + 2)) if axis < num_axes else (Split(axis - num_axes + 2), B)
+
+
+def _unfold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    (x,), kernel = shapes, attributes["kernel"]
+    return [(*x[:2], *kernel, *windows(x[2:], kernel, attributes).counts)]
+
+
+def _unfold_rows(problem: Problem) -> Iterator[Signature]:
+    (x,), given = problem.shapes, problem.attributes
+    num_axes, found = len(x) - 2, windows(x[2:], given["kernel"], given)
+    for plane in (Split(0), Split(1)):
+        yield row(plane, plane)
+    for axis in range(num_axes):
+        spatial = Split(axis + 2)
+        for written in (spatial, Split(axis + num_axes + 2)):
+            yield row(B, written)
+            if found.stay(axis, (spatial, *_places(written, num_axes)), problem.ranks):
+                yield row(spatial, written)
+        yield row(spatial, sum_of(problem.types[0]))
+    for partial in partials_of(problem.types[0]):
+        yield row(partial, partial)
+
+
+def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The places of a window that the rank has, and what is around its piece of x for its windows."""
+    (x,), given, ranks = problem.shapes, problem.attributes, problem.ranks
+    (of_x,), (out,) = signature.inputs, signature.outputs
+    num_axes = len(x) - 2
+    pads = windows(x[2:], given["kernel"], given).local_pads((of_x, *_places(out, num_axes)), ranks, rank)
+    return {**given, "kernel": piece_shape(problem.out_shapes[0], out, ranks, rank)[2 : num_axes + 2], "pads": pads}
+
+
+@operator(shape=_unfold_shape, dtype=SameAs("x"), rows=_unfold_rows, local=_unfold_local)
+def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
+    """Return the windows of `x`, written out.
+
+    x: array of shape (N, C, sizes...), of one to three spatial axes and of any type.
+    kernel: how many places a window has, along each spatial axis; one integer for all of them.
+    strides: by how many places windows lie apart, along each spatial axis; one integer for all.
+    pads: how many zeros are before the first element of each spatial axis, then behind the last one of each; one
+        integer for all. Negative ones take elements away.
+    dilations: how far the places of a window are apart, along each spatial axis; one integer for all.
+    out: where to put the result, an array of its shape and dtype.
+
+    The result has shape (N, C, kernel..., counts...), which may be seen as PyTorch's (N, C * places, windows). `fold`
+    adds windows up again. Raises ValueError for a shape of x and for attributes that do not fit.
+    """
+    num_axes = num_spatial(tuple(x.shape))
+    places = for_each(kernel, "kernel", num_axes, least=1)
+    return {"kernel": places, **in_steps(strides, pads, dilations, num_axes, least_pad=None)}
+
+
+@register_kernel("unfold", matches=WindowKernel.moves_exist)
+class UnfoldKernel(WindowKernel):
+    """ConstantPad where there is padding, and Expand."""
+
+    names = in_errors(src="x", dst="out")
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        ((batch, channels, *sizes),) = shapes
+        planes, found = (batch, channels), windows(tuple(sizes), attributes["kernel"], attributes)
+        if 0 in (*planes, *found.counts):
+            return lambda arrays, inputs, outputs: None
+        return self.chain(shapes[0], [*self.padding(planes, found), *self.writing(planes, found)])
+
+
+def _fold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    return [(*shapes[0][:2], *attributes["sizes"])]
+
+
+def _fold_windows(of_x: Dims, attributes: Attributes) -> Windows:
+    sizes = attributes["sizes"]
+    return windows(sizes, of_x[2 : len(sizes) + 2], attributes)
+
+
+def _fold_rows(problem: Problem) -> Iterator[Signature]:
+    (x,), (out,), total = problem.shapes, problem.out_shapes, sum_of(problem.types[0])
+    num_axes, found = len(out) - 2, _fold_windows(x, problem.attributes)
+    for plane in (Split(0), Split(1)):
+        yield row(plane, plane)
+    for axis in range(num_axes):
+        spatial = Split(axis + 2)
+        yield row(B, spatial)
+        for written in (spatial, Split(axis + num_axes + 2)):
+            yield row(written, total)
+            if found.stay(axis, (spatial, *_places(written, num_axes)), problem.ranks):
+                yield row(written, spatial)
+    met = any(map(found.meet, range(num_axes)))
+    for partial in (total,) if met else partials_of(problem.types[0]):
+        yield row(partial, partial)
+
+
+def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+    """The rank's piece of the result, and what is around it for the windows that the rank has."""
+    (x,), (result,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
+    (of_x,), (out,) = signature.inputs, signature.outputs
+    places = out, *_places(of_x, len(result) - 2)
+    pads = _fold_windows(x, given).local_pads(places, ranks, rank)
+    return {**given, "sizes": piece_shape(result, out, ranks, rank)[2:], "pads": pads}
+
+
+@operator(shape=_fold_shape, dtype=SameAs("x"), rows=_fold_rows, local=_fold_local)
+def fold(x: Tensor, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
+    """Return the sums of windows where they lie: to each element what all windows that it is in have for it.
+
+    x: windows as `unfold` writes them, of shape (N, C, kernel..., counts...) and of any type.
+    sizes: those of the spatial axes of the result.
+    strides, pads, dilations: as of `unfold`.
+    out: where to put the result, an array of its shape and dtype.
+
+    The result has shape (N, C, sizes...); elements that are in no window are 0. It is the gradient of `unfold`, and
+    PyTorch's `fold`, ONNX's Col2Im. float16 and bfloat16 are added in float32, and rounded once. Raises ValueError for
+    shapes and attributes that do not fit.
+    """
+    of_x = tuple(x.shape)
+    num_axes = (len(of_x) - 2) // 2
+    if len(of_x) % 2 or not 1 <= num_axes <= MOST_SPATIAL:
+        raise ValueError(
+            f"x has shape {of_x}; it must have a batch axis, one of channels, and two for each of 1 to {MOST_SPATIAL} "
+            f"spatial axes"
+        )
+    if 0 in of_x[2 : num_axes + 2]:
+        raise ValueError(f"x has shape {of_x}; a window must have one place at least along each spatial axis")
+    places = for_each(sizes, "sizes", num_axes, least=0)
+    given = {"sizes": places, **in_steps(strides, pads, dilations, num_axes, least_pad=None)}
+    counts = _fold_windows(of_x, given).counts
+    if of_x[num_axes + 2 :] != counts:
+        raise ValueError(f"x of shape {of_x} has {of_x[num_axes + 2 :]} windows; an array of {places} has {counts}")
+    return given
+
+
+_FILL = primitive_exists(FillFactory, data_type("out"))
+_SUM = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("out"), kMaxNumDims)
+
+
+@register_kernel("fold", matches=WindowKernel.moves_exist & _FILL & _SUM)
+class FoldKernel(WindowKernel):
+    """Zeros, in which Expand puts each window where it lies, a sum of them, and ConstantPad, which cuts off padding.
+
+    Elements of one place do not meet each other, so there is an array of zeros for each place. Along an axis whose
+    windows do not meet either, all places share one.
+    """
+
+    names = in_errors(src="x", dst="out")
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._fill, self._sum = _FILL.make(subject), _SUM.make(subject)
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (x,), (result,) = shapes, _fold_shape(shapes, attributes)
+        if 0 in x:
+            count = math.prod(result)
+            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, count)
+        if 0 in result:
+            return lambda arrays, inputs, outputs: None
+        return self.chain(x, self._moves(x, _fold_windows(x, attributes)))
+
+    def _moves(self, x: Dims, found: Windows) -> Iterator[Move]:
+        planes, reach = x[:2], found.reach
+        layers = tuple(places if found.meet(axis) else 1 for axis, places in enumerate(found.kernel))
+        yield self._putting(x, (*planes, *layers, *reach), found)
+        if math.prod(layers) > 1:
+            dims = math.prod(planes), math.prod(layers), math.prod(reach)
+            yield Move((*planes, *reach), OneLaunch(self._sum, dims, Placeholder(0), (1,), RESULT))
+        each = zip(found.sizes, reach, found.before, strict=True)
+        around = tuple((-before, size - have + before) for size, have, before in each)
+        before, after = zip(*around, strict=True)
+        yield from self.padding(planes, found._replace(sizes=reach, before=before, after=after))
+
+    def _putting(self, x: Dims, shape: Dims, found: Windows) -> Move:
+        """Return what puts windows into an array of `shape`, of planes, then layers, then places along axes."""
+        num_axes, strides, count = len(found.sizes), contiguous_strides(shape), math.prod(shape)
+        layers, along = shape[2 : num_axes + 2], strides[num_axes + 2 :]
+        each = zip(layers, strides[2:], found.dilations, along, strict=False)
+        of_places = [far * step + (stride if size > 1 else 0) for size, stride, far, step in each]
+        of_windows = [stride * step for stride, step in zip(found.strides, along, strict=True)]
+        put = self.strided(x, contiguous_strides(x), (*strides[:2], *of_places, *of_windows))
+        if count == math.prod(x):
+            return Move(shape, put)
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            self._fill.Launch(arrays.stream, outputs[0], 0, count)
+            put(arrays, inputs, outputs)
+
+        return Move(shape, launches)
