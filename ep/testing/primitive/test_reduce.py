@@ -83,6 +83,16 @@ def test_every_kind_of_axes(device, rng, key, dims, axes):
     check(device, rng, key, dims, axes)
 
 
+@some_key(ReduceFactory, *SOME)
+def test_one_primitive_for_rows_and_columns(device, rng, key):
+    """Rows and columns that are alike in all else: as many elements of each at a time, of as many axes."""
+    op, data_type = key
+    primitive = device.require(ReduceFactory, op, data_type, 8)
+    for dims, axes in (((6, 4), (1,)), ((9, 20), (0,)), ((6, 4), (1,))):
+        src = draw(rng, op, data_type, dims)
+        check_close(device, op, data_type, launch(device, op, data_type, src, axes, primitive), src, axes)
+
+
 @pytest.mark.parametrize(
     ("dims", "axes"),
     [
