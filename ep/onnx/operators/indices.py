@@ -1,0 +1,86 @@
+"""Operators that take elements by their places."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ep import ops
+from ep.onnx.operators.placing import placed
+
+_NEGATIVE = "wrap_negative"
+
+
+def gather(x: Any, indices: Any, axis: int) -> Any:
+    """Return the elements at some places of an axis; negative ones are counted from the end."""
+    return ops.gather(x, indices, axis, mode=_NEGATIVE)
+
+
+def gather_elements(x: Any, indices: Any, axis: int) -> Any:
+    """Return for each element of `indices` that of x at this place of the axis, and at its own of all others."""
+    axis %= len(x.shape)
+    others = [np.arange(size).reshape([-1 if k == one else 1 for k in range(len(x.shape))])
+              for one, size in enumerate(indices.shape)]  # fmt: skip
+    steps = _steps(x.shape)
+    first = sum(
+        (other * step for k, (other, step) in enumerate(zip(others, steps, strict=True)) if k != axis), np.zeros(1, int)
+    )
+    at = _counted(indices, x.shape[axis])
+    places = ops.add(
+        ops.mul(at, np.int64(steps[axis])), placed(np.broadcast_to(first, indices.shape).astype(np.int64), x)
+    )
+    return ops.gather(x.reshape((-1,)), places, 0)
+
+
+def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
+    """Return the parts of x that the last axis of `indices` names, by the first axes behind those of the batch."""
+    *lead, depth = indices.shape
+    batch, inner = x.shape[:batch_dims], x.shape[batch_dims + depth :]
+    steps = _steps(x.shape[batch_dims : batch_dims + depth])
+    places: Any = None
+    for k, (step, size) in enumerate(zip(steps, x.shape[batch_dims:], strict=False)):
+        one = ops.slice(indices, ..., (k, k + 1)).reshape(tuple(lead))
+        one = ops.mul(_counted(one, size), np.int64(step))
+        places = one if places is None else ops.add(places, one)
+    many = math.prod(x.shape[batch_dims : batch_dims + depth])
+    return ops.gather(x.reshape((*batch, many, *inner)), places, batch_dims, batch_dims)
+
+
+def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -> Any:
+    """Return values[1] at the places that `indices` names along a new axis, and values[0] elsewhere."""
+    classes = int(depth.reshape(-1)[0])
+    axis %= len(indices.shape) + 1
+    at = ops.floor_mod(ops.cast(indices, np.int64), np.int64(classes))
+    inside = ops.logical_and(
+        ops.less(ops.cast(indices, np.int64), np.int64(classes)),
+        ops.greater_equal(ops.cast(indices, np.int64), np.int64(-classes)),
+    )
+    shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
+    places = np.arange(classes, dtype=np.int64).reshape([-1 if k == axis else 1 for k in range(len(shape))])
+    found = ops.logical_and(ops.equal(at.reshape(shape), placed(places, indices)), inside.reshape(shape))
+    off, on = ops.split(values, 2)
+    return ops.where(found, on.reshape(()), off.reshape(()))
+
+
+def compress(x: Any, condition: np.ndarray[Any, Any], axis: int | None = None) -> Any:
+    """Return the parts of x along an axis, or the elements of all, where the condition is true."""
+    if axis is None:
+        x, axis = x.reshape((-1,)), 0
+    return ops.gather(x, placed(np.flatnonzero(condition).astype(np.int64), x), axis)
+
+
+def non_zero(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the places of what is not 0, a column for each."""
+    return np.array(np.nonzero(x), np.int64)
+
+
+def _counted(indices: Any, size: int) -> Any:
+    """Indices of which negative ones are counted from the end, as int64 numbers from 0 on."""
+    at = ops.cast(indices, np.int64)
+    return ops.where(ops.less(at, np.int64(0)), ops.add(at, np.int64(size)), at)
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -1,0 +1,144 @@
+"""Which operator serves which of ONNX's, and from which opset on: one line for each meaning that it has had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import onnx
+
+from ep import ops
+from ep.onnx.operators import elementwise as e
+from ep.onnx.operators import indices as i
+from ep.onnx.operators import products as p
+from ep.onnx.operators import reductions as r
+from ep.onnx.operators import shapes as s
+from ep.onnx.operators import windows as w
+
+DOMAINS: Final = ("", "ai.onnx")
+"""The names of the operators that ONNX itself defines."""
+
+
+class Line(NamedTuple):
+    """What serves an ONNX operator.
+
+    since: the first opset in which it means this.
+    function: takes the inputs, None for those that are left out, and the attributes by name, with ONNX's defaults.
+    host: numbers of inputs that are sizes, axes and the like: it takes them in host memory.
+    of_shape: whether the result depends on the shapes of inputs alone.
+    counts: whether it takes `num_outputs` where the node has no such attribute.
+    most_outputs: so many at most can be wanted.
+    false: the number of an input that must be left out, or a constant that is false; -1 for none.
+    """
+
+    name: str
+    since: int
+    function: Callable[..., Any]
+    host: tuple[int, ...] = ()
+    of_shape: bool = False
+    counts: bool = False
+    most_outputs: int = 2**31
+    false: int = -1
+
+
+_LINES: Final = (
+    *(Line(name, 6, e.of_inputs(function)) for name, function in e.PLAIN.items()),
+    Line("BitShift", 11, e.bit_shift),
+    Line("Cast", 6, e.cast),
+    Line("CastLike", 15, e.cast_like),
+    Line("Celu", 12, ops.celu),
+    Line("Clip", 6, e.clip_by_attributes),
+    Line("Clip", 11, e.clip),
+    Line("Div", 7, e.div),
+    Line("Dropout", 7, e.dropout, false=2),
+    Line("Elu", 6, ops.elu),
+    Line("Gelu", 20, e.gelu),
+    Line("HardSigmoid", 6, e.hard_sigmoid),
+    Line("IsInf", 10, e.is_inf),
+    Line("LeakyRelu", 6, ops.leaky_relu),
+    Line("Max", 6, e.folded(ops.maximum)),
+    Line("Mean", 6, e.mean),
+    Line("Min", 6, e.folded(ops.minimum)),
+    Line("Mod", 10, e.mod),
+    Line("Neg", 6, e.negative),
+    Line("PRelu", 7, e.prelu),
+    Line("Pow", 7, e.power),
+    Line("Selu", 6, e.selu),
+    Line("Shrink", 9, e.shrink),
+    Line("Sum", 6, e.folded(ops.add)),
+    Line("Swish", 24, e.swish),
+    Line("ThresholdedRelu", 10, e.thresholded_relu),
+    Line("ArgMax", 1, r.arg_max),
+    Line("ArgMin", 1, r.arg_min),
+    Line("Hardmax", 13, r.hardmax),
+    Line("LogSoftmax", 1, r.flat(ops.log_softmax)),
+    Line("LogSoftmax", 13, ops.log_softmax),
+    Line("LpNormalization", 1, r.lp_normalization),
+    *(Line(name, 1, r.by_attribute(function)) for name, function in r.REDUCTIONS.items() if name != "ReduceSum"),
+    *(Line(name, 18, r.by_input(function), host=(1,)) for name, function in r.REDUCTIONS.items()),
+    Line("ReduceSum", 1, r.by_attribute(r.REDUCTIONS["ReduceSum"])),
+    Line("ReduceSum", 13, r.by_input(r.REDUCTIONS["ReduceSum"]), host=(1,)),
+    Line("Softmax", 1, r.flat(ops.softmax)),
+    Line("Softmax", 13, ops.softmax),
+    Line("Concat", 4, s.concat),
+    Line("Constant", 1, s.constant),
+    Line("ConstantOfShape", 9, s.constant_of_shape, host=(0,)),
+    Line("DepthToSpace", 1, s.depth_to_space),
+    Line("Expand", 8, s.expand, host=(1,)),
+    Line("EyeLike", 9, s.eye_like, of_shape=True),
+    Line("Flatten", 1, s.flatten),
+    Line("Pad", 2, s.pad_by_attributes),
+    Line("Pad", 11, s.pad, host=(1, 2, 3)),
+    Line("Range", 11, s.arange, host=(0, 1, 2)),
+    Line("Reshape", 5, s.reshape, host=(1,)),
+    Line("Shape", 1, s.shape, of_shape=True),
+    Line("Size", 1, s.size, of_shape=True),
+    Line("Slice", 1, s.slice_by_attributes),
+    Line("Slice", 10, s.slices, host=(1, 2, 3, 4)),
+    Line("SpaceToDepth", 1, s.space_to_depth),
+    Line("Split", 2, s.split_by_attribute, counts=True),
+    Line("Split", 13, s.split, host=(1,), counts=True),
+    Line("Squeeze", 1, s.squeeze_by_attribute),
+    Line("Squeeze", 13, s.squeeze, host=(1,)),
+    Line("Tile", 6, s.tile, host=(1,)),
+    Line("Transpose", 1, s.transpose),
+    Line("Trilu", 14, s.trilu, host=(1,)),
+    Line("Unsqueeze", 1, s.unsqueeze_by_attribute),
+    Line("Unsqueeze", 13, s.unsqueeze, host=(1,)),
+    Line("Compress", 9, i.compress, host=(1,)),
+    Line("Gather", 1, i.gather),
+    Line("GatherElements", 11, i.gather_elements),
+    Line("GatherND", 11, i.gather_nd),
+    Line("NonZero", 9, i.non_zero, host=(0,)),
+    Line("OneHot", 9, i.one_hot, host=(1,)),
+    Line("BatchNormalization", 7, p.batch_normalization, most_outputs=1),
+    Line("Gemm", 7, p.gemm),
+    Line("InstanceNormalization", 6, p.instance_normalization),
+    Line("MatMul", 1, ops.matmul),
+    Line("AveragePool", 7, w.average_pool),
+    Line("Conv", 1, w.conv),
+    Line("ConvTranspose", 1, w.conv_transpose),
+    Line("GlobalAveragePool", 1, w.global_average_pool),
+    Line("GlobalMaxPool", 1, w.global_max_pool),
+    Line("LpPool", 2, w.lp_pool),
+    Line("MaxPool", 1, w.max_pool, most_outputs=1),
+)
+
+
+def _by_name() -> Mapping[str, list[Line]]:
+    found: dict[str, list[Line]] = {}
+    for line in sorted(_LINES, key=lambda line: -line.since):
+        found.setdefault(line.name, []).append(line)
+    return found
+
+
+OPERATORS: Final = _by_name()
+"""The lines of each operator, newest first."""
+
+
+def line_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Line | None:
+    """Return what serves a node of a model with these opsets, by domain; None where nothing does."""
+    if node.domain not in DOMAINS:
+        return None
+    opset = opsets.get(node.domain) or opsets.get("", 0)
+    return next((line for line in OPERATORS.get(node.op_type, ()) if line.since <= opset), None)

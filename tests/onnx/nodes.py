@@ -1,0 +1,49 @@
+"""The cases that the package onnx has for each of its operators, with the results that it wants."""
+
+import functools
+import warnings
+import zlib
+
+import numpy as np
+import onnx
+import onnx.backend.test.loader as loader
+
+CHUNKS = 96
+"""So many parts have about as many cases each; a case stays in its part."""
+
+ROUNDED_ELSEWHERE = ("test_attention_4d_causal_fp16", "test_attention_4d_causal_fp16_expanded")
+"""Ours add in float32, and are one float16 number away from what ONNX has rounded after each step."""
+
+
+@functools.cache
+def chunks():
+    """Return the cases of each part; making their inputs overflows here and there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = loader.load_model_tests(kind="node")
+    found = [[] for _ in range(CHUNKS)]
+    for case in cases:
+        found[zlib.crc32(case.name.encode()) % CHUNKS].append(case)
+    return found
+
+
+def as_array(value):
+    """Return an input or a result as an ndarray."""
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def check(case, run):
+    """Assert that a model gives the results of a case; run: takes the inputs, and returns the outputs."""
+    for inputs, outputs in case.data_sets:
+        found = run([as_array(one) for one in inputs])
+        assert len(found) == len(outputs), case.name
+        for result, value in zip(found, outputs, strict=True):
+            expected = as_array(value)
+            assert (result.dtype, result.shape) == (expected.dtype, expected.shape), case.name
+            if result.dtype.kind not in "fcV":
+                np.testing.assert_array_equal(result, expected, case.name)
+                continue
+            ulps = {"bfloat16": 2**-6, "float16": 2**-9 * (case.name in ROUNDED_ELSEWHERE)}  # two of them
+            rtol = max(case.rtol, ulps.get(result.dtype.name, 0))
+            wide = np.complex128 if result.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(result.astype(wide), expected.astype(wide), rtol, case.atol, err_msg=case.name)

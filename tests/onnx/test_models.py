@@ -1,0 +1,160 @@
+"""Models: loading, inputs and outputs, several sizes, and what is wrong with files."""
+
+import contextlib
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import ep.onnx
+from ep.ops import copy_to_host
+
+F = TensorProto.FLOAT
+
+
+def model_of(nodes, inputs, outputs, constants=(), opset=20):
+    """Return a model; inputs and outputs: name and shape, of float32, or with a type behind."""
+
+    def info(name, shape, kind=F):
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in constants]
+    graph = helper.make_graph(
+        [helper.make_node(*one[:3], name=f"n{k}", **(one[3] if len(one) > 3 else {})) for k, one in enumerate(nodes)],
+        "g",
+        [info(*one) for one in inputs],
+        [info(*one) for one in outputs],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+@pytest.fixture
+def perceptron(rng):
+    """Return a model of two layers, whose second is reshaped by the sizes of its input, and its weights."""
+    w, b = rng.standard_normal((5, 3), np.float32), rng.standard_normal(3, np.float32)
+    nodes = [
+        ("Shape", ["x"], ["sizes"], {"end": 1}),
+        ("Constant", [], ["one"], {"value_ints": [1]}),
+        ("Concat", ["sizes", "one", "one"], ["column"], {"axis": 0}),
+        ("Gemm", ["x", "w", "b"], ["h"]),
+        ("Relu", ["h"], ["r"]),
+        ("ReduceSum", ["r", "one"], ["s"], {"keepdims": 0}),
+        ("Reshape", ["s", "column"], ["y"]),
+    ]
+    return model_of(nodes, [("x", ("n", 5))], [("y", ("n", 1, 1)), ("r", ("n", 3))], [("w", w), ("b", b)]), w, b
+
+
+def test_a_model_of_several_sizes(device, rng, perceptron):
+    given, w, b = perceptron
+    model = ep.onnx.load(given.SerializeToString(), device.type)
+    assert model.inputs == (("x", np.dtype(np.float32), ("n", 5)),)
+    assert [one.name for one in model.outputs] == ["y", "r"]
+    for rows in (2, 7, 2, 0, 7):
+        x = rng.standard_normal((rows, 5), np.float32)
+        hidden = np.maximum(x @ w + b, 0)
+        y, r = map(copy_to_host, model(x=x))
+        np.testing.assert_allclose(r, hidden, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(y, hidden.sum(1).reshape(rows, 1, 1), rtol=1e-5, atol=1e-6)
+        (only,) = model.run(["y"], {"x": ep.ops.copy_to_device(x, device.type)})
+        np.testing.assert_array_equal(copy_to_host(only), y)
+    assert "Gemm" in model.explain()
+
+
+def test_a_model_in_a_file(tmp_path, rng, perceptron):
+    given, *_ = perceptron
+    path, x = tmp_path / "model.onnx", rng.standard_normal((4, 5), np.float32)
+    path.write_bytes(given.SerializeToString())
+    (expected, _), (found, _) = ep.onnx.load(given)(x=x), ep.onnx.load(path)(x=x)
+    np.testing.assert_array_equal(found, expected)
+    onnx.save(given, tmp_path / "apart.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    np.testing.assert_array_equal(ep.onnx.load(str(tmp_path / "apart.onnx"))(x=x)[0], expected)
+
+
+@pytest.mark.parametrize("location", ["../weights", "/etc/passwd", "none"])
+def test_tensors_outside_of_the_folder_are_refused(tmp_path, perceptron, location):
+    given, *_ = perceptron
+    (tmp_path / "weights").write_bytes(bytes(100))
+    (tmp_path / "inner").mkdir()
+    tensor = given.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    path = tmp_path / "inner" / "model.onnx"
+    path.write_bytes(given.SerializeToString())
+    with pytest.raises(ep.onnx.ModelError, match="no file in the folder of the model"):
+        ep.onnx.load(path)
+    with pytest.raises(ep.onnx.ModelError, match="load the model by its path"):
+        ep.onnx.load(given.SerializeToString())
+
+
+def test_a_tensor_behind_the_end_of_its_file_is_refused(tmp_path, perceptron):
+    given, *_ = perceptron
+    onnx.save(given, tmp_path / "apart.onnx", save_as_external_data=True, location="weights", size_threshold=0)
+    (tmp_path / "weights").write_bytes(bytes(8))
+    with pytest.raises(ep.onnx.ModelError, match="ends behind the end"):
+        ep.onnx.load(tmp_path / "apart.onnx")
+
+
+def test_damaged_files_are_refused(rng, perceptron):
+    contents = perceptron[0].SerializeToString()
+    for _ in range(200):
+        damaged = bytearray(contents)
+        for place in rng.integers(0, len(contents), 3):
+            damaged[place] = rng.integers(0, 256)
+        damaged = damaged[: rng.integers(1, len(contents) + 1)] if rng.integers(0, 2) else damaged
+        with contextlib.suppress(ep.onnx.ModelError, ep.onnx.UnsupportedError):
+            ep.onnx.load(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "words"),
+    [
+        ({}, ValueError, "x is missing"),
+        ({"x": np.zeros((2, 5), np.float32), "z": 1}, ValueError, "the model has no z"),
+        ({"x": np.zeros((2, 5))}, TypeError, "input x has dtype float64; it must be float32"),
+        ({"x": np.zeros((2, 4), np.float32)}, ValueError, r"input x has shape \(2, 4\)"),
+        ({"x": np.zeros(5, np.float32)}, ValueError, "it must have 2 axes"),
+    ],
+)
+def test_inputs_that_do_not_fit(perceptron, inputs, error, words):
+    with pytest.raises(error, match=words):
+        ep.onnx.load(perceptron[0]).run(None, inputs)
+
+
+def test_sizes_with_one_name_are_equal():
+    model = ep.onnx.load(model_of([("Add", ["x", "y"], ["z"])], [("x", ("n",)), ("y", ("n",))], [("z", ("n",))]))
+    with pytest.raises(ValueError, match="input y has 1 elements along axis 0; axis 0 of x has 3, and both are n"):
+        model(x=np.zeros(3, np.float32), y=np.zeros(1, np.float32))
+
+
+def test_outputs_that_there_are_not(perceptron):
+    with pytest.raises(ValueError, match="the model has no q"):
+        ep.onnx.load(perceptron[0]).run(["q"], {})
+
+
+def test_all_that_nothing_serves_is_named_at_once():
+    nodes = [("TopK", ["x", "k"], ["v", "i"]), ("Dropout", ["v", "", "t"], ["y"]), ("Unique", ["x"], ["u"])]
+    inputs = [("x", (4,)), ("k", (1,), TensorProto.INT64), ("t", (), TensorProto.BOOL)]
+    with pytest.raises(ep.onnx.UnsupportedError) as caught:
+        ep.onnx.load(model_of(nodes, inputs, [("y", (1,)), ("u", (None,))]))
+    assert len(caught.value.reasons) == 3
+    assert "node 'n0': no operator serves TopK of opset 20" in caught.value.reasons
+    with pytest.raises(ep.onnx.UnsupportedError, match="opset 6; it must have one of 7 to"):
+        ep.onnx.load(model_of([("Relu", ["x"], ["y"])], [("x", (1,))], [("y", (1,))], opset=6))
+
+
+def test_an_error_names_its_node():
+    model = ep.onnx.load(model_of([("Add", ["x", "y"], ["z"])], [("x", ("n",)), ("y", ("m",))], [("z", (None,))]))
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        model(x=np.zeros(3, np.float32), y=np.zeros(2, np.float32))
+    assert caught.value.__notes__ == ["in node 'n0' (Add)"]
+
+
+def test_one_node_by_itself(rng):
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=-1)
+    x, s = rng.standard_normal((3, 8), np.float32), rng.standard_normal(8, np.float32)
+    (y,) = ep.onnx.Backend.run_node(node, [x, s])
+    rest = x - x.mean(1, keepdims=True)
+    np.testing.assert_allclose(y, rest / np.sqrt((rest**2).mean(1, keepdims=True) + 1e-5) * s, rtol=2e-5, atol=1e-6)

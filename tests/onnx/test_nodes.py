@@ -1,0 +1,48 @@
+"""Operators as ONNX's own cases have them."""
+
+import collections
+
+import pytest
+
+from ep.onnx import Backend, UnsupportedError, load
+from tests.onnx import nodes
+
+
+@pytest.mark.parametrize("chunk", range(nodes.CHUNKS))
+def test_cases(chunk):
+    """A case gives ONNX's results, or is refused by name before anything is computed."""
+    computed = 0
+    for case in nodes.chunks()[chunk]:
+        if Backend.is_compatible(case.model):
+            nodes.check(case, Backend.prepare(case.model).run)
+            computed += 1
+            continue
+        with pytest.raises(UnsupportedError, match=r"."):
+            load(case.model)
+    assert computed
+
+
+@pytest.mark.parametrize("chunk", range(0, nodes.CHUNKS, 8))
+def test_cases_on_devices(device, chunk):
+    """What has elements of floating types is computed on the device, and what has sizes on the host."""
+    backend_device = {"cpu": "CPU", "cuda": "CUDA"}[device.type.tag]
+    for case in nodes.chunks()[chunk][:: 1 if backend_device == "CPU" else 4]:
+        if Backend.is_compatible(case.model):
+            nodes.check(case, Backend.prepare(case.model, backend_device).run)
+
+
+def test_how_many_cases_are_computed():
+    """Each of the others has a reason: an operator that nothing serves, or a type that no DataType is."""
+    counts, reasons = collections.Counter(), collections.Counter()
+    for case in (one for chunk in nodes.chunks() for one in chunk):
+        try:
+            load(case.model)
+            counts["computed"] += 1
+        except UnsupportedError as error:
+            counts["refused"] += 1
+            reasons.update({one.split(": ", 1)[-1].split(" of opset")[0] for one in error.reasons})
+    assert counts["computed"] >= 1250
+    words = ["no operator serves", "is no DataType", "is no tensor", "must be a constant", "must have one of"]
+    words += ["no operator gives", "is sparse"]
+    strange = [one for one in reasons if not any(word in one for word in words)]
+    assert not strange
