@@ -16,15 +16,14 @@ from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.structure import Step, Structure, kMaxRow
+from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
+from ep.include.primitive.structure import RowOp, Step, Structure, kMaxRow
 from ep.include.primitive.unary_op import UnaryOp
 
 _FLOAT: Final = DataType.kFloat
 _MAP: Final = Structure((_FLOAT,), (), (Step(UnaryOp.kNegative, (0,), _FLOAT),), (1,))
 _REDUCTION: Final = _MAP._replace(steps=(*_MAP.steps, Step(ReduceOp.kSum, (1,), _FLOAT)), results=(2,))
-_ROWS: Final = _REDUCTION._replace(results=(1, 2))
-"""A structure of each kind, to ask a device for."""
+"""A structure of each kind, to ask a device for; `_rows` makes those with rows."""
 
 
 class Schedule:
@@ -42,9 +41,8 @@ class Schedule:
         self._round_each = round_each
         base = trace.base
         device_type = base.device_type if isinstance(base, Arrays) else None
-        self._has_maps, self._has_reductions, self._has_rows = (
-            _has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION, _ROWS)
-        )
+        self._device_type = device_type
+        self._has_maps, self._has_reductions = (_has_kernels(device_type, kind) for kind in (_MAP, _REDUCTION))
         self._place = base.place
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
@@ -102,7 +100,7 @@ class Schedule:
 
     def _reduces_any(self, node: Node) -> bool:
         """Whether a value is reduced in a way that is none of a row kernel, and that a kernel can be made for."""
-        op = ROW_OPS.get(node.operator.name) if node.operator is not None else None
+        op = ROW_OPS.get(self._operator(node))
         if not isinstance(op, ReduceOp) or not self._has_reductions or not self._why_no_row(node):
             return False
         shape, axes = self.nodes[node.inputs[0]].shape, node.attributes["axes"]
@@ -119,7 +117,13 @@ class Schedule:
             return f"rows have 1 to {kMaxRow} elements in a kernel, these have {shape[-1]}"
         if len(shape) > kMaxNumDims or given.get("is_piece"):
             return f"it has more than {kMaxNumDims} axes, or is a piece of others"
-        return "" if self._has_rows else f"{self._place} has no Expression with rows"
+        name, read = self._operator(node), self.nodes[node.inputs[0]].data_type
+        if _has_kernels(self._device_type, _rows(ROW_OPS[name], read if ROW_OPS[name] in TRUTHS else node.data_type)):
+            return ""
+        return f"{self._place} computes no {name} of {read.name} by rows"
+
+    def _operator(self, node: Node) -> str:
+        return "" if node.operator is None else node.operator.name
 
     def _read_elsewhere(self) -> set[int]:
         """The values that other groups read than those that they are of, and those that are wanted."""
@@ -164,6 +168,14 @@ def _bytes(node: Node) -> int:
     for one in node.shape:
         size *= one
     return size
+
+
+@cache
+def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
+    """A structure with elements of a type as a result, beside those of `op` on them."""
+    result_type = DataType.kBool if op in TRUTHS else data_type
+    steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
+    return Structure((data_type,), (), steps, (1, 2))
 
 
 @cache

@@ -11,7 +11,7 @@ from ep.expressions.trace import Node
 from ep.include.data_type import DataType
 from ep.include.primitive.op_row import Gives
 from ep.include.primitive.op_table import OPS
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import Constant, RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.names import parameter_name
@@ -74,8 +74,8 @@ class StructureOf:
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
         operands = [self._numbers[self._as_read(one, node.position)] for one in node.inputs]
         is_row = isinstance(op, ReduceOp | RowOp)
-        converts = is_row and op not in (ReduceOp.kAny, ReduceOp.kAll) and types[0] is not node.data_type
-        truths = op in (ReduceOp.kAny, ReduceOp.kAll) or (
+        converts = is_row and op not in TRUTHS and types[0] is not node.data_type
+        truths = op in TRUTHS or (
             not is_row and op is not None and op is not UnaryOp.kCast and OPS[op].gives is Gives.BOOLEAN
         )
         if op is UnaryOp.kCast or converts or truths:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from ep import BinaryOp, UnaryOp
@@ -17,7 +18,7 @@ from ep.cuda.driver.packages import why_no_kernels
 from ep.cuda.engine.map import kernel as map_engine
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.chunks import ChunkVariant
-from ep.cuda.engine.map.expression_plan import elements_of_pack
+from ep.cuda.engine.map.expression_plan import Layout, elements_of_pack
 from ep.cuda.engine.map.functor import functor_of
 from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import Tile
@@ -25,14 +26,17 @@ from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, segment_sum, sort
 from ep.cuda.engine.reduce import rows as row_engine
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.engine.reduce.row_expression_plan import MEETING_BYTES, RowPlan
 from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, Stage
 from ep.cuda.engine.reduce.row_plan import RowVariant as SoftmaxVariant
+from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.source import Computed
-from ep.cuda.kernels import add, expression, one_hot, softmax, where
+from ep.cuda.kernels import add, expression, one_hot, row_expression, softmax, where
 from ep.include import DataType
 from ep.include.primitive import ReduceOp
 from ep.include.primitive.structure import Step, Structure
-from tests.fuse.maps import structure_of
+from tests.fuse.maps import structure_of, traced
+from tests.fuse.test_rows import FUNCTIONS, draw
 
 T, U, B, A = DataType, UnaryOp, BinaryOp, Access
 
@@ -183,6 +187,15 @@ COMPUTED = [
     (RowVariant(Axes(1, 1, 32), 4, False, 32, False), (A.SAME, A.EACH), 2, 4, 4),
     (ColumnVariant(Axes(2, 1, 32), 4, True, 64, False), (A.SAME, A.SAME), 0, 16, 4),
 ]
+ROW_EXPRESSIONS = [
+    # the expression, the elements of a row, and whether shared memory has room; 16-bit numbers go in packs of float32's
+    ("layer norm", T.kFloat, 1024, True, 16, 16),
+    ("layer norm", T.kFloat, 8192, False, 16, 16),
+    ("layer norm", T.kBFloat16, 4096, True, 8, 8),
+    ("RMS norm", T.kFloat, 63, True, 16, 4),
+    ("normalised", T.kDouble, 512, True, 16, 16),
+    ("distance", T.kFloat, 512, True, 16, 4),
+]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]
 MOVE += [(3, 8, 0, 32), (2, 16, 0, 32), (3, 1, 0, 64)]
@@ -253,6 +266,25 @@ def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num
     return reduce.kernel(ReduceOp.kSum, T.kFloat, T.kFloat, variant, Computed(functor, read))
 
 
+def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
+    """The kernels of expressions with rows, for arrays that follow one another."""
+
+    def made(name, data_type, cols, has_room):
+        function, kinds = FUNCTIONS[name]
+        arrays = draw(np.random.default_rng(0), kinds, 64, cols, data_type.dtype)
+        structure = traced(function, arrays)
+        reduced = structure.are_reduced()
+        results = [Layout((64, 1 if reduced[value] else cols), None) for value in structure.results]
+        program = RowProgram(structure)
+        plan = RowPlan(program, [*results, *(Layout(array.shape, None) for array in arrays)], (64, cols))
+        launch = plan.launch([0] * (len(results) + len(arrays)), 227 * 1024 if has_room else MEETING_BYTES)
+        return row_expression.kernel(program, launch.variant)
+
+    for name, data_type, cols, has_room, *widths in ROW_EXPRESSIONS:
+        title = f"fused rows {name} {data_type.name} {cols}"
+        yield title, MainKernel(partial(made, name, data_type, cols, has_room), *widths)
+
+
 def _rows() -> Iterator[tuple[str, MainKernel]]:
     """The kernels that reduce, and those of softmax and its relatives."""
     for op, data_type, elements, aligned, threads in REDUCED_ROWS:
@@ -313,4 +345,4 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
         yield f"sort {step}", MainKernel(partial(getattr(sort, f"{step}_kernel"), T.kInt32), 4, 4)
 
 
-MAIN_KERNELS = dict([*_maps(), *_fused(), *_rows(), *_moves()])
+MAIN_KERNELS = dict([*_maps(), *_fused(), *_row_expressions(), *_rows(), *_moves()])

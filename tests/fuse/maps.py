@@ -104,10 +104,14 @@ def structure_of(name):
     """Return the structure of an expression, and its arrays on the host."""
     function, make, numbers = EXPRESSIONS[name]
     arrays = make(np.random.default_rng(0), 4)
-    base = arrays_of(arrays, [name] * len(arrays))
-    trace = Trace(base, name, LazyArray, numbers_vary=False)
-    given = [trace.give(array, array.shape, array.dtype) for array in arrays]
-    found = function(*given, *numbers)
+    return traced(lambda *given: function(*given, *numbers), arrays), arrays
+
+
+def traced(function, arrays):
+    """Return the structure of the one kernel that a function of arrays on the host is."""
+    base = arrays_of(arrays, ["array"] * len(arrays))
+    trace = Trace(base, "a function", LazyArray, numbers_vary=False)
+    found = function(*(trace.give(array, array.shape, array.dtype) for array in arrays))
     results = [one.node.position for one in (found if isinstance(found, tuple) else (found,))]
     (group,) = Schedule(trace, results, round_each=False).groups
-    return group.structure, arrays
+    return group.structure

@@ -9,7 +9,7 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_row import Cost
 from ep.include.primitive.op_table import OPS
-from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -54,7 +54,7 @@ def stored_in_full(structure: Structure) -> Structure:
         operands = tuple(numbers[one] for one in step.operands)
         if isinstance(step.op, ReduceOp | RowOp):
             (read,) = operands
-            wanted = types[read] if step.op in (ReduceOp.kAny, ReduceOp.kAll) else data_type
+            wanted = types[read] if step.op in TRUTHS else data_type
             if types[read] is not wanted:
                 operands = (add(Step(UnaryOp.kCast, operands, wanted)),)
         numbers.append(add(Step(step.op, operands, data_type, step.attributes)))

@@ -1,9 +1,11 @@
-"""Expression on CUDA: maps by the map engine, and reductions of what maps compute by that of Reduce."""
+"""Expression on CUDA: maps by the map engine; rows, and reductions of what maps compute, by that of Reduce."""
 
 from __future__ import annotations
 
+from ep.cuda.engine.reduce.row_program import has_row_kernel
 from ep.cuda.primitive.map_expression import MapExpression
 from ep.cuda.primitive.reduce_expression import ReduceExpression
+from ep.cuda.primitive.row_expression import RowExpression
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.primitive import Request
@@ -18,4 +20,6 @@ class ExpressionFactoryImpl(ExpressionFactory):
         assert isinstance(structure, Structure)
         if not structure.has_rows:
             return MapExpression(request)
-        return ReduceExpression(request) if structure.reduces_alone else None
+        if structure.reduces_alone:
+            return ReduceExpression(request)
+        return RowExpression(request) if has_row_kernel(structure) else None

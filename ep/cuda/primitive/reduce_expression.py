@@ -1,4 +1,4 @@
-"""An Expression on CUDA that reduces alone: each reduction computes the elements that it reads."""
+"""An Expression on CUDA that reduces alone: where axes go that are no rows, reductions compute what they read."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from ep.common.primitive.expression_arrays import ExpressionDims
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import ExpressionShape, Layout
 from ep.cuda.engine.reduce.expression_plan import MapStage, ReduceLaunch, Stages, StagesPlan, StageVariant
-from ep.cuda.primitive.expression_primitive import ExpressionPrimitive
+from ep.cuda.engine.reduce.row_expression_plan import RowVariant
+from ep.cuda.engine.reduce.row_program import has_row_kernel
+from ep.cuda.primitive.row_expression import RowExpression
 from ep.include.primitive.primitive import Request
 
 
-class ReduceExpression(ExpressionPrimitive):
+class ReduceExpression(RowExpression):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self._stages = Stages(self._structure)
+        self._stages, self._has_rows = Stages(self._structure), has_row_kernel(self._structure)
 
-    def _kernel(self, variant: StageVariant) -> Any:
+    def _kernel(self, variant: StageVariant | RowVariant) -> Any:
+        if isinstance(variant, RowVariant):
+            return super()._kernel(variant)
         from ep.cuda.engine.map.kernel import kernel as map_kernel
         from ep.cuda.engine.reduce.kernel import kernel as reduce_kernel
         from ep.cuda.engine.reduce.source import Computed
@@ -31,22 +35,28 @@ class ReduceExpression(ExpressionPrimitive):
         stored, computed = stage.stored, None if read is None else Computed(functor(stage.structure), read)
         return reduce_kernel(stored.op, stored.loaded, stored.written, of_engine, computed)
 
-    def _usual_variant(self) -> StageVariant:
+    def _usual_variant(self) -> Any:
+        if self._has_rows:
+            return super()._usual_variant()
         stage = self._stages.stages[0]
         if isinstance(stage, MapStage):  # of what has one element for each result from the start
             return StageVariant(0, stage.map.usual)
         launch = stage.usual()
         return StageVariant(0, launch.variant, launch.read)
 
-    def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> StagesPlan:
+    def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
+        if self._has_rows and dims.are_rows:
+            return super()._plan(layouts, dims, shape)
         return self._stages.plan(layouts, dims)
 
-    def _queue_plan(self, stream: CudaStream, plan: StagesPlan, sides: Sequence[Any]) -> None:
-        if not plan.num_bytes:
+    def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:
+        if not isinstance(plan, StagesPlan):
+            super()._queue_plan(stream, plan, sides)
+        elif not plan.num_bytes:
             self._queue_stages(stream, plan, sides)
-            return
-        with stream.scratch(plan.num_bytes) as memory:
-            self._queue_stages(stream, plan, (*sides, memory.address))
+        else:
+            with stream.scratch(plan.num_bytes) as memory:
+                self._queue_stages(stream, plan, (*sides, memory.address))
 
     def _queue_stages(self, stream: CudaStream, plan: StagesPlan, sides: Sequence[Any]) -> None:
         for number, walk, places, shape in plan.works:

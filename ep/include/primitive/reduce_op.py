@@ -20,3 +20,5 @@ SUMS: Final = (ReduceOp.kSum, ReduceOp.kMean)
 """The operations that add up numbers."""
 EXTREMES: Final = (ReduceOp.kMin, ReduceOp.kMax)
 """The operations that choose a number, and so need one at least."""
+TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
+"""The operations that ask whether numbers are 0, and give a bool."""

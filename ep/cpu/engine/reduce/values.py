@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, PART
-from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
-
-TRUTHS: Final = (ReduceOp.kAny, ReduceOp.kAll)
+from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:

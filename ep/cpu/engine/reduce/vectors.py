@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.vectors import halves, pointer_to, splat
-from ep.cpu.engine.reduce.values import TRUTHS, is_compensated, num_parts, value_type
+from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, PART
-from ep.include.primitive.reduce_op import EXTREMES, SUMS, ReduceOp
+from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 
 _WORD: Final = ir.IntType(64)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()

@@ -14,6 +14,7 @@ from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.strides import contiguous_strides
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid
 from ep.cuda.compile.walk_words import walk_words
+from ep.include.primitive.structure import kMaxRow
 
 
 class Axes(NamedTuple):
@@ -94,7 +95,7 @@ _BLOCKS: Final = 1024
 """From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""
 
 _PART_BYTES: Final = 2**15
-"""A part is at least so many bytes for a block."""
+"""A part is at least so many bytes for a block. Rows as an Expression has them have one: its kernels add them up so."""
 
 _STATE_BYTES: Final = 32
 """Of the largest state in memory: four numbers of float64."""
@@ -118,14 +119,14 @@ def _by_rows(kept: list[tuple[int, int]], reduced: list[tuple[int, int]], itemsi
     elements = pack if len(reduced) == 1 else math.gcd(cols, pack)
     packs, rest = count // elements, count % elements  # a rest is there where one axis goes, alone
     aligned = alignment >= elements * itemsize and (num_results == 1 or cols % elements == 0)
-    row_threads = _row_threads(packs)
-    blocks = -(-num_results // (BLOCK_THREADS // row_threads))
-    part = _part(packs, blocks, packs * elements * itemsize if row_threads == BLOCK_THREADS else 0)
+    threads = row_threads(packs)
+    blocks = -(-num_results // (BLOCK_THREADS // threads))
+    part = _part(packs, blocks, packs * elements * itemsize if count > kMaxRow else 0)
     parts = max(-(-packs // part), 1)
     inner = [*reduced[:-1], (cols // elements, elements)]
     walks, form = _walks(kept, inner, num_results * count)
     return ReducePlan(
-        RowVariant(form, elements, aligned, row_threads, parts > 1),
+        RowVariant(form, elements, aligned, threads, parts > 1),
         Grid((min(blocks, MAX_BLOCKS), parts, 1)),
         (num_results, packs, part, rest),
         walks,
@@ -162,8 +163,8 @@ def _product(axes: Sequence[tuple[int, int]]) -> int:
     return math.prod(size for size, _ in axes)
 
 
-def _row_threads(packs: int) -> int:
-    """The threads of a row: few numbers of them, as each is a kernel of its own."""
+def row_threads(packs: int) -> int:
+    """The threads of a row with so many packs: few numbers of them, as each is a kernel of its own."""
     if packs <= 4:
         return 1
     return min(8 if packs <= 32 else (WARP_THREADS if packs <= 256 else BLOCK_THREADS), BLOCK_THREADS)

@@ -1,0 +1,204 @@
+"""How a launch over the rows of an Expression goes over its arrays: what follows from their layouts and addresses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ep.common.primitive.broadcast import Dims, simplify_walk
+from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.common.primitive.strides import expanded_strides, span
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
+from ep.cuda.compile.walk_words import walk_words
+from ep.cuda.engine.map.expression_plan import Layout, source_words
+from ep.cuda.engine.reduce.plan import row_threads
+from ep.cuda.engine.reduce.row_program import RowProgram
+
+MEETING_BYTES: Final = 4096
+"""What threads need of a block's shared memory to merge what they have, and somewhat more."""
+
+_MOST_BLOCKS: Final = 512
+"""Of a launch that keeps values in memory, in which each block has a part of its own."""
+
+
+class Way(Enum):
+    """How the elements of a row lie in an array."""
+
+    NUMBER = "one number for all rows, given by the host"
+    ONE = "one element for a row"
+    PACKS = "adjacent, whole packs at multiples of their bytes"
+    ADJACENT = "adjacent"
+    STRIDED = "a stride apart"
+
+    __hash__ = object.__hash__
+
+    @property
+    def has_elements(self) -> bool:
+        """Whether an array has elements along rows."""
+        return self in (Way.PACKS, Way.ADJACENT, Way.STRIDED)
+
+
+class Kept(Enum):
+    """Where values are from one pass to the next."""
+
+    SOURCES = "in shared memory, sources too"
+    VALUES = "in shared memory, and sources are read again"
+    MEMORY = "in memory of the launch, and sources are read again"
+
+    __hash__ = object.__hash__
+
+
+class RowVariant(NamedTuple):
+    """A kernel for the rows of a structure.
+
+    ways: of results, then of sources. threads: of a row, for each width of the program. kept: where values are.
+    again: the sources that a pass reads once more if they are not kept: those with elements of their own in each row.
+    late: the results that are written in the last pass, since a source that is read until then may lie there.
+    num_axes, bits, places: of the walk over rows, and which of its offsets each array takes.
+    """
+
+    ways: tuple[Way, ...]
+    threads: tuple[int, ...]
+    kept: Kept
+    again: tuple[int, ...]
+    late: tuple[int, ...]
+    num_axes: int
+    bits: int
+    places: tuple[int, ...]
+
+    @property
+    def block_rows(self) -> int:
+        """The rows of a block. Where passes share them among threads in several ways, one."""
+        return BLOCK_THREADS // self.threads[0] if len(self.threads) == 1 else 1
+
+
+class RowLaunch(NamedTuple):
+    """A launch. words: of the kernel. kept_bytes: of memory for what is kept, whose address follows them; mostly 0."""
+
+    variant: RowVariant
+    grid: Grid
+    words: tuple[int, ...]
+    kept_bytes: int
+
+
+def kept_values(program: RowProgram, variant: RowVariant) -> list[int]:
+    """The values that are kept, those of the largest elements first."""
+    structure = program.structure
+    late = {structure.results[k] for k in variant.late}
+    values = [
+        value
+        for value in range(len(program.reduced))
+        if program.is_computed(value) and (program.read_in(value) or value in late)
+    ]
+    if variant.kept is Kept.SOURCES:
+        values += variant.again
+    return sorted(values, key=lambda value: (-kept_size(program, value), value))
+
+
+def kept_size(program: RowProgram, value: int) -> int:
+    """The bytes of an element that is kept."""
+    return np.dtype(storage_arithmetic(program.structure.data_type(value))).itemsize
+
+
+def kept_bytes(program: RowProgram, variant: RowVariant) -> int:
+    """The bytes of what a block keeps for each element of a row: a multiple of those of all types."""
+    size = sum(kept_size(program, value) for value in kept_values(program, variant))
+    return -(-variant.block_rows * size // 16) * 16
+
+
+def row_stride(cols: int, width: int) -> int:
+    """The elements from a row that is kept to the next: not a multiple of the banks of shared memory."""
+    return -(-cols // width) * width | 1
+
+
+class RowPlan:
+    """What follows from the layouts of a launch; addresses say the rest."""
+
+    def __init__(self, program: RowProgram, layouts: Sequence[Layout | None], dims: Dims) -> None:
+        """layouts: of results, then of sources; None is a number."""
+        self._program = program
+        given = [layout or Layout((), ()) for layout in layouts]
+        steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in given]
+        self._inner = [each[-1] for each in steps]
+        self._rows, self._cols = math.prod(dims[:-1]), dims[-1]
+        over_rows = [each[:-1] for each in steps]
+        walk, *strides = simplify_walk(dims[:-1], *over_rows) if dims[1:] else ((1,), *[(0,)] * len(steps))
+        offsets = list(dict.fromkeys(strides))
+        ends = [span(dims, each) for each in steps]
+        small = fits_32_bit_offsets(*(high - low + 1 for low, high in ends)) and fits_32_bit_offsets(self._rows)
+        small &= all(step >= 0 for each in steps for step in each)
+        self._bits = 32 if small else 64
+        self._num_axes, self._places = len(walk), tuple(map(offsets.index, strides))
+        self._words = walk_words(walk, offsets, self._bits)
+        self._is_one_row = [not any(each) for each in strides]
+        # packs begin at multiples of their elements where rows do
+        width = max(program.widths)
+        self._has_packs = [not any(step % width for step in each) for each in strides]
+        self._ways = [
+            Way.NUMBER if layout is None else Way.ONE if not step else Way.ADJACENT if step == 1 else Way.STRIDED
+            for layout, step in zip(layouts, self._inner, strict=True)
+        ]
+        for k, value in enumerate(program.structure.results):
+            if not program.reduced[value] and self._ways[k] is Way.ONE:  # rows of one element
+                self._ways[k] = Way.ADJACENT
+        self._first = len(program.structure.results)
+        sources = range(len(layouts) - self._first)
+        self._again = tuple(
+            one
+            for one in sources
+            if self._ways[self._first + one].has_elements
+            and not self._is_one_row[self._first + one]
+            and len(program.read_in(one)) > 1
+        )
+        places = [(layout.shape, layout.steps()) for layout in given]
+        self._late = tuple(k for k, value in enumerate(program.structure.results) if self._is_late(k, value, places))
+        self._launches: dict[tuple[tuple[bool, ...], int], tuple[RowVariant, Grid, int]] = {}
+
+    def _is_late(self, result: int, value: int, places: Sequence[tuple[Dims, Dims]]) -> bool:
+        """Whether a pass after that which computes a result reads a source that may lie in the result's place."""
+        program = self._program
+        if program.reduced[value]:
+            return False  # those are written after all passes
+        made = program.made_in(value)
+        return any(
+            places[result] == places[self._first + one] and max(program.read_in(one), default=-1) > made
+            for one in range(len(places) - self._first)
+        )
+
+    def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:
+        """The launch for sides, each an address or a number; shared_bytes: what a block may have."""
+        structure, width = self._program.structure, max(self._program.widths)
+        values = (*structure.results, *range(len(structure.sources)))
+        packs = tuple(
+            way is Way.ADJACENT and self._has_packs[k] and not sides[k] % (width * structure.data_type(value).itemsize)
+            for k, (way, value) in enumerate(zip(self._ways, values, strict=True))
+        )
+        known = self._launches.get((packs, shared_bytes))
+        if known is None:
+            known = self._launches[packs, shared_bytes] = self._made(packs, shared_bytes)
+        variant, grid, kept_bytes = known
+        strides = [step for step, way in zip(self._inner, self._ways, strict=True) if way is Way.STRIDED]
+        sources, results = sides[self._first :], sides[: self._first]
+        words = *source_words(sources), *results, *strides, self._rows, self._cols, *self._words
+        return RowLaunch(variant, grid, words, kept_bytes)
+
+    def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowVariant, Grid, int]:
+        program = self._program
+        ways = tuple(Way.PACKS if is_pack else way for is_pack, way in zip(packs, self._ways, strict=True))
+        threads = tuple(row_threads(self._cols // width) for width in program.widths)
+        walk = self._num_axes, self._bits, self._places
+        for kept in Kept:
+            variant = RowVariant(ways, threads, kept, self._again, self._late, *walk)
+            size = kept_bytes(program, variant) * row_stride(self._cols, program.widths[0])
+            if size <= shared_bytes - MEETING_BYTES:
+                break
+        blocks = min(-(-self._rows // variant.block_rows), MAX_BLOCKS)
+        if variant.kept is not Kept.MEMORY:
+            return variant, Grid((blocks, 1, 1), shared_bytes=size), 0
+        blocks = min(blocks, _MOST_BLOCKS)
+        return variant, Grid((blocks, 1, 1)), blocks * size

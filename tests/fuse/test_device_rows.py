@@ -1,0 +1,122 @@
+"""Row kernels on the device under test: the bits of the operators one by one, for rows of all lengths and layouts."""
+
+import numpy as np
+import pytest
+
+import ep
+from ep.include.primitive.structure import kMaxRow
+from ep.ops import copy_to_host as host
+from tests.fuse.placing import placed
+from tests.fuse.test_random_graphs import REALS, ROWS, Graph, bits
+from tests.fuse.test_rows import FUNCTIONS, draw, mean
+
+ops = ep.ops
+LENGTHS = [(7, 37), (300, 4), (5, 64), (3, 300), (1, 1), (2, 2048), (2, kMaxRow)]
+"""Rows that one thread, a part of a warp, a warp and a block have, with whole packs and without."""
+
+
+def tuple_of(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.fixture
+def compare(one_by_one):
+    """A function that checks that another is one row kernel, and has the bits of its operators one by one."""
+
+    def compare(function, *arrays, round_each=False):
+        fused = ep.fuse(function, round_each=round_each)
+        said = fused.explain(*arrays)
+        assert (said.count("row kernel"), said.count("\n")) == (1, 0), said
+        found, expected = tuple_of(fused(*arrays)), one_by_one(function, *arrays, round_each=round_each)
+        assert [one.shape for one in found] == [one.shape for one in expected]
+        for one, other in zip(found, expected, strict=True):
+            assert bits(host(one)) == bits(host(other))
+
+    return compare
+
+
+@pytest.mark.parametrize("shape", LENGTHS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "softmax" not in name and "entropy" not in name])
+def test_the_bits_of_the_operators_one_by_one(name, dtype, shape, device, rng, compare):
+    function, kinds = FUNCTIONS[name]
+    compare(function, *(placed(device, one) for one in draw(rng, kinds, *shape, dtype)))
+
+
+@pytest.mark.parametrize("draw_", range(12))
+def test_random_graphs_with_rows(draw_, device, rng):
+    """Softmaxes and complex sums, other axes and several types among them."""
+    graph = Graph(rng, int(rng.integers(3, 9 if device.simulated else 20)), ROWS, REALS, 0.5)
+    leaves = [placed(device, leaf) for leaf in graph.leaves]
+    fused = ep.fuse(graph.rerun, round_each=True)
+    with np.errstate(all="ignore"):
+        expected = list(map(host, graph.rerun(*leaves)))
+    for one, other in zip(fused(*leaves), expected, strict=True):
+        assert bits(host(one)) == bits(other), fused.explain(*leaves)
+
+
+def test_reductions_of_several_types(device, rng, compare):
+    """They share a row among threads in several ways."""
+
+    def several(x):
+        share = ops.mean(ops.cast(x > 0, "float32"), -1, keepdims=True)
+        wide = ops.sum(ops.cast(x, "float64"), -1, keepdims=True)
+        return x * share, ops.any(x > 2, -1), ops.max(x, -1), ops.cast(x, "float64") - wide
+
+    compare(several, placed(device, rng.normal(size=(3, 701)).astype(np.float32)))
+
+
+@pytest.mark.parametrize("data_type", [ep.DataType.kFloat16, ep.DataType.kBFloat16], ids=str)
+def test_16_bits_stay_in_float32_unless_each_value_is_rounded(data_type, device, rng, compare):
+    function, kinds = FUNCTIONS["layer norm"]
+    arrays = draw(rng, kinds, 5, 72, data_type.dtype)
+    compare(function, *(placed(device, one) for one in arrays), round_each=True)
+    wide = host(ep.fuse(function)(*(placed(device, one.astype(np.float32)) for one in arrays)))
+    found = host(ep.fuse(function)(*(placed(device, one) for one in arrays)))
+    assert bits(found) == bits(wide.astype(data_type.dtype))
+
+
+def test_strided_and_broadcast_operands(device, rng, compare, one_by_one):
+    x = rng.random((6, 5, 80), np.float32)
+    mask, rest = rng.random((6, 1, 40), np.float32), lambda x, m: x * m - mean(x * m)
+    for part in (x[:, :, ::2], x[:, :, 40:], np.broadcast_to(x[:, :1, :40], (6, 5, 40)), x.T[:40].T):
+        compare(rest, placed(device, part), placed(device, mask))
+    distance, _ = FUNCTIONS["distance"]
+    a, b = (placed(device, rng.random(shape, np.float32)) for shape in ((9, 1, 33), (7, 33)))
+    compare(distance, a, b)
+    out = placed(device, np.zeros((9, 14), np.float32)[:, ::2])
+    ep.fuse(distance)(a, b, out=out)
+    assert bits(host(out)) == bits(host(*one_by_one(distance, a, b)))
+
+
+def test_outputs_that_are_inputs(device, rng, one_by_one):
+    """A first result may lie where an operand is that is read again: then it is written last."""
+    x, w = draw(rng, "xy", 40, 40)
+
+    def both(x, w):
+        h = x * 2.0
+        return h, ops.sum(h, -1), (x - mean(h)) * w
+
+    expected = [bits(host(one)) for one in one_by_one(both, placed(device, x), placed(device, w))]
+    for k in range(3):
+        given = placed(device, x), placed(device, w)
+        out = [placed(device, np.zeros(one, np.float32)) for one in ((40, 40), (40,), (40, 40))]
+        out[k] = out[k] if k == 1 else given[k // 2]
+        ep.fuse(both)(*given, out=tuple(out))
+        assert [bits(host(one)) for one in out] == expected
+
+
+def test_numbers_are_words_of_a_launch(device, rng):
+    x = placed(device, rng.normal(size=(9, 50)).astype(np.float32))
+    fused = ep.fuse(lambda x, rate: (x - mean(x)) * rate)
+    for rate in (0.5, 3.0):
+        assert bits(host(fused(x, rate))) == bits(host(ops.mul(ops.sub(x, mean(x)), rate)))
+
+
+def test_what_is_not_finite_and_zeros_of_both_signs(device, rng, compare):
+    x, w, b = draw(rng, "xwb", 9, 100)
+    x[0, 3], x[1, 5], x[2, 7:9], x[3] = np.nan, np.inf, (np.inf, -np.inf), 0
+    x[4] = np.where(rng.random(100) < 0.5, -0.0, 0.0)
+    function, _ = FUNCTIONS["layer norm"]
+    compare(function, *(placed(device, one) for one in (x, w, b)))
+    compare(lambda x: (x - ops.max(x, -1, keepdims=True), ops.min(x, -1), ops.max(x, -1)), placed(device, x))
