@@ -195,6 +195,8 @@ ROW_EXPRESSIONS = [
     ("RMS norm", T.kFloat, 63, True, 16, 4),
     ("normalised", T.kDouble, 512, True, 16, 16),
     ("distance", T.kFloat, 512, True, 16, 4),
+    ("scaled softmax", T.kFloat, 256, True, 16, 16),
+    ("cross-entropy", T.kFloat, 1000, True, 16, 4),
 ]
 SEGMENTS = [(T.kFloat, 4), (T.kBFloat16, 8), (T.kComplex128, 1)]
 MOVE = [(1, 16, 1, 32), (2, 16, 1, 32), (2, 4, 4, 32), (4, 1, 16, 32), (3, 2, 8, 64)]

@@ -7,10 +7,10 @@ import ep
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.reduce.row_expression_plan import MEETING_BYTES, Kept, RowPlan, Way
-from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 from ep.include import DataType
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
-from ep.include.primitive.structure import Step, Structure
+from ep.include.primitive.structure import RowOp, Step, Structure
 from ep.ops import copy_to_host as host
 from tests.fuse.test_random_graphs import bits
 from tests.fuse.test_rows import mean
@@ -63,12 +63,33 @@ def test_a_result_where_a_source_may_be_read_later_is_written_last():
     assert variant_of(None, None, elsewhere, None).late == ()
 
 
-def test_a_width_for_each_size_of_what_is_reduced():
+def test_rows_are_shared_in_a_way_for_each_size_of_what_is_reduced():
     wide = Step(UnaryOp.kCast, (2,), DataType.kDouble)
     steps = (*STRUCTURE.steps, wide, Step(ReduceOp.kSum, (6,), DataType.kDouble))
     program = RowProgram(STRUCTURE._replace(steps=steps, results=(5, 2, 7)))
-    assert program.widths == (4, 2)
-    assert [part.elements for part in program.passes] == [4, 2, 4]
+    assert program.sharings == (Sharing(4), Sharing(2))
+    assert [part.sharing.elements for part in program.passes] == [4, 2, 4]
+
+
+def test_a_softmax_is_three_passes_and_joins_those_beside_it():
+    """Of f(softmax(x y)) the maximum is found as x y is computed, and f as the elements are."""
+    steps = Step(BinaryOp.kMul, (0, 1), REAL), Step(RowOp.kSoftmax, (2,), REAL), Step(UnaryOp.kExp, (3,), REAL)
+    passes = RowProgram(Structure((REAL, REAL), (), steps, (4,))).passes
+    assert [(len(one.tops), len(one.sums), len(one.applied), one.map is not None) for one in passes] == [
+        (1, 0, 0, True),
+        (0, 1, 0, False),
+        (0, 0, 1, True),
+    ]
+    assert {one.sharing for one in passes} == {Sharing(4, REAL)}
+
+
+def test_rows_are_alone_where_primitives_have_other_numbers_of_threads_for_them():
+    steps = Step(RowOp.kLogSoftmax, (0,), REAL), Step(ReduceOp.kSum, (1,), REAL)
+    structure = Structure((REAL,), (), steps, (2,))
+    for cols, threads, block_rows in ((1000, (32, 32), 8), (100, (32, 8), 1), (8192, (256, 256), 1)):
+        layouts = Layout((64, 1), None), Layout((64, cols), None)
+        variant = plan_of(structure, *layouts, shape=(64, cols)).launch((0, 0), 2**20).variant
+        assert (variant.threads, variant.block_rows) == (threads, block_rows)
 
 
 @pytest.mark.parametrize("kept", Kept, ids=lambda kept: kept.name)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
 from ep.common.primitive.stages import Stage
 from ep.common.source import digest_of, function_of
@@ -35,10 +36,13 @@ from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
 from ep.cuda.engine.reduce.merge import merger
 from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_bytes, kept_size, kept_values
-from ep.cuda.engine.reduce.row_program import Pass, Reduced, RowProgram
+from ep.cuda.engine.reduce.row_passes import row_sums
+from ep.cuda.engine.reduce.row_program import Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
+from ep.cuda.kernels.softmax import log_softmax, softmax
 from ep.include.data_type import DataType, as_data_type
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import RowOp
 
 _KERNEL: Final = """
 def rows(words):
@@ -58,7 +62,7 @@ i, own_packs = lane{width}, own{width} >> {shift}
 while i < own_packs:
     {pack}
     i = next_index(i, {threads})
-e = own_packs << {shift} if lane{width} == 0 else own{width}
+e = own_packs << {shift} if {has_rest} else own{width}
 while e < own{width}:
     {element}
     e += 1
@@ -84,8 +88,9 @@ class _Text:
         self._results, self._num_sources = self._structure.results, len(self._structure.sources)
         ways = variant.ways
         self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
-        self._width = program.widths[0]
-        self._is_shared = len(variant.threads) > 1  # passes share a row among threads in several ways
+        self._width = program.sharings[0].elements
+        self._meets = len(variant.threads) > 1  # what a thread keeps, others may read
+        self._alone = variant.has_idle_threads  # a block has one row
         self._kept = kept_values(program, variant)
         self._last = len(program.passes) - 1
         self.names: dict[str, Any] = {
@@ -112,7 +117,7 @@ class _Text:
             cols=self._place + 1,
             walk=self._place + 2,
             block_rows=variant.block_rows,
-            row_of_block="0" if self._is_shared else f"thread // {variant.threads[0]}",
+            row_of_block="0" if self._alone else f"thread // {variant.threads[0]}",
             once="\n    ".join(once),
             of_row="\n        ".join(of_row),
         )
@@ -141,14 +146,14 @@ class _Text:
                 self.names[f"number{value}"] = value_reader(storage_arithmetic(self._data_type(value)))
                 yield f"v{value} = number{value}(words[{2 * value}], words[{2 * value + 1}])"
         for width, threads in enumerate(self._variant.threads):
-            yield f"lane{width} = thread" if self._is_shared else f"lane{width} = thread % {threads}"
+            yield f"lane{width} = thread" if self._alone else f"lane{width} = thread % {threads}"
         if not self._kept:
             return
         size = self._width
         yield f"planes = (cols + {size - 1}) // {size}"
         yield f"stride = planes * {size} | 1"  # not a multiple of the banks of shared memory
         rows, before = self._variant.block_rows, 0
-        row = "0" if self._is_shared else f"(thread // {self._variant.threads[0]}) * stride"
+        row = "0" if self._alone else f"(thread // {self._variant.threads[0]}) * stride"
         for value in self._kept:
             size = kept_size(self._program, value)
             if self._variant.kept is Kept.MEMORY:
@@ -177,19 +182,19 @@ class _Text:
             size, place = self._data_type(value).itemsize, self._variant.places[k]
             yield f"d{k} = words[{2 * self._num_sources + k}] + at[{place}] * {size}"
         for width, threads in enumerate(self._variant.threads):
-            alone = self._is_shared and threads < BLOCK_THREADS
+            alone = self._alone and threads < BLOCK_THREADS
             yield f"own{width} = own if thread < {threads} else 0" if alone else f"own{width} = own"
         number = 0
         for part in self._program.parts:
             if isinstance(part, Stage):
                 yield from self._map(part, 0)
                 continue
-            if self._is_shared and number:
+            if self._meets and number:
                 yield "barrier()"
             yield from self._pass(part, number)
             number += 1
         yield from self._written_last()
-        if self._is_shared:
+        if self._meets:
             yield "barrier()"
 
     def _written_last(self) -> Iterator[str]:
@@ -215,24 +220,38 @@ class _Text:
     # passes
 
     def _pass(self, part: Pass, number: int) -> Iterator[str]:
-        width = self._program.widths.index(part.elements)
+        width, elements = self._program.sharings.index(part.sharing), part.sharing.elements
+        threads = self._variant.threads[width]
         for reduction in part.reductions:
             yield from self._begin(reduction)
+        for one in part.tops:
+            yield self._begin_top(one)
+        for one in part.sums:
+            yield self._begin_sum(one)
         text = _PASS.format(
             width=width,
-            shift=part.elements.bit_length() - 1,
-            threads=self._variant.threads[width],
-            pack="\n    ".join(self._elements(part, number, part.elements, is_pack=True)),
+            shift=elements.bit_length() - 1,
+            threads=threads,
+            has_rest=f"lane{width} == 0" if part.sharing.softmax is None else "i == own_packs",
+            pack="\n    ".join(self._elements(part, number, elements, is_pack=True)),
             element="\n    ".join(self._elements(part, number, 1, is_pack=False)),
         )
         yield from text.strip().splitlines()
         for reduction in part.reductions:
-            yield from self._end(reduction, self._variant.threads[width])
+            yield from self._end(reduction, threads)
+        for one in part.tops:
+            yield self._end_top(one, threads)
+        for one in part.sums:
+            yield self._end_sum(one, threads)
 
     def _elements(self, part: Pass, number: int, count: int, is_pack: bool) -> Iterator[str]:
         """The text for pack i of `count` elements, or for element e alone."""
         for value in sorted(part.reads):
             yield from self._read(value, number, count, is_pack)
+        for one in part.applied:
+            n = one.written
+            for k in range(count):
+                yield f"x{n}_{k} = to{n}(apply{n}({self._name(one.read, k)}, t{n}, u{n}))"
         for k in range(count) if part.map else ():
             assert part.map is not None
             yield from self._map(part.map, k)
@@ -243,6 +262,13 @@ class _Text:
             for k in range(count):
                 n = reduction.written
                 yield f"s{n} = add{n}(s{n}, opaque(in{n}({self._name(reduction.read, k)})))"
+        for one in part.tops:
+            for k in range(count):
+                yield f"t{one.written} = higher(t{one.written}, {self._name(one.read, k)})"
+        for one in part.sums:
+            n = one.written
+            for k in range(count):
+                yield f"s{n} = add{n}(s{n}, term{n}({self._name(one.read, k)}, t{n}))"
         for k, value in enumerate(self._results):
             if self._program.reduced[value]:
                 continue
@@ -331,8 +357,33 @@ class _Text:
     def _end(self, reduction: Reduced, threads: int) -> Iterator[str]:
         n, stored = reduction.written, reduction.stored
         self.names[f"merge{n}"] = _merged(stored.op, stored.loaded, threads)
-        self.names[f"share{n}"] = _shared(self._data_type(n), threads, self._is_shared)
+        self.names[f"share{n}"] = _shared(self._data_type(n), threads, self._alone)
         yield f"v{n} = share{n}(to{n}(value{n}(merge{n}(s{n}, thread), cols)), thread)"
+
+    # softmaxes
+
+    def _begin_top(self, one: Softmax) -> str:
+        scalar_type = storage_arithmetic(one.data_type)
+        self.names |= {"higher": _higher, f"lowest{one.written}": scalar_type(np.finfo(scalar_type).min)}
+        return f"t{one.written} = lowest{one.written}"
+
+    def _end_top(self, one: Softmax, threads: int) -> str:
+        n, scalar_type = one.written, storage_arithmetic(one.data_type)
+        self.names[f"top{n}"] = _merged_tops(scalar_type, threads)
+        self.names[f"share_top{n}"] = _shared(one.data_type, threads, self._alone)
+        return f"t{n} = share_top{n}(top{n}((t{n},), thread)[0], thread)"
+
+    def _begin_sum(self, one: Softmax) -> str:
+        n, parts = one.written, softmax_parts(one.op, one.data_type)
+        self.names |= {f"empty{n}": parts.sums.empty, f"add{n}": parts.sums.add, f"term{n}": parts.term}
+        self.names |= {f"scale{n}": parts.scale, f"apply{n}": parts.result, f"to{n}": converter(one.data_type)}
+        return f"s{n} = empty{n}()"
+
+    def _end_sum(self, one: Softmax, threads: int) -> str:
+        n, sums = one.written, softmax_parts(one.op, one.data_type).sums
+        self.names[f"merge{n}"] = _merged_sums(sums, threads)
+        self.names[f"share{n}"] = _shared(one.data_type, threads, self._alone)
+        return f"u{n} = share{n}(scale{n}(merge{n}(s{n}, thread)), thread)"
 
 
 def _place(k: int, count: int, is_pack: bool) -> str:
@@ -344,6 +395,51 @@ def _place(k: int, count: int, is_pack: bool) -> str:
 def _merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
     work = accumulator(op, data_type)
     return merger(work.states.merge, work.states.num_parts, work.scalar_type, threads, to_all=True)
+
+
+@device_function
+def _higher(top, x):
+    return x if x > top else top
+
+
+@cache
+def _merged_tops(scalar_type: type[np.generic], threads: int) -> Any:
+    @device_function
+    def larger(a, b):
+        return (_higher(a[0], b[0]),)
+
+    return merger(larger, 1, scalar_type, threads, to_all=True)
+
+
+@cache
+def _merged_sums(sums: States, threads: int) -> Any:
+    return merger(sums.merge, sums.num_parts, np.float64, threads, to_all=True)
+
+
+class SoftmaxParts(NamedTuple):
+    """The functions of a softmax, of elements as they are loaded.
+
+    sums: of terms. term(x, top): what is summed up. scale(sum) -> a number for the row. result(x, top, number).
+    """
+
+    sums: States
+    term: Any
+    scale: Any
+    result: Any
+
+
+@cache
+def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
+    """The functions that the primitive has. What it keeps of an element is computed again for the result."""
+    function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
+    keep = device_function(function.keep or (lambda e, top: e))
+    term, result = device_function(function.term), device_function(function.result)
+    return SoftmaxParts(
+        row_sums(data_type),
+        device_function(lambda x, top: term(keep((opaque(x),), top), top)),
+        device_function(function.scale),
+        device_function(lambda x, top, number: result(keep((opaque(x),), top), top, number)),
+    )
 
 
 @cache

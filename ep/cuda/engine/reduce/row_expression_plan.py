@@ -17,7 +17,8 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
 from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.expression_plan import Layout, source_words
 from ep.cuda.engine.reduce.plan import row_threads
-from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.cuda.engine.reduce.row_plan import threads_of_row
+from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 
 MEETING_BYTES: Final = 4096
 """What threads need of a block's shared memory to merge what they have, and somewhat more."""
@@ -56,7 +57,7 @@ class Kept(Enum):
 class RowVariant(NamedTuple):
     """A kernel for the rows of a structure.
 
-    ways: of results, then of sources. threads: of a row, for each width of the program. kept: where values are.
+    ways: of results, then of sources. threads: of a row, for each sharing of the program. kept: where values are.
     again: the sources that a pass reads once more if they are not kept: those with elements of their own in each row.
     late: the results that are written in the last pass, since a source that is read until then may lie there.
     num_axes, bits, places: of the walk over rows, and which of its offsets each array takes.
@@ -73,8 +74,13 @@ class RowVariant(NamedTuple):
 
     @property
     def block_rows(self) -> int:
-        """The rows of a block. Where passes share them among threads in several ways, one."""
-        return BLOCK_THREADS // self.threads[0] if len(self.threads) == 1 else 1
+        """The rows of a block: one where some passes have more threads for it than others."""
+        return 1 if self.has_idle_threads else BLOCK_THREADS // self.threads[0]
+
+    @property
+    def has_idle_threads(self) -> bool:
+        """Whether a row has more threads in some passes than in others."""
+        return len(set(self.threads)) > 1
 
 
 class RowLaunch(NamedTuple):
@@ -116,6 +122,12 @@ def row_stride(cols: int, width: int) -> int:
     return -(-cols // width) * width | 1
 
 
+def _threads(sharing: Sharing, cols: int) -> int:
+    """The threads of a row: those that the primitive has for it."""
+    elements, softmax = sharing
+    return row_threads(cols // elements) if softmax is None else threads_of_row(softmax, cols)[0]
+
+
 class RowPlan:
     """What follows from the layouts of a launch; addresses say the rest."""
 
@@ -137,7 +149,7 @@ class RowPlan:
         self._words = walk_words(walk, offsets, self._bits)
         self._is_one_row = [not any(each) for each in strides]
         # packs begin at multiples of their elements where rows do
-        width = max(program.widths)
+        width = max(sharing.elements for sharing in program.sharings)
         self._has_packs = [not any(step % width for step in each) for each in strides]
         self._ways = [
             Way.NUMBER if layout is None else Way.ONE if not step else Way.ADJACENT if step == 1 else Way.STRIDED
@@ -172,7 +184,7 @@ class RowPlan:
 
     def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:
         """The launch for sides, each an address or a number; shared_bytes: what a block may have."""
-        structure, width = self._program.structure, max(self._program.widths)
+        structure, width = self._program.structure, max(sharing.elements for sharing in self._program.sharings)
         values = (*structure.results, *range(len(structure.sources)))
         packs = tuple(
             way is Way.ADJACENT and self._has_packs[k] and not sides[k] % (width * structure.data_type(value).itemsize)
@@ -190,11 +202,11 @@ class RowPlan:
     def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowVariant, Grid, int]:
         program = self._program
         ways = tuple(Way.PACKS if is_pack else way for is_pack, way in zip(packs, self._ways, strict=True))
-        threads = tuple(row_threads(self._cols // width) for width in program.widths)
+        threads = tuple(_threads(sharing, self._cols) for sharing in program.sharings)
         walk = self._num_axes, self._bits, self._places
         for kept in Kept:
             variant = RowVariant(ways, threads, kept, self._again, self._late, *walk)
-            size = kept_bytes(program, variant) * row_stride(self._cols, program.widths[0])
+            size = kept_bytes(program, variant) * row_stride(self._cols, program.sharings[0].elements)
             if size <= shared_bytes - MEETING_BYTES:
                 break
         blocks = min(-(-self._rows // variant.block_rows), MAX_BLOCKS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ep.common.functor.reduction import SUM, states
+from ep.common.functor.reduction import SUM, States, states
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.math_library import cuda_math_library
@@ -35,14 +36,19 @@ class RowFunction(NamedTuple):
     result: Callable[..., Any]
 
 
+@cache
+def row_sums(data_type: DataType) -> States:
+    """The sums of terms: in float64, with their rounding errors beside them where the data is float64."""
+    return states(SUM, cuda_math_library(np.float64), compensated=data_type is DataType.kDouble)
+
+
 def functions_of(
     function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int
 ) -> Functions:
     """The functions of a kernel in which `row_threads` threads share a row, by packs of `elements`."""
     scalar_type = storage_arithmetic(data_type)
     block_threads = max(row_threads, BLOCK_THREADS)
-    wide = data_type is DataType.kDouble
-    sums = states(SUM, cuda_math_library(np.float64), compensated=wide)
+    sums = row_sums(data_type)
 
     @device_function
     def larger(a, b):

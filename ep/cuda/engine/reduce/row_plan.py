@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, pack_elements
 from ep.include.data_type import DataType
+from ep.include.primitive.structure import kMaxRow
 
 
 class Keep(Enum):
@@ -102,20 +103,31 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     aligned = not (cols % elements or any(address % pack_bytes for address in addresses))
     size = max(data_type.itemsize, 4)  # of a number in registers and in shared memory
     num_packs = -(-cols // elements)
-    for most in _IN_REGISTERS:
-        row_threads = min(max(most // elements, 1), WARP_THREADS)
-        packs = max(most // elements, 1) // row_threads
-        if cols <= most and packs * elements * size <= _REGISTER_BYTES:
-            rows_per_block = BLOCK_THREADS // row_threads
-            variant = RowVariant(Keep.REGISTERS, aligned, row_threads, packs)
-            return RowPlan((variant,), Grid((min(-(-rows // rows_per_block), MAX_BLOCKS), 1, 1)))
+    threads, packs = threads_of_row(data_type, cols)
+    if packs:
+        variant = RowVariant(Keep.REGISTERS, aligned, threads, packs)
+        return RowPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
     if divided := _in_parts(data_type, rows, num_packs, len(addresses) - 1, aligned):
         return divided
     kept = (len(addresses) - 1) * num_packs * elements * size
     keep = Keep.SHARED if kept <= shared_bytes - _MEETING_BYTES else Keep.NOWHERE
-    threads = BLOCK_THREADS if num_packs <= _PACKS_PER_THREAD * BLOCK_THREADS else 2 * BLOCK_THREADS
     blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept if keep is Keep.SHARED else 0
     return RowPlan((RowVariant(keep, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
+
+
+def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
+    """The threads that share a row, and the packs that each of them keeps in registers; 0 for another way to keep.
+
+    A row as an Expression has them is that of one block of usual size: the kernels of Expression add it up so.
+    """
+    elements, size = pack_elements(data_type), max(data_type.itemsize, 4)
+    for most in _IN_REGISTERS:
+        threads = min(max(most // elements, 1), WARP_THREADS)
+        packs = max(most // elements, 1) // threads
+        if cols <= most and packs * elements * size <= _REGISTER_BYTES:
+            return threads, packs
+    is_short = cols <= max(_PACKS_PER_THREAD * BLOCK_THREADS * elements, kMaxRow)
+    return BLOCK_THREADS if is_short else 2 * BLOCK_THREADS, 0
 
 
 def sums_are_scaled(data_type: DataType) -> bool:

@@ -1,18 +1,29 @@
 """What a kernel for the rows of an Expression does: passes over a row, and between them what is one number a row.
 
-A pass goes over the elements of a row as Reduce does, so that its sums have the same bits: it computes a map, adds the
-results to reductions, and writes. What later passes read is kept, in shared memory as long as there is room.
+A pass goes over the elements of a row as Reduce does, or Softmax, so that its sums have the same bits: it computes a
+map, adds the results to reductions, and writes. What later passes read is kept, in shared memory as long as there is
+room. A softmax is three passes: maxima, sums below them, and the elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ep.common.primitive.stages import Stage, stages_of, stored_in_full
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.engine.reduce.shape import Stored, stored_for
+from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import RowOp, Structure
+
+
+class Sharing(NamedTuple):
+    """How threads share a row: packs of `elements` go in turns, as Reduce has it, or the softmax of a data type."""
+
+    elements: int
+    softmax: DataType | None = None
 
 
 @dataclass
@@ -23,23 +34,54 @@ class Reduced:
     written: int
     stored: Stored
 
+    @property
+    def sharing(self) -> Sharing:
+        """That of Reduce."""
+        return Sharing(pack_elements(self.stored.loaded))
+
+
+@dataclass
+class Softmax:
+    """A softmax, or its logarithm. read, written: values; data_type: of both."""
+
+    read: int
+    written: int
+    op: RowOp
+    data_type: DataType
+
+    @property
+    def sharing(self) -> Sharing:
+        """That of the primitive."""
+        return Sharing(pack_elements(self.data_type), self.data_type)
+
 
 @dataclass
 class Pass:
     """A pass over the elements of a row.
 
-    elements: of its packs. map: computes `map.writes`. reads: the values with elements that it reads, of others.
+    applied: softmaxes whose elements it computes. map: computes `map.writes`, from those too.
+    tops, sums: softmaxes whose maxima it finds, and whose sums it makes below them.
+    reads: the values with elements that it reads, of others.
     """
 
-    elements: int
+    sharing: Sharing
     map: Stage | None = None
     reductions: list[Reduced] = field(default_factory=list)
+    applied: list[Softmax] = field(default_factory=list)
+    tops: list[Softmax] = field(default_factory=list)
+    sums: list[Softmax] = field(default_factory=list)
     reads: set[int] = field(default_factory=set)
 
     @property
     def makes(self) -> tuple[int, ...]:
         """The values that it computes elements of."""
-        return self.map.writes if self.map else ()
+        return *(one.written for one in self.applied), *(self.map.writes if self.map else ())
+
+    def find_reads(self, reduced: Sequence[bool]) -> None:
+        """Set `reads`; reduced: whether each value is one number a row."""
+        reads = {one.read for one in self.reductions} | {one.read for one in (*self.applied, *self.tops, *self.sums)}
+        reads |= set(self.map.reads) if self.map else set()
+        self.reads = {one for one in reads if not reduced[one]}.difference(self.makes)
 
 
 class RowProgram:
@@ -54,19 +96,19 @@ class RowProgram:
         self.reduced = self.structure.are_reduced()
         self.parts: list[Pass | Stage] = []
         stages = stages_of(self.structure)
-        sums = [self._reduction(stage) for stage in stages if stage.op is not None]
-        usual = _elements_of(sums[0])
+        usual = next(self._of_rows(stage) for stage in stages if stage.op is not None).sharing
         for stage in stages:
+            last = self.parts[-1] if self.parts else None
             if stage.op is not None:
-                self._reduce(self._reduction(stage))
+                self._add_rows(self._of_rows(stage), last)
             elif stage.reduced:
                 self.parts.append(stage)
+            elif isinstance(last, Pass) and last.applied and not (last.map or last.reductions or last.tops):
+                last.map = stage
             else:
                 self.parts.append(Pass(usual, stage))
         for part in self.passes:
-            reads = {reduction.read for reduction in part.reductions}
-            reads |= set(part.map.reads) if part.map else set()
-            part.reads = {one for one in reads if not self.reduced[one]}.difference(part.makes)
+            part.find_reads(self.reduced)
 
     @property
     def passes(self) -> list[Pass]:
@@ -74,9 +116,9 @@ class RowProgram:
         return [part for part in self.parts if isinstance(part, Pass)]
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """The different numbers of elements of packs: one, unless what is reduced has several types."""
-        return tuple(dict.fromkeys(part.elements for part in self.passes))
+    def sharings(self) -> tuple[Sharing, ...]:
+        """The different ones of the passes: one, unless what is reduced has several types, or softmaxes are there."""
+        return tuple(dict.fromkeys(part.sharing for part in self.passes))
 
     def read_in(self, value: int) -> list[int]:
         """The numbers of the passes that read a value which they do not compute."""
@@ -91,35 +133,36 @@ class RowProgram:
         """Whether a value is computed, and has elements."""
         return not self.reduced[value] and value >= len(self.structure.sources)
 
-    def _reduction(self, stage: Stage) -> Reduced:
-        (read,), (written,) = stage.reads, stage.writes
-        assert isinstance(stage.op, ReduceOp)
-        return Reduced(read, written, stored_for(stage.op, self.structure.data_type(read)))
+    def _of_rows(self, stage: Stage) -> Reduced | Softmax:
+        """What a stage reads whole rows for."""
+        (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
+        if isinstance(stage.op, RowOp):
+            return Softmax(read, written, stage.op, data_type)
+        assert stage.op is not None
+        return Reduced(read, written, stored_for(stage.op, data_type))
 
-    def _reduce(self, reduction: Reduced) -> None:
-        """Add a reduction to the pass before, where that goes over elements as the reduction does."""
-        last = self.parts[-1] if self.parts else None
-        if isinstance(last, Pass) and not last.reductions:
-            last.elements = _elements_of(reduction)
-        if not isinstance(last, Pass) or last.elements != _elements_of(reduction):
-            last = Pass(_elements_of(reduction))
+    def _add_rows(self, added: Reduced | Softmax, last: Pass | Stage | None) -> None:
+        """Add what reads whole rows, to the pass before where that goes over elements alike."""
+        if isinstance(added, Softmax):
+            if not isinstance(last, Pass):  # in whichever order a maximum is found, it is the same
+                last = Pass(added.sharing)
+                self.parts.append(last)
+            last.tops.append(added)
+            self.parts += Pass(added.sharing, sums=[added]), Pass(added.sharing, applied=[added])
+            return
+        if isinstance(last, Pass) and not (last.reductions or last.sums):
+            last.sharing = added.sharing
+        if not isinstance(last, Pass) or last.sharing != added.sharing:
+            last = Pass(added.sharing)
             self.parts.append(last)
-        last.reductions.append(reduction)
-
-
-def _elements_of(reduction: Reduced) -> int:
-    """The elements of the packs in which Reduce goes over a row."""
-    return pack_elements(reduction.stored.loaded)
+        last.reductions.append(added)
 
 
 def has_row_kernel(structure: Structure) -> bool:
-    """Whether a kernel computes all rows of a structure: one that reduces, and neither softmaxes nor complex sums.
-
-    Those have their own ways to share a row among threads.
-    """
-    rows = [step for step in structure.steps if isinstance(step.op, ReduceOp | RowOp)]
+    """Whether a kernel computes all rows of a structure. It has no complex sums, which Reduce adds up by parts."""
+    rows = [step for step in structure.steps if isinstance(step.op, ReduceOp)]
     types = [structure.data_type(step.operands[0]) for step in rows]
-    return bool(rows) and not any(
-        isinstance(step.op, RowOp) or stored_for(step.op, data_type).in_parts  # type: ignore[arg-type]
+    return structure.has_rows and not any(
+        stored_for(step.op, data_type).in_parts  # type: ignore[arg-type]
         for step, data_type in zip(rows, types, strict=True)
     )

@@ -36,7 +36,7 @@ def kernel(make: Callable[[DataType], RowFunction], data_type: DataType, variant
         run = _read_again(function, data_type, elements, variant.row_threads, functions)
     keep, aligned, row_threads, packs = variant
     name = f"rows.{function.name}.{data_type.name}.{keep.name}.{aligned:d}.{row_threads}.{packs}"
-    return Kernel(name, run, 0, function.num_operands + 3)
+    return Kernel(name, run, 0, function.num_operands + 3, is_contracted=True)
 
 
 def _in_registers(
