@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
-from ep.include.number_kind import Kind, number_kind
+from ep.include.number_kind import Kind, number_kind, part_of
 from ep.include.shown import shown
 
 _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
@@ -48,9 +48,8 @@ def convert_scalar(value: Any, data_type: DataType, argument: str) -> Any:
     kind = number_kind(data_type)
     is_complex = isinstance(number, complex | np.clongdouble)
     if kind is Kind.COMPLEX:
-        part = DataType.kFloat if data_type is DataType.kComplex64 else DataType.kDouble
         parts = (number.real, number.imag) if is_complex else (number, 0)
-        return data_type.dtype.type(complex(*(_to_floating(number, part) for number in parts)))
+        return data_type.dtype.type(complex(*(_to_floating(number, part_of(data_type)) for number in parts)))
     if is_complex:
         raise ArgumentTypeError(argument, f"is the complex number {number!r}; {data_type.name} is real")
     if kind is Kind.BOOL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import PART, Kind, number_kind
+from ep.include.number_kind import COMPLEXES, UNSIGNED, Kind, number_kind, part_of
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -19,10 +19,7 @@ _WITHOUT_SIGN: Final = frozenset(
 )
 """The ops that make the same bits of two integers whether these have a sign or not: sums are modulo 2^n."""
 
-UNITS: Final = {
-    each.itemsize: each
-    for each in (DataType.kUInt8, DataType.kUInt16, DataType.kUInt32, DataType.kUInt64, DataType.kComplex128)
-}
+UNITS: Final = {each.itemsize: each for each in (*UNSIGNED, DataType.kComplex128)}
 """By size, the data types as which elements are moved that nobody looks at."""
 
 
@@ -47,7 +44,7 @@ def stored_as(data_type: DataType) -> DataType:
 
 def added_as(data_type: DataType) -> tuple[DataType, int]:
     """The data type of the numbers that elements are made of, whose sums have the same bits, and how many these are."""
-    return (PART[data_type], 2) if data_type in PART else (_without_sign(data_type), 1)
+    return (part_of(data_type), 2) if data_type in COMPLEXES else (_without_sign(data_type), 1)
 
 
 def _without_sign(data_type: DataType) -> DataType:

@@ -17,6 +17,7 @@ class Kind(Enum):
 
 BOOL: Final = (T.kBool,)
 INTEGERS: Final = (T.kInt8, T.kUInt8, T.kInt16, T.kUInt16, T.kInt32, T.kUInt32, T.kInt64, T.kUInt64)
+UNSIGNED: Final = tuple(each for each in INTEGERS if each.dtype.kind == "u")
 CHAR: Final = (T.kChar,)
 FLOATS: Final = (T.kFloat16, T.kBFloat16, T.kFloat, T.kDouble)
 COMPLEXES: Final = (T.kComplex64, T.kComplex128)
@@ -37,3 +38,8 @@ PART: Final = {T.kComplex64: T.kFloat, T.kComplex128: T.kDouble}
 def number_kind(data_type: T) -> Kind:
     """The kind of numbers that `data_type` holds."""
     return _KIND[data_type]
+
+
+def part_of(data_type: T) -> T:
+    """The type of the numbers that elements are made of: the parts of complex ones, and real ones themselves."""
+    return PART.get(data_type, data_type)

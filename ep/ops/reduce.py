@@ -12,7 +12,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.reduce_shape import ReduceShape
 from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.data_type import DataType, DTypeLike, as_data_type
-from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, Kind, number_kind
+from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
@@ -110,7 +110,7 @@ def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
     source = as_data_type(x.dtype)
     if number_kind(source) in (Kind.FLOAT, Kind.COMPLEX):
         return source
-    return DataType.kUInt64 if source.dtype.kind == "u" else DataType.kInt64
+    return DataType.kUInt64 if source in UNSIGNED else DataType.kInt64
 
 
 @operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kSum))

@@ -1,9 +1,25 @@
 """The kinds of numbers: every data type has one, and is in one group."""
 
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+import ep
 from ep.include import DataType
-from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS, Kind, number_kind
+from ep.include.number_kind import (
+    ALL,
+    BOOL,
+    CHAR,
+    COMPLEXES,
+    FLOATS,
+    INTEGERS,
+    UNSIGNED,
+    Kind,
+    number_kind,
+    part_of,
+)
 
 KINDS = {"b": Kind.BOOL, "i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "c": Kind.COMPLEX}
 
@@ -19,3 +35,24 @@ def test_every_data_type_is_in_one_group():
     assert ALL == BOOL + CHAR + INTEGERS + FLOATS + COMPLEXES
     assert len(INTEGERS) == 8
     assert DataType.kChar not in INTEGERS
+
+
+def test_unsigned_types_are_those_that_numpy_calls_so():
+    assert {each.dtype.type for each in UNSIGNED} == {np.uint8, np.uint16, np.uint32, np.uint64}
+    assert [each.itemsize for each in UNSIGNED] == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("data_type", DataType, ids=lambda t: t.name)
+def test_the_type_of_a_part_is_that_of_the_real_number(data_type):
+    if data_type in COMPLEXES:
+        assert part_of(data_type).dtype == np.zeros(1, data_type.dtype).real.dtype
+    else:
+        assert part_of(data_type) is data_type
+
+
+@pytest.mark.parametrize("name", [each.name for each in UNSIGNED])
+def test_one_table_lists_unsigned_types(name):
+    root = Path(ep.__file__).parent
+    files = chain.from_iterable((root / room).rglob("*.py") for room in ("include", "common", "cpu", "cuda"))
+    naming = sorted(str(file.relative_to(root)) for file in files if f".{name}" in file.read_text("utf-8"))
+    assert naming == [str(Path("include", each)) for each in ("data_type.py", "number_kind.py")]

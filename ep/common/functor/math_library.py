@@ -1,9 +1,12 @@
 """The names in a functor's body: the arithmetic type, and the elementary functions of the device it is built for."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+
+from ep.include.data_type import DataType
+from ep.include.number_kind import COMPLEXES, part_of
 
 Scalar = Any
 """One element, in the type that the functor is compiled for: T of its library, or bool, or an integer of 64 bits."""
@@ -16,6 +19,11 @@ ELEMENTARY = (
     *("erf", "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "copysign"),
 )
 """The functions that every device supplies for float32 and float64: real arguments of type T to a result of type T."""
+
+REAL_TYPES: Final[Mapping[Any, Any]] = {
+    each.dtype.type: part_of(each).dtype.type for each in (DataType.kFloat, DataType.kDouble, *COMPLEXES)
+}
+"""The types of arithmetic that have elementary functions, and the real type whose functions these are."""
 
 
 class MathLibrary:

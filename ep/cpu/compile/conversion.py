@@ -9,7 +9,7 @@ from numba.core import cgutils, types
 from numba.np.numpy_support import from_dtype
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS
+from ep.include.number_kind import FLOATS, part_of
 
 _BITS: Final = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)}
 _FLOAT, _DOUBLE, _HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
@@ -57,7 +57,7 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
     if isinstance(numba_type, types.Literal):
         numba_type = numba_type.literal_type
     if kind == "c":
-        part = types.float32 if data_type is DataType.kComplex64 else types.float64
+        part = from_dtype(part_of(data_type).dtype)
         if isinstance(numba_type, types.Complex):
             parts = context.make_complex(builder, numba_type, value=value)
             real, imag = (context.cast(builder, v, numba_type.underlying_float, part) for v in (parts.real, parts.imag))

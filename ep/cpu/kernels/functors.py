@@ -11,7 +11,7 @@ import numpy as np
 
 from ep.common.functor.lookup import first_op, functor_maker
 from ep.common.functor.math_library import Maker, MathLibrary
-from ep.common.stored_types import stored_types
+from ep.common.stored_types import stored_types, unit_of
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.rows import RowFunctions, row_kernel
@@ -68,7 +68,7 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
     wide: without float32 arithmetic, for attributes that it is not fit for.
     """
     if function := on_bits(op, src_type, dst_type):
-        bits = DataType.kUInt16
+        bits = unit_of(src_type)
         return RowFunctions((bits,), bits, jit(function), light=True)
     maker, library, names, libm, precision, widened, attribute_type = _arithmetic(op, src_type, wide)
     ordinary = ORDINARY.get((op, precision))

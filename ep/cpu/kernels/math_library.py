@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.functor import stable
-from ep.common.functor.math_library import Function, Maker, MathLibrary
+from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibrary
 from ep.common.functor.unary import activation, special
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.inlined import inlined
@@ -24,13 +24,6 @@ class Precision(Enum):
 
 
 _INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
-
-_REAL_TYPES = {
-    np.float32: np.float32,
-    np.float64: np.float64,
-    np.complex64: np.float32,
-    np.complex128: np.float64,
-}
 
 _LIBM: dict[str, Function] = {
     **{name: getattr(math, name) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt")},
@@ -111,7 +104,7 @@ def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Preci
 
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
-    real_type = _REAL_TYPES.get(scalar_type)
+    real_type = REAL_TYPES.get(scalar_type)
     if real_type is None:
         return MathLibrary(scalar_type, {}, inlined)
     elementary = {**_LIBM, "rsqrt": _rsqrt(real_type)}

@@ -7,20 +7,12 @@ erfc and pow, 6 for lgamma outside (-10, -2.3). In float64 they are 2 or less bu
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
 
 import numpy as np
 
-from ep.common.functor.math_library import ELEMENTARY, Function, MathLibrary
+from ep.common.functor.math_library import ELEMENTARY, REAL_TYPES, Function, MathLibrary
 from ep.cuda.compile.integer_division import OVERRIDES
 from ep.cuda.compile.numba_cuda import device_function, libdevice
-
-_REAL_TYPES: Final = {
-    np.float32: np.float32,
-    np.float64: np.float64,
-    np.complex64: np.float32,
-    np.complex128: np.float64,
-}
 
 
 def _libdevice(real_type: type[np.generic]) -> dict[str, Function]:
@@ -34,6 +26,6 @@ def cuda_math_library(scalar_type: type[np.generic]) -> MathLibrary:
 
     Complex types get the elementary functions of their parts; integers and bool get none.
     """
-    real_type = _REAL_TYPES.get(scalar_type)
+    real_type = REAL_TYPES.get(scalar_type)
     elementary = {} if real_type is None else _libdevice(real_type)
     return MathLibrary(scalar_type, elementary, device_function, OVERRIDES)

@@ -16,6 +16,7 @@ from ep.common.stored_types import UNITS
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.numba_cuda import cgutils, from_dtype, intrinsic, ir, types
 from ep.include.data_type import DataType
+from ep.include.number_kind import part_of
 
 _BITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)}
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
@@ -24,7 +25,7 @@ _GLOBAL = 1  # the address space of device memory
 
 def unit_type(size: int) -> tuple[DataType, int]:
     """The data type and number of elements as which a unit of `size` (1, 2, 4, 8 or 16) bytes is moved."""
-    return (DataType.kUInt64, 2) if size == 16 else (UNITS[size], 1)
+    return (UNITS[8], 2) if size == 16 else (UNITS[size], 1)
 
 
 def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
@@ -204,7 +205,7 @@ def _storage_words(context: Any, builder: Any, pairs: list[Any], data_type: Data
 
 
 def _complex(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> tuple[Any, Any]:
-    part = types.float32 if data_type is DataType.kComplex64 else types.float64
+    part = from_dtype(part_of(data_type).dtype)
     if isinstance(numba_type, types.Complex):
         parts = context.make_complex(builder, numba_type, value=value)
         of = numba_type.underlying_float

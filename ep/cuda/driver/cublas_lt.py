@@ -16,6 +16,7 @@ from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import CudaError, Driver
 from ep.include.data_type import DataType
 from ep.include.errors import DeviceUnavailableError
+from ep.include.number_kind import part_of
 from ep.include.process import Rank, exclusively, new_lock
 
 _POINTER, _SIZE, _INT = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
@@ -249,9 +250,9 @@ def _operation(wanted: Multiplication, transpose: bool) -> int:
 def _computation(wanted: Multiplication) -> tuple[int, int]:
     """The type of the computation, and that of alpha and beta."""
     scale = scale_type(wanted.src_type)
-    if scale.dtype in (DataType.kDouble.dtype, DataType.kComplex128.dtype):
+    if part_of(scale) is DataType.kDouble:
         return COMPUTE_64F, TYPES[scale]
-    is_single = wanted.src_type in (DataType.kFloat, DataType.kComplex64)
+    is_single = part_of(wanted.src_type) is DataType.kFloat
     return COMPUTE_32F_FAST_TF32 if wanted.allow_tf32 and is_single else COMPUTE_32F, TYPES[scale]
 
 

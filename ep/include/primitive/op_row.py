@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Final
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import ALL, COMPLEXES, FLOATS, PART
+from ep.include.number_kind import ALL, COMPLEXES, FLOATS, PART, part_of
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.unary_op import UnaryOp
@@ -90,7 +90,7 @@ class OpRow:
         if self.gives is Gives.BOOLEAN:
             return DataType.kBool
         if self.gives is Gives.PART:
-            return PART.get(source, source)
+            return part_of(source)
         if self.gives is Gives.WHOLE:
             return _WHOLE.get(source, source)
         return source

@@ -20,7 +20,7 @@ from ep.cpu.engine.reduce.rows import rows_at_a_time, rows_folder
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, Lanes, lanes, merger, value_loader
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
-from ep.include.number_kind import Kind, number_kind
+from ep.include.number_kind import UNSIGNED, Kind, number_kind, part_of
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
@@ -33,15 +33,15 @@ def storage_key(op: ReduceOp, data_type: DataType) -> tuple[ReduceOp, DataType]:
     """The key whose kernel serves another one: those of bools, and of integers where the sign does not matter."""
     kind, extreme = number_kind(data_type), op in EXTREMES
     if kind is Kind.BOOL:
-        return first_reduction(op, kind), DataType.kUInt8
-    if kind is Kind.INTEGER and not (extreme and data_type.dtype.kind == "i"):
+        return first_reduction(op, kind), unit_of(data_type)
+    if kind is Kind.INTEGER and (not extreme or data_type in UNSIGNED):
         return op, unit_of(data_type)
     return op, stored_as(data_type)
 
 
 def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
     """Whether the sum may overflow where the result does not: then it is computed once more, of smaller numbers."""
-    return op is ReduceOp.kMean and data_type in (DataType.kDouble, DataType.kComplex128)
+    return op is ReduceOp.kMean and part_of(data_type) is DataType.kDouble
 
 
 class ReduceTasks(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ep.include.data_type import DataType
-from ep.include.number_kind import COMPLEXES, FLOATS, PART
+from ep.include.number_kind import COMPLEXES, FLOATS, part_of
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 
 
@@ -12,7 +12,7 @@ def value_type(op: ReduceOp, data_type: DataType) -> DataType:
 
     A few 16-bit numbers are added in float32 before.
     """
-    stored = PART.get(data_type, data_type)
+    stored = part_of(data_type)
     if op in TRUTHS or stored not in FLOATS:
         return stored
     if op in EXTREMES:
@@ -27,4 +27,4 @@ def num_parts(op: ReduceOp, data_type: DataType) -> int:
 
 def is_compensated(op: ReduceOp, data_type: DataType) -> bool:
     """Whether sums keep what rounding loses: those of float64, which no wider type carries."""
-    return op in SUMS and PART.get(data_type, data_type) is DataType.kDouble
+    return op in SUMS and part_of(data_type) is DataType.kDouble

@@ -19,7 +19,7 @@ from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.vectors import halves, pointer_to, splat
 from ep.cpu.engine.reduce.values import is_compensated, num_parts, value_type
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS, PART
+from ep.include.number_kind import COMPLEXES, FLOATS, part_of
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 
 _WORD: Final = ir.IntType(64)
@@ -84,10 +84,10 @@ class Lanes(NamedTuple):
 @cache
 def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
     """How elements of `data_type` are folded."""
-    stored, value = PART.get(data_type, data_type), value_type(op, data_type)
+    stored, value = part_of(data_type), value_type(op, data_type)
     real = {DataType.kDouble: _DOUBLE, DataType.kFloat: _FLOAT}
     kind = ir.IntType(8 * value.itemsize) if op in TRUTHS else real.get(value) or ir.IntType(8 * value.itemsize)
-    pairs = op in TRUTHS and data_type in PART
+    pairs = op in TRUTHS and data_type in COMPLEXES
     return Lanes(ReduceOp.kSum if op in SUMS else op, stored, kind, num_parts(op, data_type), pairs)
 
 

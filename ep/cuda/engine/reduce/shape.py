@@ -9,7 +9,7 @@ from ep.common.stored_types import stored_as, unit_of
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.engine.reduce.plan import ReducePlan, Variant, reduce_plan
 from ep.include.data_type import DataType
-from ep.include.number_kind import PART, Kind, number_kind
+from ep.include.number_kind import Kind, number_kind, part_of
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
@@ -36,7 +36,7 @@ def stored_for(op: ReduceOp, data_type: DataType) -> Stored:
     kind, result = number_kind(data_type), REDUCTIONS[op].result_type(data_type)
     in_parts = kind is Kind.COMPLEX and op in SUMS
     if in_parts:
-        loaded = PART[data_type]
+        loaded = part_of(data_type)
     else:
         loaded = unit_of(data_type) if kind is Kind.INTEGER and op in _BY_SIZE else stored_as(data_type)
     return Stored(op, (data_type, result), loaded, result if result is DataType.kBool else loaded, in_parts)
