@@ -13,10 +13,10 @@ from llvmlite import ir
 
 from ep.cpu.compile import vectors
 from ep.cpu.compile.conversion import narrowed, widened
+from ep.cpu.compile.vectors import WORD
 from ep.include.data_type import DataType
 
 VECTOR_BYTES: Final = 64
-WORD: Final = ir.IntType(64)
 _BIT, _INT = ir.IntType(1), ir.IntType(32)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
@@ -132,21 +132,18 @@ class Packed:
         """Carry values along the vectors of a row, from number `begin` of `count` on; the last one may be masked."""
         builder = self.builder
         begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
-        before, rest, done = builder.block, *(builder.append_basic_block(name) for name in ("rest", "done"))
-        builder.cbranch(builder.icmp_signed("<", begin, count), rest, done)
-        builder.position_at_end(rest)
-        with_rest = body([begin], [self.lanes_below(builder.sub(count, begin))], list(values))
-        last = builder.block
-        builder.branch(done)
-        builder.position_at_end(done)
-        return [vectors.either(builder, ((a, before), (b, last))) for a, b in zip(values, with_rest, strict=True)]
+        return vectors.where(
+            builder,
+            builder.icmp_signed("<", begin, count),
+            lambda: body([begin], [self.lanes_below(builder.sub(count, begin))], list(values)),
+            values,
+        )
 
     def _loop(self, begin: Any, end: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
         """Whole vectors from `begin` to `end`; there may be none."""
 
-        def vectors_from(index: Any, *values: Any) -> Sequence[Any]:
+        def vectors_from(index: Any, values: list[Any]) -> Sequence[Any]:
             indices = [self.builder.add(index, WORD(offset)) for offset in range(0, step, self.count)]
-            following = body(indices, [None] * len(indices), list(values))
-            return self.builder.add(index, WORD(step)), *following
+            return body(indices, [None] * len(indices), values)
 
-        return vectors.loop(self.builder, end, [begin, *carried], vectors_from)[1:]
+        return vectors.counted(self.builder, begin, end, step, carried, vectors_from)[1]

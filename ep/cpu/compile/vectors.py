@@ -11,6 +11,12 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.include.data_type import DataType
+
+WORD: Final = ir.IntType(64)
+REALS: Final = {DataType.kFloat: ir.FloatType(), DataType.kDouble: ir.DoubleType()}
+"""The floating types of arithmetic."""
+
 _INT: Final = ir.IntType(32)
 _BYTES: Final = ir.IntType(8).as_pointer()
 _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType(): "f64"}
@@ -21,11 +27,21 @@ FIRST_CACHE: Final = 3  # as LLVM counts
 SECOND_CACHE: Final = 2
 
 
+def constant(kind: Any, number: Any) -> Any:
+    """Return a number of a type, or in every lane of a vector."""
+    return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
+
+
 def splat(builder: Any, value: Any, count: int) -> Any:
     """Return a vector of `count` copies of a value of any type."""
-    kind, zeros = ir.VectorType(value.type, count), ir.VectorType(_INT, count)
-    one = builder.insert_element(kind(ir.Undefined), value, _INT(0))
-    return builder.shuffle_vector(one, one, zeros(None))
+    one = builder.insert_element(ir.VectorType(value.type, count)(ir.Undefined), value, _INT(0))
+    return builder.shuffle_vector(one, one, ir.VectorType(_INT, count)(None))
+
+
+def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) -> Any:
+    """Return the lanes at such places of a vector, or of it and another one behind it."""
+    lanes = ir.Constant(ir.VectorType(_INT, len(places)), list(places))
+    return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
 
 
 def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
@@ -48,16 +64,21 @@ def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
 
 def lanes_of(builder: Any, value: Any, first: int, count: int) -> Any:
     """Return lanes [first, first + count) of a vector."""
-    if count == value.type.count:
-        return value
-    places = ir.Constant(ir.VectorType(_INT, count), list(range(first, first + count)))
-    return builder.shuffle_vector(value, value, places)
+    return value if count == value.type.count else taken(builder, range(first, first + count), value)
 
 
 def halves(builder: Any, value: Any) -> tuple[Any, Any]:
     """Return the lower and the upper half of a vector."""
     half = value.type.count // 2
     return lanes_of(builder, value, 0, half), lanes_of(builder, value, half, half)
+
+
+def joined(builder: Any, values: Sequence[Any]) -> Any:
+    """Return vectors, a power of two of them, one behind the other in one."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=True)
+        values = [taken(builder, range(2 * a.type.count), a, b) for a, b in pairs]
+    return values[0]
 
 
 def pointer_to(builder: Any, address: Any, index: Any, kind: Any) -> Any:
@@ -123,6 +144,38 @@ def loop(
         back.set_metadata("llvm.loop", mark)
     builder.position_at_end(done)
     return [either(builder, ((a, before), (b, last))) for a, b in zip(values, following, strict=True)]
+
+
+def counted(
+    builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
+) -> tuple[Any, list[Any]]:
+    """Carry values on for each index from `begin` on, by `step`, below `end`; return the next index, and the last ones.
+
+    body: `body(index, values)` gives those that follow, and need not give anything where there are none.
+    """
+
+    def turn(index: Any, *carried: Any) -> Sequence[Any]:
+        following = body(index, list(carried)) or ()
+        return builder.add(index, WORD(step)), *following
+
+    index, *last = loop(builder, end, [begin, *values], turn)
+    return index, last
+
+
+def counted_whole(
+    builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
+) -> tuple[Any, list[Any]]:
+    """Do the same for whole steps alone: what is left behind them begins with the index that is returned."""
+    return counted(builder, begin, builder.sub(end, WORD(step - 1)), step, values, body)
+
+
+def where(builder: Any, condition: Any, make: Callable[[], Sequence[Any]], values: Sequence[Any]) -> list[Any]:
+    """Return the values that `make` gives where a condition holds, else those there are."""
+    before = builder.block
+    with builder.if_then(condition):
+        made = make()
+        last = builder.block
+    return [either(builder, ((value, before), (other, last))) for value, other in zip(values, made, strict=True)]
 
 
 def interleaving(module: Any) -> Any:

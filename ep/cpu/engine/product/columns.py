@@ -9,12 +9,20 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, sum_in_any_order
-from ep.cpu.engine.product.instructions import REALS, WORD, loop
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import (
+    REALS,
+    WORD,
+    constant,
+    counted_whole,
+    fma,
+    lanes_below,
+    load_lanes,
+    sum_in_any_order,
+    taken,
+)
 from ep.cpu.engine.product.packing import taken_apart
 from ep.cpu.engine.product.results import arithmetic_of
 from ep.include.data_type import DataType
@@ -32,52 +40,43 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = -(-_SUMS_AT_ONCE // columns)
-    repeats = [
-        ir.Constant(ir.VectorType(ir.IntType(32), width), [(place * width + lane) // columns for lane in range(width)])
-        for place in range(columns)
-    ]
+    repeats = [[(place * width + lane) // columns for lane in range(width)] for place in range(columns)]
 
-    @intrinsic
-    def dots(typing_context: Any, matrix: Any, vector: Any, k: Any, sums: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            matrix, vector, k, sums = args
-            elements, numbers, totals = (
-                builder.inttoptr(one, kind.as_pointer())
-                for one, kind in ((matrix, bits), (vector, number), (sums, number))
-            )
+    @emitted()
+    def dots(builder: Any, matrix: Any, vector: Any, k: Any, sums: Any) -> None:
+        elements, numbers, totals = (
+            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
+        )
 
-            def rows(index: Any, sums: list[Any], left: Any = None) -> list[Any]:
-                mask = None if left is None else lanes_below(builder, left, width)
-                part = load_lanes(builder, builder.gep(numbers, [index]), computed, arithmetic.itemsize, mask)
-                source, after = builder.gep(elements, [builder.mul(index, WORD(columns))]), []
-                for place, (repeat, total) in enumerate(zip(repeats, sums, strict=True)):
-                    if left is not None:
-                        mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
-                    pointer = builder.gep(source, [WORD(place * width)])
-                    x = widened(builder, load_lanes(builder, pointer, stored, data_type.itemsize, mask), data_type)
-                    after.append(fma(builder, x, builder.shuffle_vector(part, part, repeat), total))
-                return after
+        def rows(index: Any, sums: list[Any], left: Any = None) -> list[Any]:
+            mask = None if left is None else lanes_below(builder, left, width)
+            part = load_lanes(builder, builder.gep(numbers, [index]), computed, arithmetic.itemsize, mask)
+            source, after = builder.gep(elements, [builder.mul(index, WORD(columns))]), []
+            for place, (repeat, total) in enumerate(zip(repeats, sums, strict=True)):
+                if left is not None:
+                    mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
+                pointer = builder.gep(source, [WORD(place * width)])
+                x = widened(builder, load_lanes(builder, pointer, stored, data_type.itemsize, mask), data_type)
+                after.append(fma(builder, x, taken(builder, repeat, part), total))
+            return after
 
-            def several(index: Any, sums: list[Any]) -> list[Any]:
-                after = []
-                for number in range(at_once):
-                    own = sums[number * columns : (number + 1) * columns]
-                    after += rows(builder.add(index, WORD(number * width)), own)
-                return after
+        def several(index: Any, sums: list[Any]) -> list[Any]:
+            after = []
+            for number in range(at_once):
+                own = sums[number * columns : (number + 1) * columns]
+                after += rows(builder.add(index, WORD(number * width)), own)
+            return after
 
-            zeros = [ir.Constant(computed, [0.0] * width)] * (columns * at_once)
-            left, *parts = loop(builder, WORD(0), k, at_once * width, zeros, several)
-            for place in range(columns, len(parts)):
-                parts[place % columns] = builder.fadd(parts[place % columns], parts[place])
-            left, *parts = loop(builder, left, k, width, parts[:columns], rows)
-            parts = rows(left, parts, builder.sub(k, left))
-            for column, part in enumerate(taken_apart(builder, parts)):
-                pointer = builder.gep(totals, [WORD(column)])
-                before = builder.load(pointer, align=arithmetic.itemsize)
-                total = builder.fadd(before, sum_in_any_order(builder, part))
-                builder.store(total, pointer, align=arithmetic.itemsize)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
+        zeros = [constant(computed, 0.0)] * (columns * at_once)
+        left, parts = counted_whole(builder, WORD(0), k, at_once * width, zeros, several)
+        for place in range(columns, len(parts)):
+            parts[place % columns] = builder.fadd(parts[place % columns], parts[place])
+        left, parts = counted_whole(builder, left, k, width, parts[:columns], rows)
+        parts = rows(left, parts, builder.sub(k, left))
+        for column, part in enumerate(taken_apart(builder, parts)):
+            pointer = builder.gep(totals, [WORD(column)])
+            before = builder.load(pointer, align=arithmetic.itemsize)
+            total = builder.fadd(before, sum_in_any_order(builder, part))
+            builder.store(total, pointer, align=arithmetic.itemsize)
 
     return dots

@@ -6,14 +6,12 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, stack_words, storer
-from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, sum_in_any_order
-from ep.cpu.engine.product.instructions import REALS, WORD, loop
+from ep.cpu.compile.vectors import REALS, WORD, constant, counted_whole, fma, lanes_below, load_lanes, sum_in_any_order
 from ep.cpu.engine.product.results import arithmetic_of
 from ep.cpu.engine.product.tiling import tile_shape
 from ep.include.data_type import DataType
@@ -92,67 +90,53 @@ def _dots(
     width, number, bits = width_bytes // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
-    @intrinsic
+    @emitted()
     def dots(
-        typing_context: Any,
-        x: Any,
-        x_step: Any,
-        num_x: Any,
-        y: Any,
-        y_step: Any,
-        num_y: Any,
-        k: Any,
-        totals: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            x, x_step, num_x, y, y_step, num_y, k, totals = args
+        builder: Any, x: Any, x_step: Any, num_x: Any, y: Any, y_step: Any, num_y: Any, k: Any, totals: Any
+    ) -> None:
 
-            def pointers(first: Any, step: Any, count: Any, most: int, kind: Any) -> list[Any]:
-                last, first = builder.sub(count, WORD(1)), builder.inttoptr(first, kind.as_pointer())
-                result = []
-                for row in range(most):  # the last one again where there are fewer
-                    there = builder.select(builder.icmp_signed("<", WORD(row), last), WORD(row), last)
-                    result.append(builder.gep(first, [builder.mul(there, step)]))
-                return result
+        def pointers(first: Any, step: Any, count: Any, most: int, kind: Any) -> list[Any]:
+            last, first = builder.sub(count, WORD(1)), builder.inttoptr(first, kind.as_pointer())
+            result = []
+            for row in range(most):  # the last one again where there are fewer
+                there = builder.select(builder.icmp_signed("<", WORD(row), last), WORD(row), last)
+                result.append(builder.gep(first, [builder.mul(there, step)]))
+            return result
 
-            from_x, from_y = pointers(x, x_step, num_x, rows, bits), pointers(y, y_step, num_y, columns, number)
+        from_x, from_y = pointers(x, x_step, num_x, rows, bits), pointers(y, y_step, num_y, columns, number)
 
-            def body(index: Any, sums: list[Any], mask: Any = None) -> list[Any]:
-                others = [
-                    load_lanes(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask)
-                    for one in from_y
-                ]
-                after = []
-                for row, one in enumerate(from_x):
-                    loaded = load_lanes(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
-                    own = widened(builder, loaded, data_type)
-                    for column, other in enumerate(others):
-                        after.append(fma(builder, own, other, sums[row * columns + column]))
-                return after
+        def body(index: Any, sums: list[Any], mask: Any = None) -> list[Any]:
+            others = [
+                load_lanes(builder, builder.gep(one, [index]), computed, arithmetic.itemsize, mask) for one in from_y
+            ]
+            after = []
+            for row, one in enumerate(from_x):
+                loaded = load_lanes(builder, builder.gep(one, [index]), stored, data_type.itemsize, mask)
+                own = widened(builder, loaded, data_type)
+                for column, other in enumerate(others):
+                    after.append(fma(builder, own, other, sums[row * columns + column]))
+            return after
 
-            zeros = [ir.Constant(computed, [0.0] * width)] * (rows * columns)
+        zeros = [constant(computed, 0.0)] * (rows * columns)
 
-            def several(index: Any, sums: list[Any]) -> list[Any]:
-                after = []
-                for number in range(vectors):
-                    own = sums[number * len(zeros) : (number + 1) * len(zeros)]
-                    after += body(builder.add(index, WORD(number * width)), own)
-                return after
+        def several(index: Any, sums: list[Any]) -> list[Any]:
+            after = []
+            for number in range(vectors):
+                own = sums[number * len(zeros) : (number + 1) * len(zeros)]
+                after += body(builder.add(index, WORD(number * width)), own)
+            return after
 
-            left, *sums = loop(builder, WORD(0), k, vectors * width, zeros * vectors, several)
-            sums, others = sums[: len(zeros)], sums[len(zeros) :]
-            for place, other in enumerate(others):
-                sums[place % len(zeros)] = builder.fadd(sums[place % len(zeros)], other)
-            if vectors > 1:
-                left, *sums = loop(builder, left, k, width, sums, body)
-            sums = body(left, sums, lanes_below(builder, builder.sub(k, left), width))
-            target = builder.inttoptr(totals, number.as_pointer())
-            for place, total in enumerate(sums):
-                builder.store(
-                    sum_in_any_order(builder, total), builder.gep(target, [WORD(place)]), align=arithmetic.itemsize
-                )
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 8), generate
+        left, sums = counted_whole(builder, WORD(0), k, vectors * width, zeros * vectors, several)
+        sums, others = sums[: len(zeros)], sums[len(zeros) :]
+        for place, other in enumerate(others):
+            sums[place % len(zeros)] = builder.fadd(sums[place % len(zeros)], other)
+        if vectors > 1:
+            left, sums = counted_whole(builder, left, k, width, sums, body)
+        sums = body(left, sums, lanes_below(builder, builder.sub(k, left), width))
+        target = builder.inttoptr(totals, number.as_pointer())
+        for place, total in enumerate(sums):
+            builder.store(
+                sum_in_any_order(builder, total), builder.gep(target, [WORD(place)]), align=arithmetic.itemsize
+            )
 
     return dots

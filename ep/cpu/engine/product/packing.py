@@ -6,12 +6,21 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.compile.vectors import lanes_below, load_lanes
-from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import (
+    REALS,
+    WORD,
+    counted,
+    counted_whole,
+    joined,
+    lanes_below,
+    lanes_of,
+    load_lanes,
+    store_lanes,
+    taken,
+)
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
@@ -25,25 +34,19 @@ def row_packer(data_type: DataType, width: int) -> Any:
     them in dst is 0.
     """
 
-    @intrinsic
-    def pack(typing_context: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, step, count, k, dst = args
-            bits, real, size = _kinds(data_type)
-            src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-            read = lanes_below(builder, count, width)
+    @emitted()
+    def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> None:
+        bits, real, size = _kinds(data_type)
+        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
+        read = lanes_below(builder, count, width)
 
-            def row(index: Any, nothing: list[Any]) -> list[Any]:
-                source = builder.gep(src, [builder.mul(index, step)])
-                target = at(builder, builder.gep(dst, [builder.mul(index, WORD(width))]), 0, ir.VectorType(real, width))
-                stored = load_lanes(builder, source, ir.VectorType(bits, width), data_type.itemsize, read)
-                builder.store(widened(builder, stored, data_type), target, align=size)
-                return nothing
+        def row(index: Any, nothing: Any) -> None:
+            source = builder.gep(src, [builder.mul(index, step)])
+            target = builder.gep(dst, [builder.mul(index, WORD(width))])
+            stored = load_lanes(builder, source, ir.VectorType(bits, width), data_type.itemsize, read)
+            store_lanes(builder, widened(builder, stored, data_type), target, size)
 
-            loop(builder, WORD(0), k, 1, [], row)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 5), generate
+        counted(builder, WORD(0), k, 1, [], row)
 
     return pack
 
@@ -56,47 +59,33 @@ def column_packer(data_type: DataType, rows: int, lanes: int) -> Any:
     the first `rows` columns of dst is anything.
     """
 
-    @intrinsic
-    def pack(typing_context: Any, src: Any, step: Any, count: Any, k: Any, dst: Any, width: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, step, count, k, dst, width = args
-            bits, real, size = _kinds(data_type)
-            src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-            last = builder.sub(count, WORD(1))
-            sources = []
-            for number in range(rows):
-                there = builder.icmp_signed("<", WORD(number), last)
-                row = builder.select(there, WORD(number), last)  # the last one again: these columns are not used
-                sources.append(builder.gep(src, [builder.mul(row, step)]))
+    @emitted()
+    def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any, width: Any) -> None:
+        bits, real, size = _kinds(data_type)
+        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
+        last = builder.sub(count, WORD(1))
+        sources = []
+        for number in range(rows):
+            there = builder.icmp_signed("<", WORD(number), last)
+            row = builder.select(there, WORD(number), last)  # the last one again: these columns are not used
+            sources.append(builder.gep(src, [builder.mul(row, step)]))
 
-            def block(index: Any, length: int) -> None:
-                stored = bits if length == 1 else ir.VectorType(bits, length)
-                loaded = []
-                for source in sources:
-                    pointer = at(builder, builder.gep(source, [index]), 0, stored)
-                    loaded.append(widened(builder, builder.load(pointer, align=data_type.itemsize), data_type))
-                target = builder.gep(dst, [builder.mul(index, width)])
-                if length == 1:
-                    for number, value in enumerate(loaded):
-                        builder.store(value, builder.gep(target, [WORD(number)]), align=size)
-                    return
-                for number, piece in enumerate(_transposed(builder, loaded)):
-                    place = at(builder, builder.gep(target, [builder.mul(WORD(number), width)]), 0, piece.type)
-                    builder.store(piece, place, align=size)
+        def block(index: Any, length: int) -> None:
+            stored = bits if length == 1 else ir.VectorType(bits, length)
+            loaded = []
+            for source in sources:
+                read = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize)
+                loaded.append(widened(builder, read, data_type))
+            target = builder.gep(dst, [builder.mul(index, width)])
+            if length == 1:
+                for number, value in enumerate(loaded):
+                    builder.store(value, builder.gep(target, [WORD(number)]), align=size)
+                return
+            for number, piece in enumerate(_transposed(builder, loaded)):
+                store_lanes(builder, piece, builder.gep(target, [builder.mul(WORD(number), width)]), size)
 
-            def vector(index: Any, nothing: list[Any]) -> list[Any]:
-                block(index, lanes)
-                return nothing
-
-            def single(index: Any, nothing: list[Any]) -> list[Any]:
-                block(index, 1)
-                return nothing
-
-            (left,) = loop(builder, WORD(0), k, lanes, [], vector)
-            loop(builder, left, k, 1, [], single)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 6), generate
+        left, _ = counted_whole(builder, WORD(0), k, lanes, [], lambda index, _: block(index, lanes))
+        counted(builder, left, k, 1, [], lambda index, _: block(index, 1))
 
     return pack
 
@@ -109,31 +98,25 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
     """
     lanes = _LINE // (DataType.kFloat if data_type in HALVES else data_type).itemsize
 
-    @intrinsic
-    def pack(typing_context: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            src, count, dst, dst_step = args
-            bits, real, size = _kinds(data_type)
-            src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-            targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
+    @emitted()
+    def pack(builder: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> None:
+        bits, real, size = _kinds(data_type)
+        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
+        targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
 
-            def rows(index: Any, nothing: list[Any], length: int = lanes) -> list[Any]:
-                stored = bits if length == 1 else ir.VectorType(bits, length)
-                source = builder.gep(src, [builder.mul(index, WORD(planes))])
-                loaded = []
-                for number in range(planes):
-                    value = builder.load(at(builder, source, number * length, stored), align=data_type.itemsize)
-                    loaded.append(widened(builder, value, data_type))
-                apart = taken_apart(builder, loaded) if length > 1 else loaded
-                for target, value in zip(targets, apart, strict=True):
-                    builder.store(value, at(builder, builder.gep(target, [index]), 0, value.type), align=size)
-                return nothing
+        def rows(index: Any, length: int) -> None:
+            stored = bits if length == 1 else ir.VectorType(bits, length)
+            source = builder.gep(src, [builder.mul(index, WORD(planes))])
+            loaded = []
+            for number in range(planes):
+                place = builder.gep(source, [WORD(number * length)])
+                loaded.append(widened(builder, load_lanes(builder, place, stored, data_type.itemsize), data_type))
+            apart = taken_apart(builder, loaded) if length > 1 else loaded
+            for target, value in zip(targets, apart, strict=True):
+                store_lanes(builder, value, builder.gep(target, [index]), size)
 
-            (left,) = loop(builder, WORD(0), count, lanes, [], rows)
-            loop(builder, left, count, 1, [], lambda index, nothing: rows(index, nothing, 1))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
+        left, _ = counted_whole(builder, WORD(0), count, lanes, [], lambda index, _: rows(index, lanes))
+        counted(builder, left, count, 1, [], lambda index, _: rows(index, 1))
 
     return pack
 
@@ -157,10 +140,10 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     for column in range(lanes):
         vector, first = divmod(column * count, lanes)
         if count <= lanes:
-            columns.append(_part(builder, sequences[0][vector], first, count))
+            columns.append(lanes_of(builder, sequences[0][vector], first, count))
         else:
             pieces = sequences[0][vector : vector + count // lanes]
-            columns.append(_joined(builder, pieces))
+            columns.append(joined(builder, pieces))
     return columns
 
 
@@ -186,7 +169,7 @@ def _every(builder: Any, vectors: list[Any], begin: int) -> Any:
             lanes + element if source == number else (element if number == 1 else place)
             for place, (source, element) in enumerate(sources)
         ]
-        result = builder.shuffle_vector(result, vectors[number], _places(chosen))
+        result = taken(builder, chosen, result, vectors[number])
     return result
 
 
@@ -195,21 +178,5 @@ def _by_turns(builder: Any, first: list[Any], second: list[Any]) -> list[Any]:
     for x, y in zip(first, second, strict=True):
         for begin in (0, lanes // 2):
             places = [begin + number // 2 + lanes * (number % 2) for number in range(lanes)]
-            result.append(builder.shuffle_vector(x, y, _places(places)))
+            result.append(taken(builder, places, x, y))
     return result
-
-
-def _part(builder: Any, vector: Any, first: int, count: int) -> Any:
-    return builder.shuffle_vector(vector, vector, _places(range(first, first + count)))
-
-
-def _joined(builder: Any, vectors: list[Any]) -> Any:
-    while len(vectors) > 1:
-        pairs = zip(vectors[::2], vectors[1::2], strict=True)
-        vectors = [builder.shuffle_vector(x, y, _places(range(2 * x.type.count))) for x, y in pairs]
-    return vectors[0]
-
-
-def _places(places: Any) -> Any:
-    numbers = list(places)
-    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), numbers)

@@ -7,10 +7,22 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import FIRST_CACHE, SECOND_CACHE, fma, lanes_below, load_lanes, prefetch, splat, store_lanes
-from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
+from ep.cpu.compile.emitted import emitted
+from ep.cpu.compile.vectors import (
+    FIRST_CACHE,
+    REALS,
+    SECOND_CACHE,
+    WORD,
+    constant,
+    counted,
+    fma,
+    lanes_below,
+    load_lanes,
+    prefetch,
+    splat,
+    store_lanes,
+)
 from ep.include.data_type import DataType
 
 _AHEAD: Final = 16  # rows of b that are fetched before they are needed
@@ -27,12 +39,12 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
     row, as c_step in c. Where adds is 1 the product is added to c, else it is 0. later: rows of what later tiles
     read, later_step bytes apart; one of them is fetched to the second cache in 2 ** slow steps along k.
     """
-    real, numba_type, size = REALS[data_type], getattr(types, data_type.dtype.name), data_type.itemsize
+    real, size = REALS[data_type], data_type.itemsize
     vector = ir.VectorType(real, lanes)
 
-    @intrinsic
+    @emitted(alpha=getattr(types, data_type.dtype.name))
     def multiply(
-        typing_context: Any,
+        builder: Any,
         k: Any,
         a: Any,
         a_row: Any,
@@ -48,62 +60,55 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
         later: Any,
         later_step: Any,
         slow: Any,
-    ) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow = (
-                args
-            )
-            a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
-            later = builder.inttoptr(later, _BYTES)
-            last, a_rows = builder.sub(num_rows, WORD(1)), []
+    ) -> None:
+        a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
+        later = builder.inttoptr(later, _BYTES)
+        last, a_rows = builder.sub(num_rows, WORD(1)), []
+        for number in range(rows):
+            row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
+            a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
+
+        def step(index: Any, sums: list[Any]) -> list[Any]:
+            row = builder.gep(b, [builder.mul(index, b_step)])
+            ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
+            much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
+            for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
+                # and its last byte: the rows of an array that does not begin with a line have one line more
+                for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
+                    prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
+            elements = [
+                load_lanes(builder, builder.gep(row, [WORD(number * lanes)]), vector, size) for number in range(vectors)
+            ]
+            place_in_row, after = builder.mul(index, a_step), []
             for number in range(rows):
-                row = builder.select(builder.icmp_signed("<", WORD(number), last), WORD(number), last)
-                a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
+                factor = builder.load(builder.gep(a_rows[number], [place_in_row]), align=size)
+                factor = splat(builder, factor, lanes)
+                for place, element in enumerate(elements):
+                    after.append(fma(builder, factor, element, sums[number * vectors + place]))
+            return after
 
-            def step(index: Any, sums: list[Any]) -> list[Any]:
-                row = builder.gep(b, [builder.mul(index, b_step)])
-                ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
-                much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-                for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
-                    # and its last byte: the rows of an array that does not begin with a line have one line more
-                    for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
-                        prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)
-                elements = [
-                    builder.load(at(builder, row, number * lanes, vector), align=size) for number in range(vectors)
-                ]
-                place_in_row, after = builder.mul(index, a_step), []
-                for number in range(rows):
-                    factor = builder.load(builder.gep(a_rows[number], [place_in_row]), align=size)
-                    factor = splat(builder, factor, lanes)
-                    for place, element in enumerate(elements):
-                        after.append(fma(builder, factor, element, sums[number * vectors + place]))
-                return after
-
-            zeros = [ir.Constant(vector, [0.0] * lanes)] * (rows * vectors)
-            _, *sums = loop(builder, WORD(0), k, 1, zeros, step)
-            alpha = splat(builder, alpha, lanes)
-            masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
-            partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
-            ways = [builder.append_basic_block("put") for _ in range(4)]
-            done = builder.append_basic_block("done")
-            switch = builder.switch(builder.or_(adds, builder.shl(builder.zext(partial, WORD), WORD(1))), ways[0])
-            for way, block in enumerate(ways):
-                if way:
-                    switch.add_case(WORD(way), block)
-                builder.position_at_end(block)
-                for number in range(rows):
-                    row = builder.gep(c, [builder.mul(c_step, WORD(number))])
-                    for place in range(vectors):
-                        pointer, total = at(builder, row, place * lanes, vector), sums[number * vectors + place]
-                        _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None, size)
-                    following = builder.append_basic_block("row")
-                    builder.cbranch(builder.icmp_signed("<", WORD(number + 1), num_rows), following, done)
-                    builder.position_at_end(following)
-                builder.branch(done)
-            builder.position_at_end(done)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 10, numba_type, *[types.int64] * 4), generate
+        zeros = [constant(vector, 0.0)] * (rows * vectors)
+        _, sums = counted(builder, WORD(0), k, 1, zeros, step)
+        alpha = splat(builder, alpha, lanes)
+        masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
+        partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
+        ways = [builder.append_basic_block("put") for _ in range(4)]
+        done = builder.append_basic_block("done")
+        switch = builder.switch(builder.or_(adds, builder.shl(builder.zext(partial, WORD), WORD(1))), ways[0])
+        for way, block in enumerate(ways):
+            if way:
+                switch.add_case(WORD(way), block)
+            builder.position_at_end(block)
+            for number in range(rows):
+                row = builder.gep(c, [builder.mul(c_step, WORD(number))])
+                for place in range(vectors):
+                    pointer, total = builder.gep(row, [WORD(place * lanes)]), sums[number * vectors + place]
+                    _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None, size)
+                following = builder.append_basic_block("row")
+                builder.cbranch(builder.icmp_signed("<", WORD(number + 1), num_rows), following, done)
+                builder.position_at_end(following)
+            builder.branch(done)
+        builder.position_at_end(done)
 
     return multiply
 

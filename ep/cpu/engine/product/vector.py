@@ -12,15 +12,24 @@ from functools import cache
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from ep.cpu.compile.conversion import HALVES, widened
+from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, load_word, release, storer
-from ep.cpu.compile.vectors import fma, lanes_below, load_lanes, splat, store_lanes
+from ep.cpu.compile.vectors import (
+    REALS,
+    WORD,
+    constant,
+    counted,
+    counted_whole,
+    fma,
+    lanes_below,
+    load_lanes,
+    splat,
+    store_lanes,
+)
 from ep.cpu.engine.product.dots import dots_of_rows
-from ep.cpu.engine.product.instructions import REALS, WORD, at, loop
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import arithmetic_of, results_writer
 from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
@@ -113,41 +122,34 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors
 
-    @intrinsic
-    def add_rows(typing_context: Any, matrix: Any, ld: Any, count: Any, vector: Any, rows: Any, sums: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            matrix, ld, count, vector, rows, sums = args
-            elements, numbers, totals = (
-                builder.inttoptr(one, kind.as_pointer())
-                for one, kind in ((matrix, bits), (vector, number), (sums, number))
-            )
-            masks = [lanes_below(builder, count, width, place * width) for place in range(vectors)]
+    @emitted()
+    def add_rows(builder: Any, matrix: Any, ld: Any, count: Any, vector: Any, rows: Any, sums: Any) -> None:
+        elements, numbers, totals = (
+            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
+        )
+        masks = [lanes_below(builder, count, width, place * width) for place in range(vectors)]
 
-            def several(index: Any, sums: list[Any], number_of: int = at_once) -> list[Any]:
-                after = []
-                for row in range(number_of):
-                    place = builder.add(index, WORD(row))
-                    source = builder.gep(elements, [builder.mul(place, ld)])
-                    factor = splat(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
-                    for one, mask in enumerate(masks):
-                        part = builder.gep(source, [WORD(one * width)])
-                        x = widened(builder, load_lanes(builder, part, stored, data_type.itemsize, mask), data_type)
-                        after.append(fma(builder, x, factor, sums[len(after)]))
-                return after
+        def several(index: Any, sums: list[Any], number_of: int = at_once) -> list[Any]:
+            after = []
+            for row in range(number_of):
+                place = builder.add(index, WORD(row))
+                source = builder.gep(elements, [builder.mul(place, ld)])
+                factor = splat(builder, builder.load(builder.gep(numbers, [place]), align=1), width)
+                for one, mask in enumerate(masks):
+                    part = builder.gep(source, [WORD(one * width)])
+                    x = widened(builder, load_lanes(builder, part, stored, data_type.itemsize, mask), data_type)
+                    after.append(fma(builder, x, factor, sums[len(after)]))
+            return after
 
-            zeros = [ir.Constant(computed, [0.0] * width)] * (vectors * at_once)
-            left, *parts = loop(builder, WORD(0), rows, at_once, zeros, several)
-            for place in range(vectors, len(parts)):
-                parts[place % vectors] = builder.fadd(parts[place % vectors], parts[place])
-            _, *parts = loop(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
-            for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
-                place = builder.gep(totals, [WORD(one * width)])
-                total = builder.fadd(part, load_lanes(builder, place, computed, arithmetic.itemsize, mask))
-                pointer = builder.bitcast(place, computed.as_pointer())
-                store_lanes(builder, total, pointer, arithmetic.itemsize, mask)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 6), generate
+        zeros = [constant(computed, 0.0)] * (vectors * at_once)
+        left, parts = counted_whole(builder, WORD(0), rows, at_once, zeros, several)
+        for place in range(vectors, len(parts)):
+            parts[place % vectors] = builder.fadd(parts[place % vectors], parts[place])
+        _, parts = counted(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
+        for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
+            place = builder.gep(totals, [WORD(one * width)])
+            total = builder.fadd(part, load_lanes(builder, place, computed, arithmetic.itemsize, mask))
+            store_lanes(builder, total, place, arithmetic.itemsize, mask)
 
     return add_rows
 
@@ -156,34 +158,27 @@ def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
     """A function (matrix, columns, ld, vector, sums): so many rows, each times its number of the vector, are added."""
     width = _WIDTH_BYTES // arithmetic.itemsize
 
-    @intrinsic
-    def add_rows(typing_context: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            matrix, columns, ld, vector, sums = args
-            bits, number = ir.IntType(8 * data_type.itemsize), REALS[arithmetic]
-            elements, numbers, totals = (
-                builder.inttoptr(one, kind.as_pointer())
-                for one, kind in ((matrix, bits), (vector, number), (sums, number))
-            )
-            sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
-            factors = [builder.load(builder.gep(numbers, [WORD(row)]), align=1) for row in range(rows)]
+    @emitted()
+    def add_rows(builder: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> None:
+        bits, number = ir.IntType(8 * data_type.itemsize), REALS[arithmetic]
+        elements, numbers, totals = (
+            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
+        )
+        sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
+        factors = [
+            splat(builder, builder.load(builder.gep(numbers, [WORD(row)]), align=1), width) for row in range(rows)
+        ]
+        stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
 
-            factors = [splat(builder, one, width) for one in factors]
-            stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
+        def body(index: Any, nothing: Any, mask: Any = None) -> None:
+            place = builder.gep(totals, [index])
+            total = load_lanes(builder, place, computed, arithmetic.itemsize, mask)
+            for source, factor in zip(sources, factors, strict=True):
+                x = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
+                total = fma(builder, widened(builder, x, data_type), factor, total)
+            store_lanes(builder, total, place, arithmetic.itemsize, mask)
 
-            def body(index: Any, nothing: list[Any], mask: Any = None) -> list[Any]:
-                place = at(builder, builder.gep(totals, [index]), 0, computed)
-                total = load_lanes(builder, place, computed, arithmetic.itemsize, mask)
-                for source, factor in zip(sources, factors, strict=True):
-                    x = load_lanes(builder, builder.gep(source, [index]), stored, data_type.itemsize, mask)
-                    total = fma(builder, widened(builder, x, data_type), factor, total)
-                store_lanes(builder, total, place, arithmetic.itemsize, mask)
-                return nothing
-
-            (left,) = loop(builder, WORD(0), columns, width, [], body)
-            body(left, [], lanes_below(builder, builder.sub(columns, left), width))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 5), generate
+        left, _ = counted_whole(builder, WORD(0), columns, width, [], body)
+        body(left, None, lanes_below(builder, builder.sub(columns, left), width))
 
     return add_rows

@@ -1,0 +1,35 @@
+"""Functions that are written in LLVM's code, and which Numba compiles calls of."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from numba.core import types
+from numba.extending import intrinsic
+
+
+def emitted(result: Any = types.void, **kinds: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function for compiled code of `write(builder, *arguments)`, which writes its code where it is called.
+
+    result: Numba's type of what `write` returns.
+    kinds: Numba's types of arguments, by their names; all others are int64.
+    """
+
+    def made(write: Callable[..., Any]) -> Any:
+        _, *names = inspect.signature(write).parameters
+        signature = result(*(kinds.get(name, types.int64) for name in names))
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            value = write(builder, *arguments)
+            return context.get_dummy_value() if value is None else value
+
+        @wraps(write)  # Numba reads the names of arguments, too
+        def typed(typing_context: Any, *arguments: Any) -> Any:
+            return signature, generate
+
+        return intrinsic(typed)
+
+    return made
