@@ -28,9 +28,7 @@ def gather_elements(x: Any, indices: Any, axis: int) -> Any:
         (other * step for k, (other, step) in enumerate(zip(others, steps, strict=True)) if k != axis), np.zeros(1, int)
     )
     at = _counted(indices, x.shape[axis])
-    places = ops.add(
-        ops.mul(at, np.int64(steps[axis])), placed(np.broadcast_to(first, indices.shape).astype(np.int64), x)
-    )
+    places = ops.add(ops.mul(at, steps[axis]), placed(np.broadcast_to(first, indices.shape).astype(np.int64), x))
     return ops.gather(x.reshape((-1,)), places, 0)
 
 
@@ -42,7 +40,7 @@ def gather_nd(x: Any, indices: Any, batch_dims: int = 0) -> Any:
     places: Any = None
     for k, (step, size) in enumerate(zip(steps, x.shape[batch_dims:], strict=False)):
         one = ops.slice(indices, ..., (k, k + 1)).reshape(tuple(lead))
-        one = ops.mul(_counted(one, size), np.int64(step))
+        one = ops.mul(_counted(one, size), step)
         places = one if places is None else ops.add(places, one)
     many = math.prod(x.shape[batch_dims : batch_dims + depth])
     return ops.gather(x.reshape((*batch, many, *inner)), places, batch_dims, batch_dims)
@@ -52,10 +50,10 @@ def one_hot(indices: Any, depth: np.ndarray[Any, Any], values: Any, axis: int) -
     """Return values[1] at the places that `indices` names along a new axis, and values[0] elsewhere."""
     classes = int(depth.reshape(-1)[0])
     axis %= len(indices.shape) + 1
-    at = ops.floor_mod(ops.cast(indices, np.int64), np.int64(classes))
+    at = ops.floor_mod(ops.cast(indices, np.int64), classes)
     inside = ops.logical_and(
-        ops.less(ops.cast(indices, np.int64), np.int64(classes)),
-        ops.greater_equal(ops.cast(indices, np.int64), np.int64(-classes)),
+        ops.less(ops.cast(indices, np.int64), classes),
+        ops.greater_equal(ops.cast(indices, np.int64), -classes),
     )
     shape = (*indices.shape[:axis], 1, *indices.shape[axis:])
     places = np.arange(classes, dtype=np.int64).reshape([-1 if k == axis else 1 for k in range(len(shape))])
@@ -79,7 +77,7 @@ def non_zero(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _counted(indices: Any, size: int) -> Any:
     """Indices of which negative ones are counted from the end, as int64 numbers from 0 on."""
     at = ops.cast(indices, np.int64)
-    return ops.where(ops.less(at, np.int64(0)), ops.add(at, np.int64(size)), at)
+    return ops.where(ops.less(at, 0), ops.add(at, size), at)
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:

@@ -131,7 +131,7 @@ def _place(x: Any, value: Any, axis: int, keepdims: int, last: int) -> Any:
     size, at = x.shape[axis], [1] * len(x.shape)
     at[axis] = size
     places = np.arange(size, dtype=np.int64).reshape(at)
-    found = ops.where(ops.equal(x, value), placed(places, x), np.int64(-1 if last else size))
+    found = ops.where(ops.equal(x, value), placed(places, x), -1 if last else size)
     return (ops.max if last else ops.min)(found, axis, keepdims=bool(keepdims))
 
 
