@@ -1,48 +1,34 @@
 """Expressions with rows: passes over a row, written as text, which call the functors of the ops.
 
-A value of one number a row is `v` and its number; element k of a pack of another is `x`, its number and `_k`.
+A reduction or a softmax has the number of its value: `s` is a state of it, `t` the maximum of a softmax, `u` what its
+sum becomes. `RowElements` has the names of values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from ep.common.functor.reduction import States
-from ep.common.loops import unrolled, written_out
 from ep.common.primitive.stages import Stage
 from ep.common.source import digest_of, function_of
-from ep.common.stored_types import stored_as
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import Kernel
-from ep.cuda.compile.conversion import converter, opaque
-from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
+from ep.cuda.compile.conversion import converter
+from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import (
-    barrier,
-    block_of_grid,
-    blocks_of_grid,
-    device_function,
-    next_index,
     shared_array,
-    shuffle_xor,
-    thread_of_block,
 )
-from ep.cuda.compile.walk import walk
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.merge import merger
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_bytes, kept_size, kept_values
-from ep.cuda.engine.reduce.row_passes import row_sums
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_bytes, kept_size
 from ep.cuda.engine.reduce.row_program import Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
-from ep.cuda.kernels.softmax import log_softmax, softmax
-from ep.include.data_type import DataType, as_data_type
-from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.structure import RowOp
+from ep.cuda.kernels.row_elements import RowElements
+from ep.cuda.kernels.row_functions import higher, merged, merged_sums, merged_tops, of_first, softmax_parts
 
 _KERNEL: Final = """
 def rows(words):
@@ -80,33 +66,8 @@ def kernel(program: RowProgram, variant: RowVariant) -> Kernel:
     return _Text(program, variant).kernel()
 
 
-class _Text:
-    """The text of a kernel. names: what it refers to."""
-
-    def __init__(self, program: RowProgram, variant: RowVariant) -> None:
-        self._program, self._variant, self._structure = program, variant, program.structure
-        self._results, self._num_sources = self._structure.results, len(self._structure.sources)
-        ways = variant.ways
-        self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
-        self._width = program.sharings[0].elements
-        self._meets = len(variant.threads) > 1  # what a thread keeps, others may read
-        self._alone = variant.has_idle_threads  # a block has one row
-        self._kept = kept_values(program, variant)
-        self._last = len(program.passes) - 1
-        self.names: dict[str, Any] = {
-            "thread_of_block": thread_of_block,
-            "block_of_grid": block_of_grid,
-            "blocks_of_grid": blocks_of_grid,
-            "next_index": next_index,
-            "barrier": barrier,
-            "opaque": opaque,
-            "np": np,
-            "offsets": walk(variant.num_axes, max(variant.places) + 1, variant.bits),
-        }
-        strided = [side for side, way in enumerate(ways) if way is Way.STRIDED]
-        first = 2 * self._num_sources + len(self._results)
-        self._strides = {side: f"words[{first + k}]" for k, side in enumerate(strided)}
-        self._place = first + len(strided)
+class _Text(RowElements):
+    """The text of a kernel."""
 
     def kernel(self) -> Kernel:
         variant = self._variant
@@ -125,18 +86,6 @@ class _Text:
         name = f"rows.expression.{digest_of(repr((self._structure, variant)))}{digest_of(text)}"
         function = function_of(text, "rows", __name__, self.names)
         return Kernel(name, function, 0, num_words + in_memory, is_contracted=True)
-
-    def _data_type(self, value: int) -> DataType:
-        return stored_as(self._structure.data_type(value))
-
-    def _name(self, value: int, k: int) -> str:
-        """Element k of a value, or its number of the row."""
-        return f"x{value}_{k}" if self._has_elements(value) else f"v{value}"
-
-    def _has_elements(self, value: int) -> bool:
-        if value < self._num_sources:
-            return self._source_ways[value].has_elements
-        return not self._program.reduced[value]
 
     # what stays the same for all rows
 
@@ -279,72 +228,6 @@ class _Text:
             elif value in part.makes:
                 yield from self._write(k, value, count, is_pack)
 
-    def _read(self, value: int, number: int, count: int, is_pack: bool) -> Iterator[str]:
-        """The elements of a value that an array has, or a pass before."""
-        is_source = value < self._num_sources
-        if is_source and not self._has_elements(value):
-            return
-        if not is_source or (value in self._kept and number > self._program.read_in(value)[0]):
-            yield from self._get(value, count, is_pack)
-            return
-        data_type, way = self._data_type(value), self._source_ways[value]
-        if way is Way.PACKS and is_pack:
-            self.names[f"load{value}_{count}"] = loader(data_type, count)
-            yield f"p{value} = load{value}_{count}(b{value}, i)"
-        self.names[f"load{value}"] = loader(data_type, 1)
-        for k in range(count):
-            if way is Way.PACKS and is_pack:
-                yield f"x{value}_{k} = p{value}[{k}]"
-                continue
-            stride = self._strides.get(len(self._results) + value)
-            place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
-            yield f"x{value}_{k} = load{value}(b{value}, {place})[0]"
-        if value in self._kept:
-            yield from self._keep(value, count, is_pack)
-
-    def _write(self, result: int, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        data_type = self._data_type(value)
-        if self._result_ways[result] is Way.PACKS and is_pack:
-            self.names[f"store{result}_{count}"] = storer(data_type, count)
-            pack = "".join(f"{self._name(value, k)}, " for k in range(count))
-            yield f"store{result}_{count}(d{result}, i, ({pack}))"
-            return
-        self.names[f"store{result}"] = storer(data_type, 1)
-        stride = self._strides.get(result)
-        for k in range(count):
-            place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
-            yield f"store{result}(d{result}, {place}, ({self._name(value, k)},))"
-
-    # what is kept from one pass to the next
-
-    def _kept_place(self, k: int, count: int, is_pack: bool) -> str:
-        """Where element k of a pack of a kept value is: in as many planes as packs have elements."""
-        if is_pack and count == self._width:
-            return f"{k} * planes + i"
-        mask, shift, element = self._width - 1, self._width.bit_length() - 1, _place(k, count, is_pack)
-        return f"(({element}) & {mask}) * planes + (({element}) >> {shift})"
-
-    def _keep(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        for k in range(count):
-            place = self._kept_place(k, count, is_pack)
-            if self._variant.kept is Kept.MEMORY:
-                self.names[f"put{value}"] = storer(self._kept_type(value), 1)
-                yield f"put{value}(m{value}, {place}, ({self._name(value, k)},))"
-            else:  # unsigned: Numba lets negative places count from the end, which takes instructions
-                yield f"m{value}[np.uint64(k{value} + {place})] = {self._name(value, k)}"
-
-    def _get(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
-        for k in range(count):
-            place = self._kept_place(k, count, is_pack)
-            if self._variant.kept is Kept.MEMORY:
-                self.names[f"get{value}"] = loader(self._kept_type(value), 1)
-                yield f"{self._name(value, k)} = get{value}(m{value}, {place})[0]"
-            else:
-                yield f"{self._name(value, k)} = m{value}[np.uint64(k{value} + {place})]"
-
-    def _kept_type(self, value: int) -> DataType:
-        return as_data_type(np.dtype(storage_arithmetic(self._data_type(value))), "value")
-
     # reductions
 
     def _begin(self, reduction: Reduced) -> Iterator[str]:
@@ -356,21 +239,21 @@ class _Text:
 
     def _end(self, reduction: Reduced, threads: int) -> Iterator[str]:
         n, stored = reduction.written, reduction.stored
-        self.names[f"merge{n}"] = _merged(stored.op, stored.loaded, threads)
-        self.names[f"share{n}"] = _shared(self._data_type(n), threads, self._alone)
+        self.names[f"merge{n}"] = merged(stored.op, stored.loaded, threads)
+        self.names[f"share{n}"] = of_first(self._data_type(n), threads, self._alone)
         yield f"v{n} = share{n}(to{n}(value{n}(merge{n}(s{n}, thread), cols)), thread)"
 
     # softmaxes
 
     def _begin_top(self, one: Softmax) -> str:
         scalar_type = storage_arithmetic(one.data_type)
-        self.names |= {"higher": _higher, f"lowest{one.written}": scalar_type(np.finfo(scalar_type).min)}
+        self.names |= {"higher": higher, f"lowest{one.written}": scalar_type(np.finfo(scalar_type).min)}
         return f"t{one.written} = lowest{one.written}"
 
     def _end_top(self, one: Softmax, threads: int) -> str:
         n, scalar_type = one.written, storage_arithmetic(one.data_type)
-        self.names[f"top{n}"] = _merged_tops(scalar_type, threads)
-        self.names[f"share_top{n}"] = _shared(one.data_type, threads, self._alone)
+        self.names[f"top{n}"] = merged_tops(scalar_type, threads)
+        self.names[f"share_top{n}"] = of_first(one.data_type, threads, self._alone)
         return f"t{n} = share_top{n}(top{n}((t{n},), thread)[0], thread)"
 
     def _begin_sum(self, one: Softmax) -> str:
@@ -381,90 +264,6 @@ class _Text:
 
     def _end_sum(self, one: Softmax, threads: int) -> str:
         n, sums = one.written, softmax_parts(one.op, one.data_type).sums
-        self.names[f"merge{n}"] = _merged_sums(sums, threads)
-        self.names[f"share{n}"] = _shared(one.data_type, threads, self._alone)
+        self.names[f"merge{n}"] = merged_sums(sums, threads)
+        self.names[f"share{n}"] = of_first(one.data_type, threads, self._alone)
         return f"u{n} = share{n}(scale{n}(merge{n}(s{n}, thread)), thread)"
-
-
-def _place(k: int, count: int, is_pack: bool) -> str:
-    """The number of an element in its row: of pack i, or element e."""
-    return f"i * {count} + {k}" if is_pack else "e"
-
-
-@cache
-def _merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
-    work = accumulator(op, data_type)
-    return merger(work.states.merge, work.states.num_parts, work.scalar_type, threads, to_all=True)
-
-
-@device_function
-def _higher(top, x):
-    return x if x > top else top
-
-
-@cache
-def _merged_tops(scalar_type: type[np.generic], threads: int) -> Any:
-    @device_function
-    def larger(a, b):
-        return (_higher(a[0], b[0]),)
-
-    return merger(larger, 1, scalar_type, threads, to_all=True)
-
-
-@cache
-def _merged_sums(sums: States, threads: int) -> Any:
-    return merger(sums.merge, sums.num_parts, np.float64, threads, to_all=True)
-
-
-class SoftmaxParts(NamedTuple):
-    """The functions of a softmax, of elements as they are loaded.
-
-    sums: of terms. term(x, top): what is summed up. scale(sum) -> a number for the row. result(x, top, number).
-    """
-
-    sums: States
-    term: Any
-    scale: Any
-    result: Any
-
-
-@cache
-def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
-    """The functions that the primitive has. What it keeps of an element is computed again for the result."""
-    function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
-    keep = device_function(function.keep or (lambda e, top: e))
-    term, result = device_function(function.term), device_function(function.result)
-    return SoftmaxParts(
-        row_sums(data_type),
-        device_function(lambda x, top: term(keep((opaque(x),), top), top)),
-        device_function(function.scale),
-        device_function(lambda x, top, number: result(keep((opaque(x),), top), top, number)),
-    )
-
-
-@cache
-def _shared(data_type: DataType, threads: int, by_block: bool) -> Callable[..., Any]:
-    """(number, thread) -> that of the first thread of a row, to whose bits Reduce comes; by_block: of the block."""
-    if by_block and threads < BLOCK_THREADS:
-        numbers = shared_array(1, storage_arithmetic(data_type))
-
-        def share(number, thread):
-            memory = numbers()
-            if thread == 0:
-                memory[0] = number
-            barrier()
-            number = memory[0]
-            barrier()
-            return number
-
-        return device_function(share)  # type: ignore[no-any-return]
-    masks = tuple(1 << k for k in range(threads.bit_length() - 1)) if threads <= WARP_THREADS else ()
-
-    @written_out(device_function)
-    def of_first(number, thread):
-        for mask in unrolled(masks):
-            other = shuffle_xor(number, mask)
-            number = other if thread & mask else number
-        return number
-
-    return of_first  # type: ignore[no-any-return]

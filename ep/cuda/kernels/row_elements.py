@@ -1,0 +1,133 @@
+"""The elements of a row in the text of a kernel: loaded, stored, and kept from one pass to the next.
+
+A value of one number a row is `v` and its number; element k of a pack of another is `x`, its number and `_k`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ep.common.stored_types import stored_as
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.conversion import opaque
+from ep.cuda.compile.memory import loader, storer
+from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
+from ep.cuda.compile.walk import walk
+from ep.cuda.engine.reduce.row_expression_plan import Kept, RowVariant, Way, kept_values
+from ep.cuda.engine.reduce.row_program import RowProgram
+from ep.include.data_type import DataType, as_data_type
+
+
+class RowElements:
+    """The texts for a variant of a program. names: what they refer to."""
+
+    def __init__(self, program: RowProgram, variant: RowVariant) -> None:
+        self._program, self._variant, self._structure = program, variant, program.structure
+        self._results, self._num_sources = self._structure.results, len(self._structure.sources)
+        ways = variant.ways
+        self._result_ways, self._source_ways = ways[: len(self._results)], ways[len(self._results) :]
+        self._width = program.sharings[0].elements
+        self._meets = len(variant.threads) > 1  # what a thread keeps, others may read
+        self._alone = variant.has_idle_threads  # a block has one row
+        self._kept = kept_values(program, variant)
+        self._last = len(program.passes) - 1
+        self.names: dict[str, Any] = {
+            "thread_of_block": thread_of_block,
+            "block_of_grid": block_of_grid,
+            "blocks_of_grid": blocks_of_grid,
+            "next_index": next_index,
+            "barrier": barrier,
+            "opaque": opaque,
+            "np": np,
+            "offsets": walk(variant.num_axes, max(variant.places) + 1, variant.bits),
+        }
+        strided = [side for side, way in enumerate(ways) if way is Way.STRIDED]
+        first = 2 * self._num_sources + len(self._results)
+        self._strides = {side: f"words[{first + k}]" for k, side in enumerate(strided)}
+        self._place = first + len(strided)
+
+    def _data_type(self, value: int) -> DataType:
+        return stored_as(self._structure.data_type(value))
+
+    def _name(self, value: int, k: int) -> str:
+        """Element k of a value, or its number of the row."""
+        return f"x{value}_{k}" if self._has_elements(value) else f"v{value}"
+
+    def _has_elements(self, value: int) -> bool:
+        if value < self._num_sources:
+            return self._source_ways[value].has_elements
+        return not self._program.reduced[value]
+
+    def _read(self, value: int, number: int, count: int, is_pack: bool) -> Iterator[str]:
+        """The elements of a value that an array has, or a pass before."""
+        is_source = value < self._num_sources
+        if is_source and not self._has_elements(value):
+            return
+        if not is_source or (value in self._kept and number > self._program.read_in(value)[0]):
+            yield from self._get(value, count, is_pack)
+            return
+        data_type, way = self._data_type(value), self._source_ways[value]
+        if way is Way.PACKS and is_pack:
+            self.names[f"load{value}_{count}"] = loader(data_type, count)
+            yield f"p{value} = load{value}_{count}(b{value}, i)"
+        self.names[f"load{value}"] = loader(data_type, 1)
+        for k in range(count):
+            if way is Way.PACKS and is_pack:
+                yield f"x{value}_{k} = p{value}[{k}]"
+                continue
+            stride = self._strides.get(len(self._results) + value)
+            place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
+            yield f"x{value}_{k} = load{value}(b{value}, {place})[0]"
+        if value in self._kept:
+            yield from self._keep(value, count, is_pack)
+
+    def _write(self, result: int, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        data_type = self._data_type(value)
+        if self._result_ways[result] is Way.PACKS and is_pack:
+            self.names[f"store{result}_{count}"] = storer(data_type, count)
+            pack = "".join(f"{self._name(value, k)}, " for k in range(count))
+            yield f"store{result}_{count}(d{result}, i, ({pack}))"
+            return
+        self.names[f"store{result}"] = storer(data_type, 1)
+        stride = self._strides.get(result)
+        for k in range(count):
+            place = f"({_place(k, count, is_pack)})" + (f" * {stride}" if stride else "")
+            yield f"store{result}(d{result}, {place}, ({self._name(value, k)},))"
+
+    # what is kept from one pass to the next
+
+    def _kept_place(self, k: int, count: int, is_pack: bool) -> str:
+        """Where element k of a pack of a kept value is: in as many planes as packs have elements."""
+        if is_pack and count == self._width:
+            return f"{k} * planes + i"
+        mask, shift, element = self._width - 1, self._width.bit_length() - 1, _place(k, count, is_pack)
+        return f"(({element}) & {mask}) * planes + (({element}) >> {shift})"
+
+    def _keep(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        for k in range(count):
+            place = self._kept_place(k, count, is_pack)
+            if self._variant.kept is Kept.MEMORY:
+                self.names[f"put{value}"] = storer(self._kept_type(value), 1)
+                yield f"put{value}(m{value}, {place}, ({self._name(value, k)},))"
+            else:  # unsigned: Numba lets negative places count from the end, which takes instructions
+                yield f"m{value}[np.uint64(k{value} + {place})] = {self._name(value, k)}"
+
+    def _get(self, value: int, count: int, is_pack: bool) -> Iterator[str]:
+        for k in range(count):
+            place = self._kept_place(k, count, is_pack)
+            if self._variant.kept is Kept.MEMORY:
+                self.names[f"get{value}"] = loader(self._kept_type(value), 1)
+                yield f"{self._name(value, k)} = get{value}(m{value}, {place})[0]"
+            else:
+                yield f"{self._name(value, k)} = m{value}[np.uint64(k{value} + {place})]"
+
+    def _kept_type(self, value: int) -> DataType:
+        return as_data_type(np.dtype(storage_arithmetic(self._data_type(value))), "value")
+
+
+def _place(k: int, count: int, is_pack: bool) -> str:
+    """The number of an element in its row: of pack i, or element e."""
+    return f"i * {count} + {k}" if is_pack else "e"

@@ -1,0 +1,110 @@
+"""How threads that share a row of an expression come to one number, and the functions of its softmaxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ep.common.functor.reduction import States
+from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.conversion import opaque
+from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
+from ep.cuda.compile.numba_cuda import barrier, device_function, shared_array, shuffle_xor
+from ep.cuda.engine.reduce.accumulator import accumulator
+from ep.cuda.engine.reduce.merge import merger
+from ep.cuda.engine.reduce.row_passes import row_sums
+from ep.cuda.kernels.softmax import log_softmax, softmax
+from ep.include.data_type import DataType
+from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import RowOp
+
+
+@cache
+def merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
+    """(state, thread) -> the state of a row, of a reduction of elements of `data_type`."""
+    work = accumulator(op, data_type)
+    return merger(work.states.merge, work.states.num_parts, work.scalar_type, threads, to_all=True)
+
+
+@device_function
+def higher(top, x):
+    """The larger one of a maximum and an element; NaN is not larger."""
+    return x if x > top else top
+
+
+@cache
+def merged_tops(scalar_type: type[np.generic], threads: int) -> Any:
+    """(state, thread) -> the maximum of a row, as a state."""
+
+    @device_function
+    def larger(a, b):
+        return (higher(a[0], b[0]),)
+
+    return merger(larger, 1, scalar_type, threads, to_all=True)
+
+
+@cache
+def merged_sums(sums: States, threads: int) -> Any:
+    """(state, thread) -> the sum of a row."""
+    return merger(sums.merge, sums.num_parts, np.float64, threads, to_all=True)
+
+
+class SoftmaxParts(NamedTuple):
+    """The functions of a softmax, of elements as they are loaded.
+
+    sums: of terms. term(x, top): what is summed up. scale(sum) -> a number for the row. result(x, top, number).
+    """
+
+    sums: States
+    term: Any
+    scale: Any
+    result: Any
+
+
+@cache
+def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
+    """The functions that the primitive has. What it keeps of an element is computed again for the result."""
+    function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
+    keep = device_function(function.keep or (lambda e, top: e))
+    term, result = device_function(function.term), device_function(function.result)
+    return SoftmaxParts(
+        row_sums(data_type),
+        device_function(lambda x, top: term(keep((opaque(x),), top), top)),
+        device_function(function.scale),
+        device_function(lambda x, top, number: result(keep((opaque(x),), top), top, number)),
+    )
+
+
+@cache
+def of_first(data_type: DataType, threads: int, by_block: bool) -> Callable[..., Any]:
+    """(number, thread) -> the number that the first thread of a row has, whose bits are Reduce's.
+
+    by_block: all threads of a block have it then, of which `threads` share its one row; else those that share a row.
+    """
+    if by_block and threads < BLOCK_THREADS:
+        numbers = shared_array(1, storage_arithmetic(data_type))
+
+        def share(number, thread):
+            memory = numbers()
+            if thread == 0:
+                memory[0] = number
+            barrier()
+            number = memory[0]
+            barrier()
+            return number
+
+        return device_function(share)  # type: ignore[no-any-return]
+    masks = tuple(1 << k for k in range(threads.bit_length() - 1)) if threads <= WARP_THREADS else ()
+
+    @written_out(device_function)
+    def first(number, thread):
+        for mask in unrolled(masks):
+            other = shuffle_xor(number, mask)
+            number = other if thread & mask else number
+        return number
+
+    return first  # type: ignore[no-any-return]
