@@ -99,7 +99,7 @@ class _Text:
 
 
 def _number_as_array(base: Any, value: Any) -> Array:
-    return base.copy_from_host(np.asarray(value))
+    return base.filled(np.asarray(value))
 
 
 def _computing(node: Node, written: Sequence[int], on_device: bool) -> Callable[[Any, list[Array]], Sequence[Array]]:

@@ -233,6 +233,10 @@ class Arrays(Operands):
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
         """Return a copy of an array in host memory."""
 
+    def filled(self, number: np.ndarray[Any, Any]) -> Array:
+        """Return a number, in an array without axes in host memory, as an array."""
+        return self.copy_from_host(number)
+
 
 class DeviceArrays(ABC):
     """The arrays of a device type: which values are arrays of it, and the Arrays for a call.

@@ -102,3 +102,26 @@ print(f"own {{stream.handle:#x}} other {{other.handle:#x}}")
     _, own, _, other = lines[-1].split()
     begin = lines.index(f"{own} is captured too")
     assert f"{other} waits" in lines[begin:]
+
+
+def test_fused_functions_and_blocks(python):
+    """Maps, rows and reductions, what goes from kernel to kernel, and a number that is assigned to a whole array."""
+    code = f"""{CAPTURE}
+x, y = (ep.ops.copy_to_device(np.ones((4, 900), np.float32), DeviceType.kCUDA) for _ in range(2))
+@ep.fuse
+def several(x, rate):
+    h = ep.ops.softmax(x * rate)
+    return h, ep.ops.sum(ep.ops.square(h - 1.0), 0), ep.ops.mean(ep.ops.square(x), None)
+def block():
+    with ep.lazy() as lazy:
+        of_x, of_y = lazy.view(x), lazy.view(y)
+        of_x[...] = of_x * 0.5 + of_y
+        of_y[...] = 3.0
+def work():
+    several(x, 0.5)
+    block()
+work()
+capture(stream, work).destroy()
+"""
+    lines = python("-c", code, STUB_LOG="1")
+    assert not [line for line in lines if "SPOILT" in line]

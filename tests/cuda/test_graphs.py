@@ -62,6 +62,24 @@ class TestOperators:
         results.clear()
         assert cuda.memory_figures()["allocated"] == before
 
+    def test_fused_functions_and_blocks(self, cuda, to_device):
+        x, out, filled = to_device(self.X), to_device(np.zeros(4, np.float32)), to_device(np.zeros(5, np.float32))
+        total = ep.fuse(lambda x, rate: ep.ops.sum(ep.ops.square(x * rate), 0))
+
+        def work():
+            total(x, 0.5, out=out)
+            with ep.lazy() as lazy:
+                lazy.view(filled)[...] = 2.5
+
+        expected = total(x, 0.5).copy_to_host()
+        graph = capture(default_stream(0), work)
+        assert not out.copy_to_host().any()
+        for _ in range(2):
+            graph.launch()
+            assert (out.copy_to_host() == expected).all()
+            assert (filled.copy_to_host() == 2.5).all()
+        graph.destroy()
+
     def test_memory_is_new(self, cuda, to_device):
         """What is cached may still be used by work that the stream does not wait for on which the graph is launched."""
         x = to_device(self.X)

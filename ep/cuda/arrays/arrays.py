@@ -22,7 +22,9 @@ from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
+from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.registry import RequirePrimitive
 
 
 class CudaArrays(Arrays):
@@ -30,7 +32,7 @@ class CudaArrays(Arrays):
 
     All work is queued on one stream of the device, after the work that makes the operands. What their libraries queue
     afterwards, on the streams that the operands come from, waits for it, so that they may write to operands or free
-    them. Nothing waits on the host, and nothing goes through its memory, but for Python numbers.
+    them. Nothing waits on the host, and nothing goes through its memory.
     """
 
     device_type = DeviceType.kCUDA
@@ -56,7 +58,7 @@ class CudaArrays(Arrays):
         if is_weak(value):
             number = np.asarray(value)
             native_dtype(number.dtype, argument)
-            return self.copy_from_host(number)
+            return self.filled(number)
         array = self._imported(value, argument)
         if array.after is not None:
             self._waiting.add(array.after)
@@ -154,6 +156,12 @@ class CudaArrays(Arrays):
             driver.synchronize_stream(index, self._stream.handle)  # not Sync: what was reported is not for this call
         return result
 
+    def filled(self, number: np.ndarray[Any, Any]) -> CudaArray:
+        """By a launch, so that a call with a number waits for nothing, and can be captured."""
+        result = self.empty((), number.dtype)
+        _fill(number.dtype).Launch(self._stream, result, number[()], 1)
+        return result
+
     def copy_to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         return array.copy_to_host()
 
@@ -236,3 +244,8 @@ def _kept(device_index: int) -> CudaArrays:
 
 ARRAYS: Final = _CudaDeviceArrays()
 """The arrays of CUDA devices."""
+
+
+@cache
+def _fill(dtype: np.dtype[Any]) -> Fill:
+    return RequirePrimitive(FillFactory, DeviceType.kCUDA, dtype)
