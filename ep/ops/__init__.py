@@ -28,6 +28,7 @@ for _family in (
         "cast",
         "conv",
         "conv_grad",
+        "depthwise",
         "expand",
         "expand_grad",
         "gather",

@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
@@ -25,6 +25,9 @@ from ep.ops.rows import B, P, row
 from ep.ops.window_kernel import WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
+
+_FEW_FILTERS: Final = 4
+"""A product of more filters of one channel is faster than a sum for each of them."""
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -100,7 +103,9 @@ def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any =
     """
     if x.dtype != w.dtype:
         raise TypeError(f"x has dtype {x.dtype}, w has {w.dtype}; convert one of them")
-    return conv_attributes(tuple(x.shape), tuple(w.shape), strides, pads, dilations, groups)
+    attributes = conv_attributes(tuple(x.shape), tuple(w.shape), strides, pads, dilations, groups)
+    groups, filters = attributes["groups"], w.shape[0]
+    return {**attributes, "is_depthwise": groups > 1 and w.shape[1] == 1 and filters <= _FEW_FILTERS * groups}
 
 
 def conv_attributes(of_x: Dims, of_w: Dims, strides: Any, pads: Any, dilations: Any, groups: Any) -> dict[str, Any]:
@@ -168,13 +173,17 @@ _MATMUL = primitive_exists(
 )
 
 
-@register_kernel("conv", matches=_FLOAT & WindowKernel.moves_exist & _MATMUL)
+_EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
+
+
+@register_kernel("conv", matches=_EXISTS)
 class ConvKernel(WindowKernel):
     """A product of w and the windows: x padded by ConstantPad, its windows written out by Expand, where there are any.
 
     The result of a group is the product of its rows of w and of a matrix that has a column for each window.
     """
 
+    exists = _EXISTS
     names = in_errors(a="w", b="x", c="out", src="x", dst="out")
 
     def __init__(self, subject: Subject) -> None:

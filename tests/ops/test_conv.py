@@ -9,7 +9,10 @@ from ml_dtypes import bfloat16
 import ep
 import ep.ops
 from ep.include.primitive import BroadcastMatmulFactory
+from ep.ops.conv import ConvKernel
 from ep.ops.declare.operator import operator_named
+from ep.ops.depthwise import DepthwiseKernel
+from ep.ops.devices import arrays_on
 from ep.testing.keys import needs_one_of
 
 pytestmark = needs_one_of(BroadcastMatmulFactory)
@@ -53,6 +56,7 @@ def drawn(rng, dtype):
     """A use of conv: sizes, groups and attributes at random."""
     groups, num_axes = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     batch, channels, filters = (int(rng.integers(1, 4)) for _ in range(3))
+    channels += groups > 1 and channels == 1  # depthwise ones, whose kernels differ by the size of windows, are below
     strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
     pads = tuple(map(int, rng.integers(0, 4, 2 * num_axes)))
     sizes = [int(far * (places - 1) + rng.integers(1, 7)) for far, places in zip(dilations, kernel, strict=True)]
@@ -101,6 +105,64 @@ def test_shapes_that_are_odd(operate, x, w, given, with_bias, rng):
     x, w = rng.normal(size=x), rng.normal(size=w)
     bias = rng.normal(size=len(w)) if with_bias else None
     near(operate("conv", x, w, bias, **given), reference(x, w, bias, **given), np.float64)
+
+
+DEPTHWISE = [
+    ((2, 3, 9), (3, 1, 3), {"pads": (1, 2)}),
+    ((2, 5, 6, 7), (10, 1, 3, 3), {"pads": (1, 0, 2, 1)}),
+    ((1, 2, 5, 80), (2, 1, 3, 3), {"dilations": (2, 1), "pads": (2, 0, 2, 0)}),
+    ((2, 3, 9, 8), (3, 1, 3, 3), {"strides": (2, 3)}),
+    ((1, 3, 4, 5, 6), (3, 1, 1, 3, 3), {"pads": (0, 1, 1, 0, 1, 1)}),
+    ((1, 3, 4, 5, 6), (6, 1, 3, 3, 1), {"strides": (2, 1, 1)}),
+]
+"""Windows of 3 places, or of 9, as each number is a kernel of its own; rows that are long, and short ones."""
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=lambda dtype: np.dtype(dtype).name)
+def test_each_channel_has_filters_of_its_own(operate, dtype, rng):
+    for of_x, of_w, given in DEPTHWISE:
+        x, w = rng.normal(size=of_x).astype(dtype), rng.normal(size=of_w).astype(dtype)
+        near(operate("conv", x, w, groups=of_x[1], **given), reference(x, w, groups=of_x[1], **given), dtype)
+
+
+def test_windows_of_more_places_than_a_launch_adds_up(operate, rng):
+    x, w = rng.normal(size=(1, 2, 5, 9)), rng.normal(size=(2, 1, 4, 7))
+    near(operate("conv", x, w, groups=2, pads=3), reference(x, w, groups=2, pads=(3,) * 4), np.float64)
+
+
+def test_many_small_products_are_rounded_once(operate):
+    """27 of a quarter of a unit beside 1: each would be lost, were they added in float16."""
+    x, w = np.full((1, 2, 4, 7), 2.0**-12, np.float16), np.ones((2, 1, 4, 7), np.float16)
+    x[:, :, 0, 0] = 1
+    assert operate("conv", x, w, groups=2).ravel().tolist() == [1 + 7 * 2.0**-10] * 2
+
+
+@pytest.mark.parametrize(
+    ("of_w", "groups", "chosen"),
+    [
+        ((6, 1, 3), 6, DepthwiseKernel),
+        ((12, 1, 3), 6, DepthwiseKernel),
+        ((30, 1, 3), 6, ConvKernel),
+        ((6, 2, 3), 3, ConvKernel),
+        ((6, 6, 3), 1, ConvKernel),
+    ],
+)
+def test_the_kernel_that_is_chosen(of_w, groups, chosen):
+    declared, x, w = operator_named("conv"), np.zeros((1, 6, 5)), np.zeros(of_w)
+    kernel, _ = declared.kernel(ep.DeviceType.kCPU, [x.dtype, w.dtype], declared.resolve(x, w, groups=groups))
+    assert type(kernel) is chosen
+
+
+def test_a_device_without_views_computes_products(rng):
+    class WithoutViews(type(arrays_on(ep.DeviceType.kCPU))):
+        has_views = False
+
+    declared, x, w = operator_named("conv"), rng.normal(size=(2, 3, 6)), rng.normal(size=(3, 1, 3))
+    attributes = declared.resolve(x, w, groups=3)
+    arrays = object.__new__(WithoutViews)
+    arrays.__dict__.update(vars(arrays_on(ep.DeviceType.kCPU)))
+    (found,) = declared.compute(arrays, [x, w], attributes)
+    near(found, reference(x, w, groups=3), np.float64)
 
 
 def test_one_integer_stands_for_all_axes(operate, rng):
@@ -163,6 +225,19 @@ def test_an_out_that_is_read():
     with pytest.raises(ValueError, match="out is the memory of x"):
         ep.ops.conv(x, np.ones((6, 6, 1), np.float32), out=x)
     assert (x == 1).all()
+
+
+@pytest.mark.parametrize("of_w", [(3, 1, 3), (3, 1, 27)], ids=str)
+def test_an_out_over_operands_of_sums(of_w, rng):
+    """x is read before out is written, or out is refused; w is not written."""
+    memory = rng.normal(size=300)
+    x, w = memory[:90].reshape(1, 3, 30), memory[100 : 100 + 3 * of_w[2]].reshape(of_w)
+    expected = reference(x, w, groups=3)
+    with pytest.raises(ValueError, match="out overlaps w"):
+        ep.ops.conv(x, w, groups=3, out=memory[101 : 101 + expected.size].reshape(expected.shape))
+    near(reference(x, w, groups=3), expected, np.float64)
+    out = memory[: expected.size].reshape(expected.shape)
+    near(ep.ops.conv(x, w, groups=3, out=out), expected, np.float64)
 
 
 def test_a_kernel_of_integers_is_missing():

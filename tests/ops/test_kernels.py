@@ -137,8 +137,10 @@ def test_every_operator_has_a_kernel_and_says_what_it_is():
     for one in operators():
         assert kernels_of(one.name), one.name
         assert one.meaning.splitlines()[0].strip()
-        # how operands lie, and whether a piece is computed, a call finds out
-        assert set(one.asked_for) <= {"strided", "is_piece"} | {attribute.name for attribute in one.attributes}
+        # how operands lie, and which form of the work there is, a call finds out
+        assert set(one.asked_for) <= {"strided", "is_piece", "is_depthwise"} | {
+            attribute.name for attribute in one.attributes
+        }
         assert getattr(ep.ops, one.name).__doc__
         assert all(getattr(ep.ops, alias) is getattr(ep.ops, one.name) for alias in one.aliases)
 

@@ -95,8 +95,9 @@ def _matmul(back: Backward) -> Gradients:
 @gradient_of("conv")
 def _conv(back: Backward) -> Gradients:
     x, w = back.inputs
-    by_x = call("conv_x_grad")(back.dy, w, tuple(x.shape), **back.attributes)
-    return [by_x, call("conv_w_grad")(back.dy, x, tuple(w.shape), **back.attributes)]
+    given = {name: back.attributes[name] for name in ("strides", "pads", "dilations", "groups")}
+    by_x = call("conv_x_grad")(back.dy, w, tuple(x.shape), **given)
+    return [by_x, call("conv_w_grad")(back.dy, x, tuple(w.shape), **given)]
 
 
 @gradient_of("unfold")

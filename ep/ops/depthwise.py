@@ -1,0 +1,173 @@
+"""The kernel of convolutions of which each channel has filters of its own: sums of shifted views, and no product."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays
+from ep.include.data_type import DataType
+from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.registry import RequirePrimitive
+from ep.include.primitive.structure import Step, Structure
+from ep.include.primitive.unary_op import UnaryOp
+from ep.ops.conv import ConvKernel
+from ep.ops.declare.operator import Attributes
+from ep.ops.kernels import Launches, Subject, attribute, primitive_exists, register_kernel
+from ep.ops.kernels.conditions import Value
+from ep.ops.windows import Windows, windows
+
+_MOST_TAPS: Final = 25
+"""The places of a window that one launch adds up: a launch takes more, but the kernel takes seconds to compile."""
+
+_SHORT: Final = 48
+"""Rows of so many windows at most are no rows of their own: each would take longer to begin than to compute."""
+
+_NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
+
+
+def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> Structure:
+    """The sum of products of elements and weights, of which there are `taps`.
+
+    begins, ends: whether these are the first places of a window, and the last; other sums are added to those of the
+        places before, and are not in `data_type` yet where that has 16 bits.
+    """
+    wide = DataType.kFloat if data_type in _NARROW else data_type
+    sources = [data_type] * 2 * taps + [wide] * (not begins)
+    steps: list[Step] = []
+
+    def add(op: UnaryOp | BinaryOp, *operands: int, to: DataType = wide) -> int:
+        steps.append(Step(op, operands, to))
+        return len(sources) + len(steps) - 1
+
+    def widened(value: int) -> int:
+        return value if wide is data_type else add(UnaryOp.kCast, value)
+
+    total = None if begins else 2 * taps
+    for tap in range(taps):
+        product = add(BinaryOp.kMul, widened(tap), widened(taps + tap))
+        total = product if total is None else add(BinaryOp.kAdd, total, product)
+    assert total is not None
+    if ends and wide is not data_type:
+        total = add(UnaryOp.kCast, total, to=data_type)
+    return Structure(tuple(sources), (), tuple(steps), (total,))
+
+
+class _Rows(NamedTuple):
+    """The rows of the last axis that sums are made of.
+
+    sizes: of padded x, as it is seen, along its spatial axes.
+    places: what all windows have at each of their places: slices of x, which has an axis for filters, too.
+    sums: where the sums lie in what is written, of sizes `written`.
+    width: of a row of a plane there.
+    """
+
+    sizes: Dims
+    places: Sequence[tuple[slice, ...]]
+    sums: tuple[slice, ...]
+    written: Dims
+    width: int
+
+
+def _rows(found: Windows) -> _Rows:
+    """Return the rows of windows: those of x, or whole planes where these are short.
+
+    In a plane, there are windows between two rows, too, which are cropped afterwards.
+    """
+    each = zip(found.kernel, found.dilations, found.strides, found.counts, strict=True)
+    along = [
+        [slice(at * far, at * far + (count - 1) * stride + 1, stride) for at in range(places)]
+        for places, far, stride, count in each
+    ]
+    planes = (slice(None),) * 3
+    if len(along) == 1 or found.counts[-1] > _SHORT or found.strides[-2:] != (1, 1):
+        places = [(*planes, *one) for one in itertools.product(*along)]
+        sums = (*planes, *map(slice, found.counts))
+        return _Rows(found.padded, places, sums, found.counts, found.counts[-1])
+    outer, (height, width), (rows, columns) = found.counts[:-2], found.padded[-2:], found.counts[-2:]
+    length = (rows - 1) * width + columns
+    places = []
+    for *before, row, column in itertools.product(*along):
+        begin = row.start * width + column.start
+        places.append((*planes, *before, slice(begin, begin + length)))
+    sums = (*planes, *map(slice, (*outer, length)))
+    return _Rows((*found.padded[:-2], height * width), places, sums, (*outer, rows * width), width)
+
+
+class _OneTap(Value):
+    """The structure of windows of one element: a device that has it has those of more, too."""
+
+    def of(self, subject: Subject) -> Structure:
+        return _structure(subject.data_types["x"], 1, begins=True, ends=True)
+
+    def __str__(self) -> str:
+        return 'product(data_type("x"))'
+
+
+_IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
+
+
+@register_kernel(
+    "conv", matches=_IS_DEPTHWISE & ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap()), priority=1
+)
+class DepthwiseKernel(ConvKernel):
+    """x padded by ConstantPad, and Expression, which adds up views of it, one for each place of a window, times w."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._sums: dict[tuple[int, bool, bool], Expression] = {}
+
+    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
+        (x, w), groups = shapes, attributes["groups"]
+        found, by_product = windows(x[2:], w[2:], attributes), super().prepare(shapes, attributes)
+        filters, taps = w[0] // groups, math.prod(found.kernel)
+        if 0 in (x[0], filters, taps, *found.counts):
+            return by_product
+        rows, padding = _rows(found), [*self.padding(x[:2], found)]
+        everything, cropping = slice(None), self._cropping(w[0] * x[0], found, rows)
+        of_x, of_w = (x[0], groups, 1, *rows.sizes), (groups, filters, taps, *(1,) * len(rows.sizes))
+        result, along = (x[0], groups, filters, *rows.written), (everything,) * len(rows.sizes)
+        of_taps: list[tuple[slice | int, ...]] = [(everything, everything, tap, *along) for tap in range(taps)]
+        runs = [range(begin, min(begin + _MOST_TAPS, taps)) for begin in range(0, taps, _MOST_TAPS)]
+        sums = [self._sum(len(run), run.start == 0, run.stop == taps) for run in runs]
+        wide = DataType.kFloat.dtype if self.subject.data_types["x"] in _NARROW and len(runs) > 1 else None
+
+        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+            if not arrays.has_views or any(arrays.may_share_memory(one, outputs[0]) for one in inputs):
+                by_product(arrays, inputs, outputs)  # it reads all that it needs before it writes, or refuses
+                return
+            padded = self.moved(arrays, inputs[0], padding).reshape(of_x)
+            weights, (out,) = inputs[1].reshape(of_w), outputs
+            summed = out if cropping is None else arrays.empty(result, out.dtype)
+            total = arrays.view(summed.reshape(result), rows.sums, None, None)
+            partial = total if wide is None else arrays.view(arrays.empty(result, wide), rows.sums, None, None)
+            for run, add in zip(runs, sums, strict=True):
+                taken = [arrays.view(padded, rows.places[tap], None, None) for tap in run]
+                taken += [arrays.view(weights, of_taps[tap], None, None) for tap in run]
+                if run.start:
+                    taken.append(partial)
+                add.Launch(arrays.stream, [total if run.stop == taps else partial], taken)
+            if cropping is not None:
+                cropping(arrays, [summed], outputs)
+
+        return launches
+
+    def _cropping(self, planes: int, found: Windows, rows: _Rows) -> Launches | None:
+        """Return what takes the sums out of rows that have more, if they have; planes: how many results there are."""
+        if rows.width == found.counts[-1]:
+            return None
+        outer, (height, width) = planes * math.prod(found.counts[:-2]), found.counts[-2:]
+        strides = (height * rows.width, rows.width, 1), (height * width, width, 1)
+        return self.strided((outer, height, width), *strides)
+
+    def _sum(self, taps: int, begins: bool, ends: bool) -> Expression:
+        key = taps, begins, ends
+        found = self._sums.get(key)
+        if found is None:
+            structure = _structure(self.subject.data_types["x"], taps, begins=begins, ends=ends)
+            found = self._sums[key] = RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+        return found
