@@ -13,6 +13,7 @@ from tools import (
     accuracy_table,
     array_api_table,
     generated,
+    onnx_table,
     ops_stub,
     performance_table,
     pictures,
@@ -51,7 +52,15 @@ def test_the_readmes_example_runs():
     assert sum(1 for line in example.splitlines() if line.strip()) <= 22
 
 
-TABLES = [support_table, accuracy_table, performance_table, array_api_table, vector_math_table, placement_table]
+TABLES = [
+    support_table,
+    accuracy_table,
+    performance_table,
+    array_api_table,
+    vector_math_table,
+    placement_table,
+    onnx_table,
+]
 
 
 @pytest.mark.parametrize("program", TABLES, ids=lambda program: program.__name__)

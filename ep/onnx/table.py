@@ -75,7 +75,7 @@ _LINES: Final = (
     Line("LogSoftmax", 13, ops.log_softmax),
     Line("LpNormalization", 1, r.lp_normalization),
     *(Line(name, 1, r.by_attribute(function)) for name, function in r.REDUCTIONS.items() if name != "ReduceSum"),
-    *(Line(name, 18, r.by_input(function), host=(1,)) for name, function in r.REDUCTIONS.items()),
+    *(Line(name, 18, r.by_input(function), (1,)) for name, function in r.REDUCTIONS.items() if name != "ReduceSum"),
     Line("ReduceSum", 1, r.by_attribute(r.REDUCTIONS["ReduceSum"])),
     Line("ReduceSum", 13, r.by_input(r.REDUCTIONS["ReduceSum"]), host=(1,)),
     Line("Softmax", 1, r.flat(ops.softmax)),
