@@ -1,6 +1,8 @@
 """Models: loading, inputs and outputs, several sizes, and what is wrong with files."""
 
 import contextlib
+import re
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -158,3 +160,9 @@ def test_one_node_by_itself(rng):
     (y,) = ep.onnx.Backend.run_node(node, [x, s])
     rest = x - x.mean(1, keepdims=True)
     np.testing.assert_allclose(y, rest / np.sqrt((rest**2).mean(1, keepdims=True) + 1e-5) * s, rtol=2e-5, atol=1e-6)
+
+
+def test_the_document_runs():
+    text = (Path(__file__).parents[2] / "docs/onnx.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, "docs/onnx.md", "exec"), {})
