@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ep.include.data_type import DataType
-from ep.include.number_kind import COMPLEXES, FLOATS, part_of
+from ep.include.number_kind import COMPLEXES, FLOATS, PART, part_of
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
+
+_OF_DOUBLES: Final = tuple(one for one in DataType if part_of(one) is DataType.kDouble)
 
 
 def value_type(op: ReduceOp, data_type: DataType) -> DataType:
@@ -12,7 +16,7 @@ def value_type(op: ReduceOp, data_type: DataType) -> DataType:
 
     A few 16-bit numbers are added in float32 before.
     """
-    stored = part_of(data_type)
+    stored = PART.get(data_type, data_type)  # `part_of` without its call: plans for new dims are made here
     if op in TRUTHS or stored not in FLOATS:
         return stored
     if op in EXTREMES:
@@ -27,4 +31,4 @@ def num_parts(op: ReduceOp, data_type: DataType) -> int:
 
 def is_compensated(op: ReduceOp, data_type: DataType) -> bool:
     """Whether sums keep what rounding loses: those of float64, which no wider type carries."""
-    return op in SUMS and part_of(data_type) is DataType.kDouble
+    return op in SUMS and data_type in _OF_DOUBLES
