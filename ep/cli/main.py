@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "kernels": ("ep.cli.kernels", "show which kernel of an operator is chosen, and why the others are not"),
     "sbp": ("ep.cli.sbp", "choose how an operator's tensors lie on several ranks, by the bytes that it moves"),
     "run": ("ep.cli.run", "run one operator on .npy files"),
+    "onnx": ("ep.cli.onnx", "check which operators serve the nodes of an ONNX model"),
     "bench": ("ep.cli.bench", "time the primitives against NumPy on this machine"),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),
     "doctor": ("ep.cli.doctor", "check the installation, and say what it found"),

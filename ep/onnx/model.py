@@ -58,7 +58,7 @@ class Model:
 
     def __init__(self, graph: Graph, device_type: DeviceType) -> None:
         self._graph, self._device_type = graph, device_type
-        self.inputs, self.outputs = graph.inputs, graph.outputs
+        self.inputs, self.outputs, self.nodes = graph.inputs, graph.outputs, graph.nodes
         self._constants = {name: _Value(array, None, True) for name, array in graph.constants.items()}
         self._fixed = BoundedCache()  # what follows from shapes, by the shapes of inputs
         last: dict[str, int] = {}
