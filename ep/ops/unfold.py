@@ -170,7 +170,7 @@ class FoldKernel(WindowKernel):
     """Zeros, in which Expand puts each window where it lies, a sum of them, and ConstantPad, which cuts off padding.
 
     Elements of one place do not meet each other, so there is an array of zeros for each place. Along an axis whose
-    windows do not meet either, all places share one.
+    windows do not reach into each other, all places share one.
     """
 
     names = in_errors(src="x", dst="out")

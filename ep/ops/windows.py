@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from operator import mul
 from typing import Any, Final, NamedTuple
@@ -54,10 +53,14 @@ class Windows(NamedTuple):
         return tuple(max(0, (size - spanned) // stride + 1) for size, spanned, stride in each)
 
     def meet(self, axis: int) -> bool:
-        """Whether any element along an axis is in two windows."""
-        stride, dilation = self.strides[axis], self.dilations[axis]
-        apart = math.gcd(stride, dilation)  # the nearest windows with places in common are dilation // apart apart
-        return stride // apart < self.kernel[axis] and dilation // apart < self.counts[axis]
+        """Whether windows reach into each other along an axis: none does that begins behind the end of the one before.
+
+        Nor do they if all of them are between two places of the first one.
+        """
+        stride, dilation, places, count = (
+            one[axis] for one in (self.strides, self.dilations, self.kernel, self.counts)
+        )
+        return places > 1 and count > 1 and stride <= dilation * (places - 1) and dilation <= stride * (count - 1)
 
     @property
     def is_split(self) -> bool:
