@@ -3,7 +3,9 @@
 import platform
 
 import pytest
+from numba.core.registry import cpu_target
 
+from ep.cpu.compile import target
 from ep.cpu.machine import processor
 from tests.subprocesses import run
 
@@ -93,6 +95,23 @@ def test_a_target_of_kernels_that_lacks_them(name, features, given):
     """LLVM would call functions that are slow, or end the process."""
     printed = run(LAUNCH, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)
     assert printed.splitlines() == [f"EnvironmentVariableError: {given}; it must be {processor.NEEDED}", "0.0 0.0 0.0"]
+
+
+@on_x86
+@pytest.mark.parametrize(
+    ("name", "features", "has"),
+    [
+        *((name, "", True) for name in ("haswell", "znver1", "znver5", "skylake-avx512", "x86-64-v3", "bdver2")),
+        ("sapphirerapids", "", True),  # it has other instructions for float16
+        ("rocketlake", "+avx512fp16", True),
+        *((name, "", False) for name in ("ivybridge", "bdver1", "x86-64", "x86-64-v2")),
+        ("sapphirerapids", "-fma", False),
+        ("haswell", "-f16c", False),
+    ],
+)
+def test_the_instructions_of_a_processor(name, features, has):
+    triple = cpu_target.target_context.codegen().magic_tuple()[0]
+    assert target.has_instructions(triple, name, features) is has
 
 
 @on_x86

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from functools import cache
 from typing import Final
 
@@ -13,7 +14,7 @@ from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
 from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
-# LLVM does not tell what a named processor has: its code for these does
+# LLVM does not say what instructions a named processor has. Where it has none for these two, their code calls a library
 _PROGRAM: Final = """
 declare double @llvm.fma.f64(double, double, double)
 
@@ -30,16 +31,20 @@ define float @converted(i16 %bits) {
 """
 
 
+def has_instructions(triple: str, name: str, features: str) -> bool:
+    """Return whether LLVM has instructions for fused multiply-add and float16 on this x86-64 processor."""
+    llvm.initialize_native_asmparser()
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
+    return not re.search(r"\b(call|jmp)", machine.emit_assembly(llvm.parse_assembly(_PROGRAM)))
+
+
 def check_target() -> None:
     """Raise where kernels would be compiled for a processor that they cannot run on.
 
     EnvironmentVariableError where a variable names the processor or its instructions, else DeviceUnavailableError.
     """
     triple, name, features = cpu_target.target_context.codegen().magic_tuple()
-    llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
-    code = machine.emit_assembly(llvm.parse_assembly(_PROGRAM))
-    if not triple.startswith("x86") or ("vfmadd" in code and "vcvtph2ps" in code):
+    if not triple.startswith("x86") or has_instructions(triple, name, features):
         return
     set_ = [variable for variable in (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES) if variable.text() is not None]
     if set_:
