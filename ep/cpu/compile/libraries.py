@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from llvmlite.binding import create_new_module_pass_manager, parse_assembly
 from numba.core.codegen import JITCodeLibrary
+from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 
@@ -82,4 +83,18 @@ def _streamed(store: re.Match[str]) -> str:
     size = int(count) * ({"float": 32, "double": 64, "half": 16}.get(kind) or int(bits)) // 8
     if size < _LEAST_BYTES or size & (size - 1):
         return store[0]
+    if kind == "half" and "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[2]:
+        return _half_streamed(store, size)
     return f"{begin}, align {min(size, _LINE_BYTES)}{end}, !nontemporal {_STREAMED}"
+
+
+def _half_streamed(store: re.Match[str], size: int) -> str:
+    """Write a vector of float16 by an instruction: with AVX-512, LLVM makes an ordinary store of a non-temporal one."""
+    found = re.fullmatch(r"  store (<\d+ x half>) (.+), ptr (\S+)", store[1])
+    assert found is not None
+    kind, value, pointer = found.groups()
+    vector, name = f"<{size // 4} x i32>", f"%streamed.{store.start()}"
+    return (
+        f"  {name} = bitcast {kind} {value} to {vector}\n"
+        f'  call void asm sideeffect "vmovntps $1, $0", "=*m,v"(ptr elementtype({vector}) {pointer}, {vector} {name})'
+    )
