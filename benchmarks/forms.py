@@ -75,7 +75,7 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
 def _kernel(name: str, real_type: Any, function: Any, ordinary: Any = None, exceeds: Any = None) -> int:
     """The address of the row kernel of a function, with a form for ordinary elements if one is given."""
     from ep.cpu.compile.memory import loader
-    from ep.cpu.engine.map.rows import RowFunctions, row_kernel
+    from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
     from ep.include import as_data_type
 
     data_type = as_data_type(real_type)
@@ -105,15 +105,15 @@ def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float
 
 def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Callable[[], None]:
     """A call of a row kernel on x, or on x and the same as its power."""
-    from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
+    from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
     from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 
-    state, words = np.zeros(64, np.int64), np.zeros(max(ROWS_WORDS, CONTEXT_WORDS), np.int64)
-    fields = ROWS if name == "pow" else CONTEXT
+    state, words = np.zeros(64, np.int64), np.zeros(max(INNER_WORDS, CONTEXT_WORDS), np.int64)
+    fields = INNER if name == "pow" else CONTEXT
     words[fields.dst], words[fields.state] = y.ctypes.data, state.ctypes.data
     if name == "pow":
-        words[ROWS.src : ROWS.src + 2], words[ROWS.step : ROWS.step + 2] = x.ctypes.data, 1
-        words[ROWS.dst_size] = x.itemsize
+        words[INNER.src : INNER.src + 2], words[INNER.step : INNER.step + 2] = x.ctypes.data, 1
+        words[INNER.dst_size] = x.itemsize
     else:
         words[CONTEXT.sources] = x.ctypes.data
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(kernel)

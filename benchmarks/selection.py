@@ -14,7 +14,7 @@ from benchmarks.options import MEMORY, PRODUCTS, ROWS
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 from ep.bench.cases_product import model_cases
-from ep.bench.cases_rows import row_cases
+from ep.bench.cases_reduce import row_cases
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)

@@ -21,7 +21,7 @@ from benchmarks.machine import describe
 from ep import DeviceType, ReduceOp
 from ep.include.data_type import as_data_type
 from ep.include.primitive import ReduceFactory
-from ep.testing import rows
+from ep.testing import softmaxes
 from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.ulps import errors_in_ulps
 
@@ -37,10 +37,10 @@ LENGTHS: Final = (10, 10**3, 10**6, 10**8)
 _ELEMENTS: Final = 2**20
 _PIECE: Final = 2**20
 _ROWS: Final = {
-    "Softmax": (rows.SOFTMAX, "softmax"),
-    "LogSoftmax": (rows.LOG_SOFTMAX, "log_softmax"),
-    "SoftmaxBackward": (rows.SOFTMAX_BACKWARD, "_softmax_backward_data"),
-    "LogSoftmaxBackward": (rows.LOG_SOFTMAX_BACKWARD, "_log_softmax_backward_data"),
+    "Softmax": (softmaxes.SOFTMAX, "softmax"),
+    "LogSoftmax": (softmaxes.LOG_SOFTMAX, "log_softmax"),
+    "SoftmaxBackward": (softmaxes.SOFTMAX_BACKWARD, "_softmax_backward_data"),
+    "LogSoftmaxBackward": (softmaxes.LOG_SOFTMAX_BACKWARD, "_log_softmax_backward_data"),
 }
 _ONE_HAS_ALL: Final = (30.0, 0.0, 1.0)
 
@@ -74,7 +74,7 @@ def measure_rows(device: DeviceUnderTest, name: str, dtype: np.dtype[Any], cols:
 
 def _row_functions(device: DeviceUnderTest, name: str, dtype: np.dtype[Any], torch_name: str) -> Iterator[Any]:
     tested, data_type = _ROWS[name][0], as_data_type(dtype)
-    yield "ep", lambda *sources: rows.launch(device, tested, data_type, list(sources))
+    yield "ep", lambda *sources: softmaxes.launch(device, tested, data_type, list(sources))
     if find_spec("torch") is not None:
         import torch
 
@@ -90,7 +90,7 @@ def _row_functions(device: DeviceUnderTest, name: str, dtype: np.dtype[Any], tor
         yield "torch", launch
 
 
-def _errors_of_rows(tested: rows.RowPrimitive, functions: dict[str, Function], cases: Any) -> dict[str, Figures]:
+def _errors_of_rows(tested: softmaxes.RowPrimitive, functions: dict[str, Function], cases: Any) -> dict[str, Figures]:
     found: dict[str, list[Array]] = {name: [] for name in functions}
     for sources in cases:
         want, term = tested.exact(*sources)

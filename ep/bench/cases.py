@@ -11,7 +11,7 @@ from ep.bench.builders import batch_gather, binary, expand, gather, unary
 from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.builders_product import broadcast_matmul, matmul
-from ep.bench.builders_rows import reduce, segment_sum, softmax
+from ep.bench.builders_reduce import reduce, segment_sum, softmax
 from ep.bench.case import Case
 from ep.bench.numpy_ways import fast_gelu as numpy_fast_gelu
 from ep.bench.numpy_ways import relu as numpy_relu

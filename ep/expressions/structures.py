@@ -9,7 +9,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.expressions.grouping import MAPS, ROW_OPS, Group
 from ep.expressions.trace import Node
 from ep.include.data_type import DataType
-from ep.include.primitive.op_row import Gives
+from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import Constant, RowOp, Step, Structure

@@ -16,7 +16,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
-from ep.ops.elementwise_rows import binary_rows
+from ep.ops.elementwise_signatures import binary_signatures
 from ep.ops.kernels import Launches, OneLaunch, PrimitiveExists, Subject
 from ep.ops.names import function_name
 from ep.ops.operands import as_operands
@@ -44,7 +44,7 @@ def _shape(names: tuple[str, ...], shapes: Sequence[Dims], attributes: Attribute
 
 def _declare(op: BinaryOp) -> None:
     """Declare the operator of `op`, whose function is `f(x, y, <attributes>, *, out=None)`; some have dy first."""
-    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_rows)
+    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_signatures)
     operator.add_kernel(BroadcastElementwiseBinaryFactory, BinaryKernel, kMaxNumDims)
     names = operator.parameters.operands
 

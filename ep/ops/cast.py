@@ -17,7 +17,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import PMAX, PMIN, P, row
+from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.sbp import Problem, Signature, Split
 
 
@@ -25,17 +25,17 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (shape,), (source,), target = problem.shapes, problem.types, problem.out_type
     for axis in range(len(shape)):
-        yield row(Split(axis), Split(axis))
+        yield signature(Split(axis), Split(axis))
     if _keeps_sums(source, target):
-        yield row(P, P)
+        yield signature(P, P)
     if _keeps_order(source, target):
-        yield row(PMAX, PMAX)
-        yield row(PMIN, PMIN)
+        yield signature(PMAX, PMAX)
+        yield signature(PMIN, PMIN)
     if source.dtype.kind == "u" and target in BOOL:
-        yield row(P, PMAX)
+        yield signature(P, PMAX)
 
 
 def _keeps_sums(source: DataType, target: DataType) -> bool:
@@ -60,7 +60,7 @@ def _keeps_order(source: DataType, target: DataType) -> bool:
     shape=_shape,
     dtype=Given("dtype"),
     aliases=["astype"],
-    rows=_rows,
+    signatures=_signatures,
     standard={
         "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0"
     },

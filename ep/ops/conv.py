@@ -21,7 +21,7 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, P, row
+from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.window_kernel import WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -40,25 +40,25 @@ def conv_shape(of_x: Dims, of_w: Dims, attributes: Attributes) -> Dims:
     return of_x[0], of_w[0], *windows(of_x[2:], of_w[2:], attributes).counts
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (x, w), ranks, groups = problem.shapes, problem.ranks, problem.attributes["groups"]
-    yield row(Split(0), B, Split(0))
+    yield signature(Split(0), B, Split(0))
     if groups == 1:
-        yield row(B, Split(0), Split(1))
-        yield row(Split(1), Split(1), P)
+        yield signature(B, Split(0), Split(1))
+        yield signature(Split(1), Split(1), P)
     elif groups_of_pieces(groups, (x[1], w[0]), ranks):
-        yield row(Split(1), Split(0), Split(1))
+        yield signature(Split(1), Split(0), Split(1))
     found = windows(x[2:], w[2:], problem.attributes)
     for axis in range(len(x) - 2):
         spatial = Split(axis + 2)
-        yield row(B, B, spatial)
-        yield row(B, spatial, P)
-        yield row(spatial, B, P)
+        yield signature(B, B, spatial)
+        yield signature(B, spatial, P)
+        yield signature(spatial, B, P)
         for of_w, out in ((B, spatial), (spatial, P)):
             if found.stay(axis, (spatial, out, of_w), ranks):
-                yield row(spatial, of_w, out)
-    yield row(P, B, P)
-    yield row(B, P, P)
+                yield signature(spatial, of_w, out)
+    yield signature(P, B, P)
+    yield signature(B, P, P)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -82,7 +82,7 @@ def local_groups(groups: int, places: Sequence[Sbp], sizes: Sequence[int], ranks
     return (groups_of_pieces(groups, sizes, ranks) or [groups] * ranks)[rank] if split else groups
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
 def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
 

@@ -15,14 +15,14 @@ from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.boxes import BoxKernel
 from ep.ops.conv import conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, P, row
+from ep.ops.regions import RegionKernel
+from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import Windows, groups_of_pieces, windows
@@ -33,20 +33,20 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _x_rows(problem: Problem) -> Iterator[Signature]:
+def _x_signatures(problem: Problem) -> Iterator[Signature]:
     (dy, w), (x,), groups = problem.shapes, problem.out_shapes, problem.attributes["groups"]
-    yield row(Split(0), B, Split(0))
+    yield signature(Split(0), B, Split(0))
     if groups == 1:
-        yield row(Split(1), Split(0), P)
-        yield row(B, Split(1), Split(1))
+        yield signature(Split(1), Split(0), P)
+        yield signature(B, Split(1), Split(1))
     elif groups_of_pieces(groups, (x[1], w[0]), problem.ranks):
-        yield row(Split(1), Split(0), Split(1))
+        yield signature(Split(1), Split(0), Split(1))
     for spatial in map(Split, range(2, len(dy))):
-        yield row(B, B, spatial)
-        yield row(spatial, B, P)
-        yield row(B, spatial, P)
-    yield row(P, B, P)
-    yield row(B, P, P)
+        yield signature(B, B, spatial)
+        yield signature(spatial, B, P)
+        yield signature(B, spatial, P)
+    yield signature(P, B, P)
+    yield signature(B, P, P)
 
 
 def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -57,7 +57,7 @@ def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "shape": piece_shape(x, out, ranks, rank), "pads": pads, "groups": groups}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_x_rows, local=_x_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_x_signatures, local=_x_local)
 def conv_x_grad(
     dy: Tensor, w: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
 ) -> Attributes:
@@ -74,20 +74,20 @@ def conv_x_grad(
     return _resolved(dy, w, "w", as_sizes((shape,), "shape"), tuple(w.shape), (strides, pads, dilations, groups), 0)
 
 
-def _w_rows(problem: Problem) -> Iterator[Signature]:
+def _w_signatures(problem: Problem) -> Iterator[Signature]:
     (dy, x), groups = problem.shapes, problem.attributes["groups"]
-    yield row(Split(0), Split(0), P)
+    yield signature(Split(0), Split(0), P)
     if groups == 1:
-        yield row(Split(1), B, Split(0))
-        yield row(B, Split(1), Split(1))
+        yield signature(Split(1), B, Split(0))
+        yield signature(B, Split(1), Split(1))
     elif groups_of_pieces(groups, (x[1], dy[1]), problem.ranks):
-        yield row(Split(1), Split(1), Split(0))
+        yield signature(Split(1), Split(1), Split(0))
     for spatial in map(Split, range(2, len(dy))):
-        yield row(spatial, B, P)
-        yield row(B, spatial, P)
-        yield row(B, B, spatial)
-    yield row(P, B, P)
-    yield row(B, P, P)
+        yield signature(spatial, B, P)
+        yield signature(B, spatial, P)
+        yield signature(B, B, spatial)
+    yield signature(P, B, P)
+    yield signature(B, P, P)
 
 
 def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -98,7 +98,7 @@ def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "shape": piece_shape(w, out, ranks, rank), "pads": pads, "groups": groups}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_w_rows, local=_w_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_w_signatures, local=_w_local)
 def conv_w_grad(
     dy: Tensor, x: Tensor, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
 ) -> Attributes:
@@ -139,9 +139,9 @@ _MATMUL, _MATMUL_OF_WINDOWS = (
 
 
 @register_kernel(
-    "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & BoxKernel.exists & _FILL & _PERMUTE & _MATMUL
+    "conv_x_grad", matches=_FLOAT & WindowKernel.moves_exist & RegionKernel.exists & _FILL & _PERMUTE & _MATMUL
 )
-class ConvXGradKernel(WindowKernel, BoxKernel):
+class ConvXGradKernel(WindowKernel, RegionKernel):
     """A product as of ConvKernel: dy, its elements as far apart as windows were, has windows of w reversed."""
 
     names = in_errors(a="w", b="dy", c="out", src="dy", dst="out")

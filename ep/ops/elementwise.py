@@ -10,7 +10,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Operands
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_row import Gives
+from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.calls import Read, calling
@@ -18,7 +18,7 @@ from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.operator import REQUIRED, Attribute, Attributes, Input, Operator, Role, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.documentation import described, docstring
-from ep.ops.elementwise_rows import why_not_listed
+from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import (
     PreparedKernel,
     PrimitiveExists,
@@ -68,9 +68,9 @@ class OpOperator:
         op: UnaryOp | BinaryOp,
         role: Role,
         shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
-        rows: Callable[[Any, Problem], Iterable[Signature]],
+        signatures: Callable[[Any, Problem], Iterable[Signature]],
     ) -> None:
-        """Declare it. role: of its operands; rows: the signatures of an op for a problem."""
+        """Declare it. role: of its operands; signatures: the signatures of an op for a problem."""
         self.op, self.parameters = op, Parameters(op)
         row = OPS[op]
         self.declared = add_operator(
@@ -87,7 +87,7 @@ class OpOperator:
                 dtype=OfOp(op),
                 meaning=docstring(op),
                 aliases=(ALIASES[op],) if op in ALIASES else (),
-                rows=partial(rows, op),
+                listed=partial(signatures, op),
                 not_listed=partial(why_not_listed, op),
                 standard=STANDARD.get(op, {}),
             )

@@ -14,7 +14,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, moved_rows, row
+from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -23,14 +23,14 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["sizes"]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (shape,), sizes = problem.shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(shape)
     kept = {axis: axis + num_new for axis in range(len(shape)) if shape[axis] == sizes[axis + num_new]}
-    yield from moved_rows(problem, kept)
+    yield from moved_signatures(problem, kept)
     for axis in range(len(sizes)):
         if axis < num_new or shape[axis - num_new] == 1:
-            yield row(B, Split(axis))
+            yield signature(B, Split(axis))
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -44,7 +44,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
-    rows=_rows,
+    signatures=_signatures,
     local=_local,
     standard={"broadcast_to": "the result is an array of its own; -1 keeps a size"},
 )

@@ -18,7 +18,7 @@ from ep.ops.expand import expanded_shape
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.repeat import repeat_dims
-from ep.ops.rows import PMAX, PMIN, P, row
+from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -27,23 +27,23 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (dy,), (x,) = problem.shapes, problem.out_shapes
     num_new = len(dy) - len(x)
     for axis, size in enumerate(dy):
         kept = axis >= num_new and x[axis - num_new] == size
-        yield row(Split(axis), Split(axis - num_new) if kept else P)
-    yield row(P, P)
+        yield signature(Split(axis), Split(axis - num_new) if kept else P)
+    yield signature(P, P)
     if dy == x:  # nothing is added up
-        yield row(PMAX, PMAX)
-        yield row(PMIN, PMIN)
+        yield signature(PMAX, PMAX)
+        yield signature(PMIN, PMIN)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"shape": piece_shape(problem.attributes["shape"], signature.outputs[0], problem.ranks, rank)}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
 def expand_grad(dy: Tensor, shape: Any) -> Attributes:
     """Return the gradient of `expand`: the sum of `dy` over the axes that were new or were expanded.
 
@@ -62,16 +62,16 @@ def expand_grad(dy: Tensor, shape: Any) -> Attributes:
     return {"shape": sizes}
 
 
-def _repeat_rows(problem: Problem) -> Iterator[Signature]:
+def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
     (x,), sizes = problem.out_shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(x)
     for axis, times in enumerate(sizes):
         size = 1 if axis < num_new else x[axis - num_new]
         if times == 1 and axis >= num_new:
-            yield row(Split(axis), Split(axis - num_new))
+            yield signature(Split(axis), Split(axis - num_new))
         elif size == 1 or times % problem.ranks == 0:  # each rank adds up whole copies
-            yield row(Split(axis), P)
-    yield row(P, P)
+            yield signature(Split(axis), P)
+    yield signature(P, P)
 
 
 def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -82,7 +82,7 @@ def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attribut
     return {**given, "shape": piece_shape(given["shape"], out, problem.ranks, rank)}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_repeat_rows, local=_repeat_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_repeat_signatures, local=_repeat_local)
 def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
     """Return the gradient of `repeat`: the sum of `dy` over the copies.
 

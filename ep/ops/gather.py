@@ -14,7 +14,7 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.indexed import IndexedKernel
 from ep.ops.indices import check_mode
 from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
-from ep.ops.rows import B, partials_of, row, sum_of
+from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
 
@@ -25,19 +25,19 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [params[:axis] + indices[attributes["batch_dims"] :] + params[axis + 1 :]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (params, indices), axis, batch = problem.shapes, problem.attributes["axis"], problem.attributes["batch_dims"]
     for place in range(batch):
-        yield row(Split(place), Split(place), Split(place))
+        yield signature(Split(place), Split(place), Split(place))
     for place in range(batch, len(indices)):
-        yield row(B, Split(place), Split(axis + place - batch))
-    yield row(Split(axis), B, sum_of(problem.types[0]))  # the rows of other ranks are zeros
+        yield signature(B, Split(place), Split(axis + place - batch))
+    yield signature(Split(axis), B, sum_of(problem.types[0]))  # the rows of other ranks are zeros
     for place in range(batch, len(params)):
         if place != axis:
             moved = place if place < axis else place + len(indices) - batch - 1
-            yield row(Split(place), B, Split(moved))
+            yield signature(Split(place), B, Split(moved))
     for partial in partials_of(problem.types[0]):
-        yield row(partial, B, partial)
+        yield signature(partial, B, partial)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -52,7 +52,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 @operator(
     shape=_shape,
     dtype=SameAs("params"),
-    rows=_rows,
+    signatures=_signatures,
     local=_local,
     standard={"take": "`axis` is 0 where left out; `mode` says what becomes of indices out of range"},
 )

@@ -16,7 +16,7 @@ from ep.ops.indexed import IndexedKernel
 from ep.ops.indices import check_mode
 from ep.ops.kernels import attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, P, row
+from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, span
 
@@ -25,19 +25,19 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (_, indices), (params,) = problem.shapes, problem.out_shapes
     axis, batch = problem.attributes["axis"], problem.attributes["batch_dims"]
     for place in range(batch):
-        yield row(Split(place), Split(place), Split(place))
+        yield signature(Split(place), Split(place), Split(place))
     for place in range(batch, len(indices)):
-        yield row(Split(axis + place - batch), Split(place), P)
-    yield row(B, B, Split(axis))  # each rank adds up the rows that it has
+        yield signature(Split(axis + place - batch), Split(place), P)
+    yield signature(B, B, Split(axis))  # each rank adds up the rows that it has
     for place in range(batch, len(params)):
         if place != axis:
             moved = place if place < axis else place + len(indices) - batch - 1
-            yield row(Split(moved), B, Split(place))
-    yield row(P, B, P)
+            yield signature(Split(moved), B, Split(place))
+    yield signature(P, B, P)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -51,7 +51,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "shape": tuple(shape), "offset": offset}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
 def gather_grad(
     dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "raise"
 ) -> Attributes:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
-from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, register_kernel
-from ep.ops.rows import moved_rows
+from ep.ops.regions import RegionKernel
+from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
 
@@ -29,17 +29,17 @@ def _stack_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*first[:axis], len(shapes), *first[axis:])]
 
 
-def _concat_rows(problem: Problem) -> Iterable[Signature]:
+def _concat_signatures(problem: Problem) -> Iterable[Signature]:
     axes = {axis: axis for axis in range(len(problem.shapes[0])) if axis != problem.attributes["axis"]}
-    return moved_rows(problem, {} if problem.attributes["axis"] is None else axes)
+    return moved_signatures(problem, {} if problem.attributes["axis"] is None else axes)
 
 
-def _stack_rows(problem: Problem) -> Iterable[Signature]:
+def _stack_signatures(problem: Problem) -> Iterable[Signature]:
     new = problem.attributes["axis"]
-    return moved_rows(problem, {axis: axis + (axis >= new) for axis in range(len(problem.shapes[0]))})
+    return moved_signatures(problem, {axis: axis + (axis >= new) for axis in range(len(problem.shapes[0]))})
 
 
-@operator(shape=_concat_shape, dtype=SameAs("arrays"), rows=_concat_rows, takes_out=False)
+@operator(shape=_concat_shape, dtype=SameAs("arrays"), signatures=_concat_signatures, takes_out=False)
 def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     """Return arrays one behind the other along an axis, as `numpy.concat`.
 
@@ -62,7 +62,7 @@ def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     return {"axis": along}
 
 
-@operator(shape=_stack_shape, dtype=SameAs("arrays"), rows=_stack_rows, takes_out=False)
+@operator(shape=_stack_shape, dtype=SameAs("arrays"), signatures=_stack_signatures, takes_out=False)
 def stack(arrays: Tensors, axis: int = 0) -> Attributes:
     """Return arrays beside each other along a new axis, as `numpy.stack`.
 
@@ -85,9 +85,9 @@ def _without(shape: Dims, axis: int) -> Dims:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@register_kernel("concat", matches=BoxKernel.exists)
-@register_kernel("stack", matches=BoxKernel.exists)
-class JoinKernel(BoxKernel):
+@register_kernel("concat", matches=RegionKernel.exists)
+@register_kernel("stack", matches=RegionKernel.exists)
+class JoinKernel(RegionKernel):
     """One launch of CopyNd: each array to its columns in the rows that the axes before `axis` make."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

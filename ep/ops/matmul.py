@@ -28,7 +28,7 @@ from ep.ops.kernels import (
     register_kernel,
 )
 from ep.ops.names import in_errors
-from ep.ops.rows import B, P, row
+from ep.ops.sbp_signatures import B, P, signature
 from ep.sbp import Problem, Sbp, Signature, Split
 
 _NAMES = "x1", "x2"
@@ -59,21 +59,21 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     x1, x2 = problem.shapes
     (out,), num_batch = problem.out_shapes, max(len(x1) - 2, len(x2) - 2, 0)
     m, k1 = _axes(len(x1), problem.attributes["transpose_x1"], from_end=2)
     n, k2 = _axes(len(x2), problem.attributes["transpose_x2"], from_end=1)
     for axis in range(num_batch):
         places = [_of_batch(shape, axis - num_batch, out[axis]) for shape in problem.shapes]
-        yield row(*places, Split(axis))
+        yield signature(*places, Split(axis))
     if m is not None:
-        yield row(Split(m), B, Split(num_batch))
+        yield signature(Split(m), B, Split(num_batch))
     if n is not None:
-        yield row(B, Split(n), Split(len(out) - 1))
-    yield row(Split(k1), Split(k2), P)
-    yield row(P, B, P)
-    yield row(B, P, P)
+        yield signature(B, Split(n), Split(len(out) - 1))
+    yield signature(Split(k1), Split(k2), P)
+    yield signature(P, B, P)
+    yield signature(B, P, P)
 
 
 def _axes(num_dims: int, transpose: BlasTransposeType, from_end: int) -> tuple[int | None, int]:
@@ -90,7 +90,7 @@ def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
     return Split(len(shape) - 2 + axis) if has_it else B
 
 
-@operator(shape=_shape, dtype=SameAs("x1"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures)
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 

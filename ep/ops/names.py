@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ep.include.errors import ArgumentError
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_row import Attribute
+from ep.include.primitive.op_definition import Attribute
 from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")

@@ -18,7 +18,7 @@ from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.rows import B, row
+from ep.ops.sbp_signatures import B, signature
 from ep.sbp import Problem, Signature, Split, span
 
 
@@ -26,11 +26,11 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0], attributes["upper_bound"] - attributes["lower_bound"])]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     num_dims = len(problem.shapes[0])
     for axis in range(num_dims):
-        yield row(Split(axis), Split(axis))
-    yield row(B, Split(num_dims))
+        yield signature(Split(axis), Split(axis))
+    yield signature(B, Split(num_dims))
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -43,7 +43,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "lower_bound": first + begin, "upper_bound": first + end}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures, local=_local)
 def one_hot(
     indices: Indices,
     num_classes: int,

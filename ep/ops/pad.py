@@ -20,7 +20,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, P, partials_of, row
+from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
 
@@ -28,10 +28,10 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [PadShape(shapes[0], attributes["before"], attributes["after"]).dst_dims]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (shape,), (result,), ranks = problem.shapes, problem.out_shapes, problem.ranks
     for axis in range(len(shape)):
-        split = row(Split(axis), Split(axis))
+        split = signature(Split(axis), Split(axis))
         padded = [_local(problem, split, rank) for rank in range(ranks)]
         sizes = [
             size + one["before"][axis] + one["after"][axis]
@@ -39,9 +39,9 @@ def _rows(problem: Problem) -> Iterator[Signature]:
         ]
         if sizes == piece_sizes(result[axis], ranks):  # padding at the ends leaves even pieces
             yield split
-        yield row(B, Split(axis))
+        yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):
-        yield row(partial, partial)
+        yield signature(partial, partial)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -64,7 +64,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"before": tuple(before), "after": tuple(after), "constant_values": value}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
 def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attributes:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 

@@ -15,7 +15,7 @@ from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import moved_rows
+from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
 
@@ -24,11 +24,11 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [tuple(shapes[0][axis] for axis in attributes["axes"])]
 
 
-def _rows(problem: Problem) -> Iterable[Signature]:
-    return moved_rows(problem, {source: target for target, source in enumerate(problem.attributes["axes"])})
+def _signatures(problem: Problem) -> Iterable[Signature]:
+    return moved_signatures(problem, {source: target for target, source in enumerate(problem.attributes["axes"])})
 
 
-@operator(shape=_shape, dtype=SameAs("x"), aliases=["permute_dims"], rows=_rows)
+@operator(shape=_shape, dtype=SameAs("x"), aliases=["permute_dims"], signatures=_signatures)
 def permute(x: Tensor, axes: Iterable[int]) -> Attributes:
     """Return `x` with its axes in the order `axes`, as `numpy.permute_dims`: axis i of the result is axis axes[i] of x.
 

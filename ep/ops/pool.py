@@ -26,7 +26,7 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import PrimitiveExists
 from ep.ops.names import in_errors
-from ep.ops.rows import PMAX, B, P, row
+from ep.ops.sbp_signatures import PMAX, B, P, signature
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import Windows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -40,22 +40,22 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0][:2], *_of(shapes[0], attributes).counts)]
 
 
-def _rows(partial: Sbp) -> Any:
+def _signatures(partial: Sbp) -> Any:
     """The signatures; partial: what the results of pieces along a spatial axis are parts of."""
 
-    def rows(problem: Problem) -> Iterator[Signature]:
+    def signatures(problem: Problem) -> Iterator[Signature]:
         (x,) = problem.shapes
         found = _of(x, problem.attributes)
         for plane in (Split(0), Split(1)):
-            yield row(plane, plane)
+            yield signature(plane, plane)
         for spatial in map(Split, range(2, len(x))):
-            yield row(B, spatial)
+            yield signature(B, spatial)
             if found.stay(spatial.axis - 2, (spatial, spatial, B), problem.ranks):
-                yield row(spatial, spatial)
-            yield row(spatial, partial)
-        yield row(partial, partial)
+                yield signature(spatial, spatial)
+            yield signature(spatial, partial)
+        yield signature(partial, partial)
 
-    return rows
+    return signatures
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -89,7 +89,7 @@ def _truth(value: Any, name: str) -> bool:
     return value
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(PMAX), local=_local)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures(PMAX), local=_local)
 def max_pool(
     x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False
 ) -> Attributes:
@@ -110,7 +110,7 @@ def max_pool(
     return _resolved(x, kernel, strides, pads, dilations, ceil_mode)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows(P), local=_local)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures(P), local=_local)
 def average_pool(
     x: Tensor,
     kernel: Any,

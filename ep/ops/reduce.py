@@ -36,7 +36,7 @@ from ep.ops.kernels import (
     register_kernel,
 )
 from ep.ops.names import in_errors
-from ep.ops.rows import PMAX, PMIN, P, row
+from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -64,26 +64,26 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
     return {"axes": tuple(sorted(axes)), "keepdims": keepdims}
 
 
-def _rows(op: ReduceOp) -> Any:
+def _signatures(op: ReduceOp) -> Any:
     """The signatures: pieces along an axis that stays give pieces; along one that goes, partial results."""
 
-    def rows(problem: Problem) -> Iterator[Signature]:
+    def signatures(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
         partial, has_empty = _partial(op), op not in EXTREMES  # those need an element at least
         for axis in range(len(shape)):
             if axis not in given["axes"]:
                 gone = 0 if given["keepdims"] else len([one for one in given["axes"] if one < axis])
-                yield row(Split(axis), Split(axis - gone))
+                yield signature(Split(axis), Split(axis - gone))
             elif partial is not None and (has_empty or shape[axis] >= problem.ranks):
-                yield row(Split(axis), partial)
+                yield signature(Split(axis), partial)
         if op in SUMS and source not in BOOL:
             whole = source in FLOATS + COMPLEXES or problem.out_type not in FLOATS + COMPLEXES
             if whole or op is ReduceOp.kSum:
-                yield row(P, P)
+                yield signature(P, P)
         if partial in (PMAX, PMIN) and (op in EXTREMES or source in BOOL):
-            yield row(partial, partial)
+            yield signature(partial, partial)
 
-    return rows
+    return signatures
 
 
 def _partial(op: ReduceOp) -> Sbp | None:
@@ -113,7 +113,7 @@ def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
     return DataType.kUInt64 if source in UNSIGNED else DataType.kInt64
 
 
-@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kSum))
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kSum))
 def sum(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -131,7 +131,7 @@ def sum(
     return {**_resolved("sum", x, axis, keepdims), "dtype": _of_sums(x, dtype)}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), rows=_rows(ReduceOp.kProd))
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kProd))
 def prod(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -142,7 +142,7 @@ def prod(
 @operator(
     shape=_shape,
     dtype=Given("dtype"),
-    rows=_rows(ReduceOp.kMean),
+    signatures=_signatures(ReduceOp.kMean),
     local=_local_mean,
     standard={"mean": "bools and integers are taken as float64"},
 )
@@ -168,7 +168,7 @@ def mean(
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
-    rows=_rows(ReduceOp.kMin),
+    signatures=_signatures(ReduceOp.kMin),
     standard={"min": "a NaN spreads; no elements are an error"},
 )
 def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
@@ -183,7 +183,7 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
-    rows=_rows(ReduceOp.kMax),
+    signatures=_signatures(ReduceOp.kMax),
     standard={"max": "a NaN spreads; no elements are an error"},
 )
 def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
@@ -195,7 +195,9 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("max", x, axis, keepdims)
 
 
-@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAny), standard={"any": "NaN is true"})
+@operator(
+    shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAny), standard={"any": "NaN is true"}
+)
 def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none.
 
@@ -205,7 +207,9 @@ def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("any", x, axis, keepdims)
 
 
-@operator(shape=_shape, dtype=Always(DataType.kBool), rows=_rows(ReduceOp.kAll), standard={"all": "NaN is true"})
+@operator(
+    shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAll), standard={"all": "NaN is true"}
+)
 def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none.
 

@@ -11,7 +11,7 @@ from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import ExpandingKernel
 from ep.ops.kernels import Launches, register_kernel
-from ep.ops.rows import B, moved_rows, row
+from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -20,14 +20,16 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [repeat_dims(shapes[0], attributes["sizes"])[-1]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (shape,), sizes = problem.shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(shape)
-    yield from moved_rows(problem, {axis: axis + num_new for axis in range(len(shape)) if sizes[axis + num_new] <= 1})
+    yield from moved_signatures(
+        problem, {axis: axis + num_new for axis in range(len(shape)) if sizes[axis + num_new] <= 1}
+    )
     for axis, times in enumerate(sizes):
         size = 1 if axis < num_new else shape[axis - num_new]
         if size == 1 or times % problem.ranks == 0:  # each rank makes whole copies
-            yield row(B, Split(axis))
+            yield signature(B, Split(axis))
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -41,7 +43,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
-    rows=_rows,
+    signatures=_signatures,
     local=_local,
     standard={"tile": "at most 8 axes, counted as `ep.ops.repeat` says"},
 )

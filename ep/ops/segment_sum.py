@@ -13,7 +13,7 @@ from ep.ops.declare.function import Indices, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.rows import B, P, row
+from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
 
@@ -23,11 +23,15 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*data[:axis], attributes["num_segments"], *data[axis + 1 :])]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
-        yield row(Split(axis), Split(0), P) if axis == problem.attributes["axis"] else row(Split(axis), B, Split(axis))
-    yield row(B, B, Split(problem.attributes["axis"]))  # each rank adds up the segments that it has
-    yield row(P, B, P)
+        yield (
+            signature(Split(axis), Split(0), P)
+            if axis == problem.attributes["axis"]
+            else signature(Split(axis), B, Split(axis))
+        )
+    yield signature(B, B, Split(problem.attributes["axis"]))  # each rank adds up the segments that it has
+    yield signature(P, B, P)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -39,7 +43,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "num_segments": end - begin, "offset": given["offset"] + begin}
 
 
-@operator(shape=_shape, dtype=SameAs("data"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("data"), signatures=_signatures, local=_local)
 def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int = 0) -> Attributes:
     """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`.
 

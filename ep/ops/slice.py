@@ -13,12 +13,12 @@ from ep.include.arrays import Array, Arrays
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
-from ep.ops.boxes import BoxKernel, Copy
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.rows import B, partials_of, row
+from ep.ops.regions import Copy, RegionKernel
+from ep.ops.sbp_signatures import B, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
 
@@ -26,16 +26,16 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [tuple(map(len, attributes["ranges"]))]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (result,), ranks = problem.out_shapes, problem.ranks
     for axis, size in enumerate(result):
-        split = row(Split(axis), Split(axis))
+        split = signature(Split(axis), Split(axis))
         sizes = [len(_local(problem, split, rank)["ranges"][axis]) for rank in range(ranks)]
         if sizes == piece_sizes(size, ranks):  # what is left of each piece is the piece of what is left
             yield split
-        yield row(B, Split(axis))
+        yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):
-        yield row(partial, partial)
+        yield signature(partial, partial)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -51,7 +51,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return _attributes(ranges)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
 def slice(x: Tensor, *slices: Any) -> Attributes:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is no view.
 
@@ -109,8 +109,8 @@ def _for_each_axis(slices: Sequence[Any], num_dims: int) -> list[tuple[int, Any]
 _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("slice", matches=(attribute("strided") == False) & BoxKernel.exists)  # noqa: E712
-class SliceKernel(BoxKernel):
+@register_kernel("slice", matches=(attribute("strided") == False) & RegionKernel.exists)  # noqa: E712
+class SliceKernel(RegionKernel):
     """The box that the slices leave: one launch of CopyNd."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

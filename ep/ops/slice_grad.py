@@ -18,7 +18,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, partials_of, row, sum_of
+from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import as_sizes
 from ep.ops.slice import places_in, slice_ends, slice_ranges
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
@@ -28,18 +28,18 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     (taken,), (shape,), ranks = problem.shapes, problem.out_shapes, problem.ranks
     for axis, places in enumerate(problem.attributes["ranges"]):
         offset = problem.attributes["offsets"][axis]
         ends = [[offset + end for end in span(shape[axis], ranks, rank)] for rank in range(ranks)]
         mine = [len(places_in(places, *one)) for one in ends]
         if mine == piece_sizes(taken[axis], ranks):  # what the slice took of each piece is a piece of what it took
-            yield row(Split(axis), Split(axis))
-        yield row(Split(axis), sum_of(problem.types[0]))
-        yield row(B, Split(axis))
+            yield signature(Split(axis), Split(axis))
+        yield signature(Split(axis), sum_of(problem.types[0]))
+        yield signature(B, Split(axis))
     for partial in partials_of(problem.types[0]):
-        yield row(partial, partial)
+        yield signature(partial, partial)
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -56,7 +56,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"shape": tuple(shape), "ranges": tuple(ranges), "offsets": tuple(offsets)}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), rows=_rows, local=_local)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
 def slice_grad(dy: Tensor, shape: Any, *slices: Any) -> Attributes:
     """Return the gradient of `slice`: `dy` where the slices took elements of x, and zeros elsewhere.
 

@@ -25,7 +25,7 @@ from ep.ops.kernels import (
     register_kernel,
 )
 from ep.ops.names import in_errors
-from ep.ops.rows import row
+from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
 
@@ -34,10 +34,10 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
         if axis != problem.attributes["axis"]:
-            yield row(Split(axis), Split(axis))
+            yield signature(Split(axis), Split(axis))
 
 
 def _resolved(x: Tensor, axis: Any) -> Attributes:
@@ -47,7 +47,7 @@ def _resolved(x: Tensor, axis: Any) -> Attributes:
     return {"axis": from_front(axis, "axis", num_dims, num_dims)}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
 def softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return `exp(x)` over its sum along an axis, as `scipy.special.softmax`, without overflow.
 
@@ -61,7 +61,7 @@ def softmax(x: Tensor, axis: int = -1) -> Attributes:
     return _resolved(x, axis)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
 def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`, where that itself would be 0 too.
 

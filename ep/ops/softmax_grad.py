@@ -24,7 +24,7 @@ from ep.ops.kernels import (
     register_kernel,
 )
 from ep.ops.names import in_errors, launch
-from ep.ops.rows import B, P, row
+from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
 
@@ -33,11 +33,11 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes[:1]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[Signature]:
     for axis in range(len(problem.shapes[0])):
         if axis != problem.attributes["axis"]:
-            yield row(Split(axis), Split(axis), Split(axis))
-    yield row(B, P, P)
+            yield signature(Split(axis), Split(axis), Split(axis))
+    yield signature(B, P, P)
 
 
 def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
@@ -50,7 +50,7 @@ def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
     return {"axis": from_front(axis, "axis", len(y.shape), len(y.shape))}
 
 
-@operator(shape=_shape, dtype=SameAs("y"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures)
 def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis.
 
@@ -61,7 +61,7 @@ def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     return _resolved(y, dy, axis)
 
 
-@operator(shape=_shape, dtype=SameAs("y"), rows=_rows)
+@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures)
 def log_softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis.
 

@@ -9,12 +9,12 @@ from typing import Any
 from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
-from ep.ops.boxes import BoxKernel
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, register_kernel
-from ep.ops.rows import moved_rows
+from ep.ops.regions import RegionKernel
+from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
 
@@ -24,12 +24,12 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shape[:axis], end - begin, *shape[axis + 1 :]) for begin, end in attributes["sections"]]
 
 
-def _rows(problem: Problem) -> Iterable[Signature]:
+def _signatures(problem: Problem) -> Iterable[Signature]:
     axes = range(len(problem.shapes[0]))
-    return moved_rows(problem, {axis: axis for axis in axes if axis != problem.attributes["axis"]})
+    return moved_signatures(problem, {axis: axis for axis in axes if axis != problem.attributes["axis"]})
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, takes_out=False, many=True)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, takes_out=False, many=True)
 def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
     """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views.
 
@@ -58,8 +58,8 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
     return [(place * part, (place + 1) * part) for place in range(count)]
 
 
-@register_kernel("split", matches=BoxKernel.exists)
-class SplitKernel(BoxKernel):
+@register_kernel("split", matches=RegionKernel.exists)
+class SplitKernel(RegionKernel):
     """A launch of CopyNd for all parts that lie side by side, which most do: columns of the rows before `axis`."""
 
     def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:

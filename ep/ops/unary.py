@@ -13,7 +13,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.operator import Attributes, Role
 from ep.ops.devices import arrays_of
 from ep.ops.elementwise import ElementwiseKernel, OpOperator
-from ep.ops.elementwise_rows import unary_rows
+from ep.ops.elementwise_signatures import unary_signatures
 from ep.ops.kernels import Launches, OneLaunch
 from ep.ops.names import in_errors
 
@@ -33,7 +33,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
 
 def _declare(op: UnaryOp) -> None:
     """Declare the operator of `op`, whose function is `f(x, <attributes>, *, out=None)`."""
-    operator = OpOperator(op, Role.TENSOR, _shape, unary_rows)
+    operator = OpOperator(op, Role.TENSOR, _shape, unary_signatures)
     operator.add_kernel(ElementwiseUnaryFactory, UnaryKernel)
     names = operator.parameters.operands
 

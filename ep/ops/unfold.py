@@ -18,7 +18,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, partials_of, row, sum_of
+from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import MOST_SPATIAL, Windows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
@@ -37,20 +37,20 @@ def _unfold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*x[:2], *kernel, *windows(x[2:], kernel, attributes).counts)]
 
 
-def _unfold_rows(problem: Problem) -> Iterator[Signature]:
+def _unfold_signatures(problem: Problem) -> Iterator[Signature]:
     (x,), given = problem.shapes, problem.attributes
     num_axes, found = len(x) - 2, windows(x[2:], given["kernel"], given)
     for plane in (Split(0), Split(1)):
-        yield row(plane, plane)
+        yield signature(plane, plane)
     for axis in range(num_axes):
         spatial = Split(axis + 2)
         for written in (spatial, Split(axis + num_axes + 2)):
-            yield row(B, written)
+            yield signature(B, written)
             if found.stay(axis, (spatial, *_places(written, num_axes)), problem.ranks):
-                yield row(spatial, written)
-        yield row(spatial, sum_of(problem.types[0]))
+                yield signature(spatial, written)
+        yield signature(spatial, sum_of(problem.types[0]))
     for partial in partials_of(problem.types[0]):
-        yield row(partial, partial)
+        yield signature(partial, partial)
 
 
 def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -62,7 +62,7 @@ def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attribut
     return {**given, "kernel": piece_shape(problem.out_shapes[0], out, ranks, rank)[2 : num_axes + 2], "pads": pads}
 
 
-@operator(shape=_unfold_shape, dtype=SameAs("x"), rows=_unfold_rows, local=_unfold_local)
+@operator(shape=_unfold_shape, dtype=SameAs("x"), signatures=_unfold_signatures, local=_unfold_local)
 def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
     """Return the windows of `x`, written out.
 
@@ -105,21 +105,21 @@ def _fold_windows(of_x: Dims, attributes: Attributes) -> Windows:
     return windows(sizes, of_x[2 : len(sizes) + 2], attributes)
 
 
-def _fold_rows(problem: Problem) -> Iterator[Signature]:
+def _fold_signatures(problem: Problem) -> Iterator[Signature]:
     (x,), (out,), total = problem.shapes, problem.out_shapes, sum_of(problem.types[0])
     num_axes, found = len(out) - 2, _fold_windows(x, problem.attributes)
     for plane in (Split(0), Split(1)):
-        yield row(plane, plane)
+        yield signature(plane, plane)
     for axis in range(num_axes):
         spatial = Split(axis + 2)
-        yield row(B, spatial)
+        yield signature(B, spatial)
         for written in (spatial, Split(axis + num_axes + 2)):
-            yield row(written, total)
+            yield signature(written, total)
             if found.stay(axis, (spatial, *_places(written, num_axes)), problem.ranks):
-                yield row(written, spatial)
+                yield signature(written, spatial)
     met = any(map(found.meet, range(num_axes)))
     for partial in (total,) if met else partials_of(problem.types[0]):
-        yield row(partial, partial)
+        yield signature(partial, partial)
 
 
 def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
@@ -131,7 +131,7 @@ def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes
     return {**given, "sizes": piece_shape(result, out, ranks, rank)[2:], "pads": pads}
 
 
-@operator(shape=_fold_shape, dtype=SameAs("x"), rows=_fold_rows, local=_fold_local)
+@operator(shape=_fold_shape, dtype=SameAs("x"), signatures=_fold_signatures, local=_fold_local)
 def fold(x: Tensor, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
     """Return the sums of windows where they lie: to each element what all windows that it is in have for it.
 

@@ -13,7 +13,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, OneLaunch, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
-from ep.ops.rows import B, broadcast_rows, partials_of, row
+from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
 from ep.sbp import Problem, Signature
 
@@ -24,13 +24,18 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [broadcast_dims(condition, chosen, names=("condition", "x and y"))]
 
 
-def _rows(problem: Problem) -> Iterator[Signature]:
-    yield from broadcast_rows(problem)
+def _signatures(problem: Problem) -> Iterator[Signature]:
+    yield from broadcast_signatures(problem)
     for partial in partials_of(problem.out_type):
-        yield row(B, partial, partial, partial)
+        yield signature(B, partial, partial, partial)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), rows=_rows, standard={"where": "`condition` may be of an integer type, too"})
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    signatures=_signatures,
+    standard={"where": "`condition` may be of an integer type, too"},
+)
 def where(condition: Condition, x: Operand, y: Operand) -> Attributes:
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`.
 

@@ -182,7 +182,7 @@ EXACT_BINARY = frozenset(
 """Plain arithmetic, which agrees to the bit; a NaN is a NaN, and zeros are not told apart by sign."""
 
 
-def rows_ulps(promised: float, library: Library) -> float:
+def softmax_ulps(promised: float, library: Library) -> float:
     """Return the bound for a softmax in float32 or float64 where VECTOR_MATH has `promised`."""
     return promised if library is Library.VECTOR_MATH else 4 * promised
 

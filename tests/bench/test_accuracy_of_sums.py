@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.accuracy import sums
 from ep.include import DataType
-from ep.testing import rows
+from ep.testing import softmaxes
 from ep.testing.references import softmax as references
 from ep.testing.ulps import errors_in_ulps
 
@@ -45,7 +45,7 @@ def _row(name, x, dy):
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmax_backward", "log_softmax_backward"])
 def test_long_double_is_exact_enough(rng, name, spread):
     """A hundredth of an ulp of float64, in a row of which one element may have all."""
-    (x,) = rows.logits(rng, DataType.kDouble, 1, 67, spread)
+    (x,) = softmaxes.logits(rng, DataType.kDouble, 1, 67, spread)
     x[0, 5] = x.max() + 30
     dy = rng.normal(0, 1, x.shape)
     sources = [x]

@@ -34,7 +34,7 @@ class Mapped(PlannedPrimitive):
 
     def _compile(self):
         from ep.cpu.engine.map.entry import walk_launcher
-        from ep.cpu.engine.map.rows import row_kernel
+        from ep.cpu.engine.map.inner_loop import row_kernel
 
         kernel = row_kernel(f"test.{self._name}", self._functions())
         return walk_launcher(self.signature, self._state, kernel)

@@ -17,9 +17,9 @@ from ep.include.primitive import (
     WhereFactory,
 )
 
-ROWS, COLUMNS = 46_349, 46_337  # both prime
-COUNT = ROWS * COLUMNS
-PADDED = (ROWS + 1) * (COLUMNS + 2)
+INNER, COLUMNS = 46_349, 46_337  # both prime
+COUNT = INNER * COLUMNS
+PADDED = (INNER + 1) * (COLUMNS + 2)
 FREE_BYTES = 6 * 2**30
 STALE = 0x5A
 
@@ -103,13 +103,13 @@ def test_where(out, marked):
 
 
 def test_one_hot(out):
-    indices = np.random.default_rng(5).integers(0, COLUMNS, ROWS)
+    indices = np.random.default_rng(5).integers(0, COLUMNS, INNER)
     one_hot = make(OneHotFactory, np.int64, np.uint8)
-    one_hot.Launch(STREAM, indices, out[:COUNT], 9, 0, ROWS, 0, COLUMNS)
-    check(out, COUNT, np.arange(ROWS) * COLUMNS + indices, np.full(ROWS, 9))
+    one_hot.Launch(STREAM, indices, out[:COUNT], 9, 0, INNER, 0, COLUMNS)
+    check(out, COUNT, np.arange(INNER) * COLUMNS + indices, np.full(INNER, 9))
 
 
-@pytest.mark.parametrize("dims", [(ROWS, COLUMNS), (COUNT // 3, 3), (3, COUNT // 3)])
+@pytest.mark.parametrize("dims", [(INNER, COLUMNS), (COUNT // 3, 3), (3, COUNT // 3)])
 def test_permute(out, marked, dims):
     src, places = marked
     count = dims[0] * dims[1]
@@ -122,8 +122,8 @@ def test_permute(out, marked, dims):
 def test_copy_nd(out, marked):
     src, places = marked
     make(CopyNdFactory, 2).Launch(
-        STREAM, np.uint8, out[: COUNT - COLUMNS], (ROWS - 1, COLUMNS), (0, 0), src, (ROWS, COLUMNS), (1, 0),
-        (ROWS - 1, COLUMNS),
+        STREAM, np.uint8, out[: COUNT - COLUMNS], (INNER - 1, COLUMNS), (0, 0), src, (INNER, COLUMNS), (1, 0),
+        (INNER - 1, COLUMNS),
     )  # fmt: skip
     places = places[places >= COLUMNS]
     check(out, COUNT - COLUMNS, places - COLUMNS, src[places])
@@ -131,6 +131,6 @@ def test_copy_nd(out, marked):
 
 def test_constant_pad(out, marked):
     src, places = marked
-    make(ConstantPadFactory, np.uint8).Launch(STREAM, (ROWS, COLUMNS), src, (1, 1), (0, 1), 0, out)
+    make(ConstantPadFactory, np.uint8).Launch(STREAM, (INNER, COLUMNS), src, (1, 1), (0, 1), 0, out)
     row, column = divmod(places, COLUMNS)
     check(out, PADDED, (row + 1) * (COLUMNS + 2) + column + 1, src[places])

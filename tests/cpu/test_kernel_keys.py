@@ -19,7 +19,7 @@ def addresses(name, made_of, to, compiled):
 compiler._addresses = addresses
 from ep.include.data_type import DataType
 from ep.include.primitive import BinaryOp, UnaryOp
-from ep.cpu.engine.move import gather_rows, gather_walk, row_writers
+from ep.cpu.engine.move import gather_rows, gather_walk, run_writers
 from ep.cpu.kernels.functors import op_kernel
 float32, int8 = DataType.kFloat, DataType.kInt8
 for op in (UnaryOp.kRelu, UnaryOp.kExp, UnaryOp.kTanh):

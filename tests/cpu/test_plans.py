@@ -8,7 +8,7 @@ import pytest
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.bounded_cache import KEPT
 from ep.common.primitive.broadcast import StridedWalk
-from ep.cpu.engine.move.row_writer import transposed, transposing_writers
+from ep.cpu.engine.move.run_writer import transposed, transposing_writers
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.shared.layout import layout
 from ep.include import primitive as primitives

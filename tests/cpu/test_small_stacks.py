@@ -203,7 +203,7 @@ def test_as_many_operands_as_there_can_be():
     run(
         PRELUDE
         + """
-from ep.cpu.engine.map.rows import RowFunctions
+from ep.cpu.engine.map.inner_loop import RowFunctions
 from ep.cpu.compile.jit import jit
 from ep.include import DataType
 from tests.cpu.mapped import Mapped

@@ -261,8 +261,8 @@ from ep.cpu.machine.kernel_cache import CACHE
 CACHE.read = lambda name, form: None
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import op_kernel
-from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, row_writers, walk
-from ep.cpu.engine.move.row_writer import RowWriter
+from ep.cpu.engine.move import byte_runs, gather_rows, gather_walk, pad, run_writers, walk
+from ep.cpu.engine.move.run_writer import RunWriter
 from ep.cpu.compile import compiler
 from ep.cpu.lines import streaming
 from ep.include import DataType
@@ -279,7 +279,7 @@ IN_LINES = [
     "byte_runs.copy_task()",
     "byte_runs.set_task()",
     "pad.task(4)",
-    *(f"row_writers.writer(RowWriter({way}))" for way in ("'copy'", "'fill', 8", "'weave', 2, 3", "'unweave', 4, 3")),
+    *(f"run_writers.writer(RunWriter({way}))" for way in ("'copy'", "'fill', 8", "'weave', 2, 3", "'unweave', 4, 3")),
     "gather_rows.mover(DataType.kInt64, 12)",
     "gather_rows.mover(DataType.kInt64, gather_rows.ANY_SIZE)",
     "op_kernel(UnaryOp.kRelu, DataType.kFloat16, DataType.kFloat16, streaming=True)",

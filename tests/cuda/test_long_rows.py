@@ -7,10 +7,10 @@ from ep import DeviceType
 from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce.row_plan import PartVariant, Stage, row_plan
 from ep.include import DataType
-from ep.testing import rows
+from ep.testing import softmaxes
 from ep.testing.device_under_test import DeviceUnderTest
 
-FOUR = (rows.SOFTMAX, rows.LOG_SOFTMAX, rows.SOFTMAX_BACKWARD, rows.LOG_SOFTMAX_BACKWARD)
+FOUR = (softmaxes.SOFTMAX, softmaxes.LOG_SOFTMAX, softmaxes.SOFTMAX_BACKWARD, softmaxes.LOG_SOFTMAX_BACKWARD)
 TYPES = (DataType.kFloat16, DataType.kBFloat16, DataType.kFloat, DataType.kDouble)
 KEYS = [(tested, data_type) for tested in FOUR for data_type in TYPES]
 
@@ -78,15 +78,15 @@ def test_rows_in_parts(gpu, rng, shorter, tested, data_type):
     assert is_divided(data_type, 2, cols, len(tested.operands))
     for more in (0, 83):
         sources = tested.draw(rng, data_type, 2, cols + more, 5)
-        rows.check(gpu, tested, data_type, sources)
+        softmaxes.check(gpu, tested, data_type, sources)
 
 
 @each_key
 def test_rows_in_parts_in_place(gpu, rng, shorter, tested, data_type):
     sources = tested.draw(rng, data_type, 1, 2**13 // data_type.itemsize + 1)
-    apart = rows.launch(gpu, tested, data_type, sources)
+    apart = softmaxes.launch(gpu, tested, data_type, sources)
     for place in range(len(sources)):
-        assert rows.launch(gpu, tested, data_type, sources, place).tobytes() == apart.tobytes()
+        assert softmaxes.launch(gpu, tested, data_type, sources, place).tobytes() == apart.tobytes()
 
 
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
@@ -100,15 +100,15 @@ def test_parts_of_special_rows(gpu, rng, shorter, tested, data_type):
     sparse[: cols // 2], sparse[-3:] = -np.inf, -np.inf
     far[cols // 3], far[-1] = 600, 601
     for x in (nan, infinite, mixed, nothing):
-        assert np.isnan(rows.launch(gpu, tested, data_type, [x[None]]).astype(np.float32)).all()
-    rows.check(gpu, tested, data_type, [np.stack([sparse, far])])
+        assert np.isnan(softmaxes.launch(gpu, tested, data_type, [x[None]]).astype(np.float32)).all()
+    softmaxes.check(gpu, tested, data_type, [np.stack([sparse, far])])
 
 
 @pytest.mark.parametrize("data_type", [DataType.kBFloat16, DataType.kDouble], ids=lambda t: t.name)
 def test_the_bits_of_rows_in_parts_are_the_same_at_every_address(gpu, rng, shorter, data_type):
     cols = 2**13 // data_type.itemsize
     x = rng.standard_normal((2, cols)).astype(data_type.dtype)
-    primitive, found = gpu.require(rows.SOFTMAX.factory, data_type), set()
+    primitive, found = gpu.require(softmaxes.SOFTMAX.factory, data_type), set()
     for offset in (0, 1, 1):
         src = gpu.buffer(np.concatenate([np.zeros(offset, x.dtype), x.reshape(-1)]))[offset:]
         dst = gpu.filled(x.size, data_type)
@@ -120,7 +120,7 @@ def test_the_bits_of_rows_in_parts_are_the_same_at_every_address(gpu, rng, short
 @pytest.mark.parametrize(("num_rows", "cols"), [(1, 2**20 + 3), (3, 70_001)])
 def test_rows_of_a_million(gpu, rng, num_rows, cols):
     assert is_divided(DataType.kFloat, num_rows, cols)
-    rows.check(gpu, rows.SOFTMAX, DataType.kFloat, rows.logits(rng, DataType.kFloat, num_rows, cols, 5))
+    softmaxes.check(gpu, softmaxes.SOFTMAX, DataType.kFloat, softmaxes.logits(rng, DataType.kFloat, num_rows, cols, 5))
 
 
 def test_what_is_known_of_parts_lies_in_memory_in_the_order_of_the_stream(gpu, rng, shorter, monkeypatch):
@@ -128,6 +128,6 @@ def test_what_is_known_of_parts_lies_in_memory_in_the_order_of_the_stream(gpu, r
     alloc, free = gpu.stream.AllocAsync, gpu.stream.FreeAsync
     monkeypatch.setattr(gpu.stream, "AllocAsync", lambda size: given.append(alloc(size)) or given[-1], raising=False)
     monkeypatch.setattr(gpu.stream, "FreeAsync", lambda block: freed.append(block) or free(block), raising=False)
-    rows.check(gpu, rows.SOFTMAX, DataType.kFloat, rows.logits(rng, DataType.kFloat, 2, 3000))
+    softmaxes.check(gpu, softmaxes.SOFTMAX, DataType.kFloat, softmaxes.logits(rng, DataType.kFloat, 2, 3000))
     assert given == freed
     assert len(given) == 1

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.pad_shape import PadShape
+from ep.common.primitive.region_copy import RegionCopy
 from ep.cuda.engine.move.pad_plan import pad_plan
 from ep.cuda.engine.move.plan import move_plan
 
@@ -47,5 +47,5 @@ def test_cropping_beyond_all_that_is_there_needs_no_wide_words():
     ids=str,
 )
 def test_variants_of_copies_of_boxes(extent, itemsize, alignments, variant):
-    walk = BoxCopy((9, 20), (0, 0), (8, 20), (0, 0), extent).walk()
+    walk = RegionCopy((9, 20), (0, 0), (8, 20), (0, 0), extent).walk()
     assert move_plan(walk, itemsize, *alignments).variant == variant

@@ -3,16 +3,16 @@
 import numpy as np
 
 from ep.include import primitive as p
-from ep.testing import rows as row_tests
+from ep.testing import softmaxes as softmax_tests
 from tests.stress import draw
 from tests.stress.call import Call, background
 from tests.stress.movement_calls import more
 
 _TESTED = {
-    p.Softmax: row_tests.SOFTMAX,
-    p.LogSoftmax: row_tests.LOG_SOFTMAX,
-    p.SoftmaxBackward: row_tests.SOFTMAX_BACKWARD,
-    p.LogSoftmaxBackward: row_tests.LOG_SOFTMAX_BACKWARD,
+    p.Softmax: softmax_tests.SOFTMAX,
+    p.LogSoftmax: softmax_tests.LOG_SOFTMAX,
+    p.SoftmaxBackward: softmax_tests.SOFTMAX_BACKWARD,
+    p.LogSoftmaxBackward: softmax_tests.LOG_SOFTMAX_BACKWARD,
 }
 
 
@@ -25,7 +25,7 @@ class RowCall(Call):
         output = device.filled(rows * cols, data_type)
         primitive.Launch(device.stream, rows, cols, *map(device.buffer, sources), output)
         got = device.array(output)
-        row_tests.check_close(device, tested, data_type, got.reshape(rows, cols), sources)
+        softmax_tests.check_close(device, tested, data_type, got.reshape(rows, cols), sources)
         return got
 
 

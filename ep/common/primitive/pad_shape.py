@@ -6,8 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from ep.common.checks import as_dims, as_integers
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.region_copy import RegionCopy
 from ep.include.errors import Argument, ArgumentValueError
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -43,7 +43,7 @@ class PadShape(NamedTuple):
                 kept.append((size, before, after))
         return PadShape(*zip(*(kept or [(1, 0, 0)]), strict=True))
 
-    def copied(self) -> BoxCopy:
+    def copied(self) -> RegionCopy:
         """The box of src that dst has; around it all is padding. It has no elements where padding is all of dst."""
         dst_dims, dst_pos, src_pos, extent = self.dst_dims, [], [], []
         for src_size, dst_size, before in zip(self.src_dims, dst_dims, self.padding_before, strict=True):
@@ -52,7 +52,7 @@ class PadShape(NamedTuple):
             dst_pos.append(dst_begin)
             src_pos.append(src_begin)
             extent.append(min(src_size - src_begin, dst_size - dst_begin))
-        return BoxCopy(dst_dims, tuple(dst_pos), self.src_dims, tuple(src_pos), tuple(extent))
+        return RegionCopy(dst_dims, tuple(dst_pos), self.src_dims, tuple(src_pos), tuple(extent))
 
 
 def as_pad_shape(src_dims: Any, padding_before: Any, padding_after: Any) -> PadShape:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
-from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
 from ep.include.primitive.structure import RowOp, Step, Structure

@@ -18,7 +18,7 @@ from ep.cpu.compile.vectors import pointer_to, store_past_caches
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.lines.byte_rows import copy_row
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import LINE_BYTES, run_writing, stream_row
 from ep.cpu.shared.context import CONTEXT, LATER
 from ep.cpu.shared.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
@@ -61,7 +61,7 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
     size = data_type.itemsize
     block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
     few = LINE_BYTES // size if streaming else _FEW
-    copy = stream_row if streaming else copy_row
+    copy = stream_row if streaming else copy_bytes
     add_block, add_few, add_one = (_adder(data_type, count, streaming) for count in (block, few, 1))
 
     def add(context, begin, end):

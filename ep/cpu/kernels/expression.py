@@ -18,7 +18,7 @@ from ep.cpu.kernels.functors import ElementFunction, element_function
 from ep.cpu.kernels.ordinary import maximum
 from ep.cpu.shared.context import CONTEXT
 from ep.include.data_type import DataType
-from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.structure import Structure
 from ep.include.primitive.unary_op import UnaryOp

@@ -6,7 +6,7 @@ from functools import cache
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word
-from ep.cpu.lines.byte_rows import row_filler
+from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import line_filler
 from ep.cpu.shared.context import CONTEXT
 

@@ -14,7 +14,7 @@ from ep.common.functor.math_library import Maker, MathLibrary
 from ep.common.stored_types import stored_types, unit_of
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
-from ep.cpu.engine.map.rows import RowFunctions, row_kernel
+from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
 from ep.cpu.kernels.ordinary import ORDINARY, Check
 from ep.cpu.kernels.sign_bits import on_bits
@@ -25,7 +25,7 @@ from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS, attributes_of
 from ep.include.primitive.unary_op import UnaryOp
 

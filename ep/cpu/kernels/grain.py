@@ -9,7 +9,7 @@ from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 

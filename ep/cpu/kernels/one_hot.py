@@ -14,7 +14,7 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.class_plan import CLASSES
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.lines.byte_rows import row_filler
+from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
 from ep.cpu.shared.context import CONTEXT, LATER, SOURCE_WORDS
 from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
@@ -72,14 +72,14 @@ def _finder(indices_type: DataType) -> Any:
 
 def _blocks(find: Any, size: int) -> Callable[..., None]:
     """Blocks that are filled, then marked in the first cache."""
-    fill_row, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
+    fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
         depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
         out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
         while begin < end:
             stop = min(begin + block, end)
-            fill_row(out + begin * size, (stop - begin) * size, off)
+            fill_bytes(out + begin * size, (stop - begin) * size, off)
             for row in range(begin // depth, (stop - 1) // depth + 1):
                 place, valid = find(context, row)
                 if valid and begin <= place < stop:
@@ -91,7 +91,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
 
 def _lines(find: Any, size: int) -> Callable[..., None]:
     """Lines that go past the caches: those with a mark are put together first."""
-    fill_lines, fill_row, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
+    fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 
     def one_hot(context, begin, end):
@@ -108,7 +108,7 @@ def _lines(find: Any, size: int) -> Callable[..., None]:
                 continue
             marked = place - (place - begin) % per_line
             fill_lines(out + done * size, (marked - done) * size, off)
-            fill_row(line, LINE_BYTES, off)
+            fill_bytes(line, LINE_BYTES, off)
             copy_unit(line, place - marked, on, 0)
             stream_row(out + marked * size, line, LINE_BYTES)
             done = marked + per_line

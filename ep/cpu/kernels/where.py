@@ -6,7 +6,7 @@ from functools import cache
 
 from ep.common.stored_types import UNITS
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.map.rows import RowFunctions, row_kernel
+from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 
 
 @cache

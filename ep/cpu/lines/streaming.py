@@ -23,7 +23,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
 from ep.cpu.compile.vectors import store_past_caches
-from ep.cpu.lines.byte_rows import copy_short_row, prefetch, prefetch_second, row_filler
+from ep.cpu.lines.inline_copy import copy_short_row, prefetch, prefetch_second, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
 from ep.cpu.shared.layout import layout
@@ -150,7 +150,7 @@ def stream_row(dst, src, size):
 @cache
 def streaming_filler(unit: int) -> Any:
     """The same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
-    fill_lines, fill_row = line_filler(unit), row_filler(unit)
+    fill_lines, fill_bytes = line_filler(unit), row_filler(unit)
 
     @jit
     def fill(dst, size, src):
@@ -158,9 +158,9 @@ def streaming_filler(unit: int) -> Any:
         if dst & (unit - 1) != 0:  # every line would begin with another part of the unit
             head = size
         lines = (size - head) & -_LINE
-        fill_row(dst, head, src)
+        fill_bytes(dst, head, src)
         fill_lines(dst + head, lines, src)
-        fill_row(dst + head + lines, size - head - lines, src)
+        fill_bytes(dst + head + lines, size - head - lines, src)
 
     return fill
 

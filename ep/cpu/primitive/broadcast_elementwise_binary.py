@@ -10,7 +10,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_binary import (
@@ -38,7 +38,7 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
-        self._compile_writers(row_writers(self.src_type.itemsize, self.src_type.itemsize))
+        self._compile_writers(run_writers(self.src_type.itemsize, self.src_type.itemsize))
 
     def _compile_streaming(self) -> None:
         super()._compile_streaming()

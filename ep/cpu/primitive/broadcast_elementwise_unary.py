@@ -10,7 +10,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.plan import strided_plan
 from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.move.row_writer import RowWriter, row_writers
+from ep.cpu.engine.move.run_writer import RunWriter, run_writers
 from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.expand import StridedCopy
 from ep.cpu.primitive.strided import StridedPrimitive
@@ -46,8 +46,8 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
     def _compile_variants(self) -> None:
         super()._compile_variants()
         sizes = {data_type.itemsize for data_type in self._types}
-        writers = [writer for size in sizes for writer in row_writers(size, size)]
-        self._compile_writers([*writers, RowWriter("transpose_tile", self._types[0].itemsize)])
+        writers = [writer for size in sizes for writer in run_writers(size, size)]
+        self._compile_writers([*writers, RunWriter("transpose_tile", self._types[0].itemsize)])
 
     def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
         return strided_plan(self.signature, shape.walk(), self._types, counts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.primitive.keys import COPY_ND
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.box_primitive import BoxPrimitive
+from ep.cpu.primitive.region_primitive import RegionPrimitive
 from ep.include.data_type import DTypeLike
 from ep.include.device_type import DeviceType
 from ep.include.primitive.copy_nd import CopyNd, CopyNdFactory
@@ -16,7 +16,7 @@ from ep.include.stream import Stream
 
 
 @implements(CopyNdFactory, on=DeviceType.kCPU, keys=COPY_ND)
-class CopyNdImpl(BoxPrimitive, CopyNd):
+class CopyNdImpl(RegionPrimitive, CopyNd):
     @launched
     def Launch(
         self,

@@ -17,7 +17,7 @@ from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.move.link import link
-from ep.cpu.engine.move.row_writer import RowWriter
+from ep.cpu.engine.move.run_writer import RunWriter
 from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import STATE, LaunchState
@@ -284,10 +284,10 @@ class PlannedPrimitive(CpuPrimitive):
         self._plans.put(key, plan)
         return True
 
-    def _compile_writers(self, writers: Iterable[RowWriter]) -> None:
+    def _compile_writers(self, writers: Iterable[RunWriter]) -> None:
         """Compile ways to write rows that plans may name, and the walk that calls them."""
-        from ep.cpu.engine.move import row_writers, walk
+        from ep.cpu.engine.move import run_writers, walk
 
         walk.task()
         for wanted in writers:
-            row_writers.writer(wanted)
+            run_writers.writer(wanted)

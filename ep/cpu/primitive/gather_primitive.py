@@ -9,7 +9,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_state import GATHER_STATE
-from ep.cpu.engine.move.row_class import ROW_CLASSES, row_class
+from ep.cpu.engine.move.size_class import SIZE_CLASSES, size_class
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -29,7 +29,7 @@ class GatherPrimitive(CpuPrimitive):
         return gather_launcher(self._state, self.indices_type)
 
     def _compile_variants(self) -> None:
-        for of_class in ROW_CLASSES:
+        for of_class in SIZE_CLASSES:
             self._need_mover(of_class)
 
     def _need_mover(self, of_class: int) -> None:
@@ -53,5 +53,5 @@ class GatherPrimitive(CpuPrimitive):
         if gather == 0:  # no index names a row
             buffers[-1].reshape(-1)[:num_out] = 0
             return
-        self._need_mover(row_class(inner * self.params_type.itemsize))
+        self._need_mover(size_class(inner * self.params_type.itemsize))
         self._run(None, *numbers, *buffers)

@@ -7,7 +7,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.rows import RowsPrimitive
+from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
@@ -15,7 +15,7 @@ from ep.include.stream import Stream
 
 
 @implements(LogSoftmaxFactory, on=DeviceType.kCPU, keys=LOG_SOFTMAX)
-class LogSoftmaxImpl(RowsPrimitive, LogSoftmax):
+class LogSoftmaxImpl(SoftmaxPrimitive, LogSoftmax):
     signature = signatures.SOFTMAX
 
     @launched

@@ -12,7 +12,7 @@ from ep.common.primitive.permute_shape import as_permute_shape
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.plan import move_plan
-from ep.cpu.engine.move.row_writer import row_writers, transposing_writers
+from ep.cpu.engine.move.run_writer import run_writers, transposing_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.device_type import DeviceType
@@ -32,7 +32,7 @@ class PermuteImpl(PlannedPrimitive, Permute):
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
-        self._compile_writers(row_writers(1, MAX_UNIT) + transposing_writers(1, MAX_UNIT))
+        self._compile_writers(run_writers(1, MAX_UNIT) + transposing_writers(1, MAX_UNIT))
 
     @launched
     def Launch(

@@ -7,7 +7,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.rows import RowsPrimitive
+from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
@@ -15,7 +15,7 @@ from ep.include.stream import Stream
 
 
 @implements(SoftmaxFactory, on=DeviceType.kCPU, keys=SOFTMAX)
-class SoftmaxImpl(RowsPrimitive, Softmax):
+class SoftmaxImpl(SoftmaxPrimitive, Softmax):
     signature = signatures.SOFTMAX
 
     @launched

@@ -7,7 +7,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX_BACKWARD
 from ep.cpu.engine.launchable import launched
-from ep.cpu.primitive.rows import RowsPrimitive
+from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
@@ -15,7 +15,7 @@ from ep.include.stream import Stream
 
 
 @implements(SoftmaxBackwardFactory, on=DeviceType.kCPU, keys=SOFTMAX_BACKWARD)
-class SoftmaxBackwardImpl(RowsPrimitive, SoftmaxBackward):
+class SoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
 
     @launched

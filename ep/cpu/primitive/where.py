@@ -9,7 +9,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
@@ -43,7 +43,7 @@ class WhereImpl(BroadcastPrimitive, Where):
     def _compile_variants(self) -> None:
         super()._compile_variants()
         sizes = {each.itemsize for each in self._types}
-        self._compile_writers([writer for size in sizes for writer in row_writers(size, size)])
+        self._compile_writers([writer for size in sizes for writer in run_writers(size, size)])
 
     @launched
     def Launch(

@@ -8,7 +8,7 @@ import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_row import Cost
+from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ep.common.fast_integer_math import FastIntegerMath
-from ep.common.primitive.box_copy import BoxCopy
+from ep.common.primitive.region_copy import RegionCopy
 from ep.common.primitive.strides import contiguous_strides
 
 
@@ -28,7 +28,7 @@ def num_walk_words(num_axes: int, num_operands: int) -> int:
     return (num_operands + 3) * num_axes - 3 if num_axes else 0
 
 
-def box_words(box: BoxCopy, bits: int) -> tuple[int, ...]:
+def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
     """The words of a walk over all of dst that finds the box of src in it; what the kernels of `engine.move.pad` take.
 
     Per axis, the innermost first: the stride of src, where the box begins in dst, and its size; and for all but the
@@ -44,5 +44,5 @@ def box_words(box: BoxCopy, bits: int) -> tuple[int, ...]:
 
 
 def num_box_words(num_axes: int) -> int:
-    """How many words `box_words` gives for so many axes."""
+    """How many words `region_words` gives for so many axes."""
     return 6 * num_axes - 3

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
-from ep.common.primitive.box_copy import as_box_copy
 from ep.common.primitive.keys import COPY_ND
+from ep.common.primitive.region_copy import as_box_copy
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.plan import MoveVariant, move_plan

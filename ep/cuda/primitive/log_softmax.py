@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX
-from ep.cuda.primitive.row_primitive import RowPrimitive
+from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(LogSoftmaxFactory, on=DeviceType.kCUDA, keys=LOG_SOFTMAX)
-class LogSoftmaxImpl(RowPrimitive, LogSoftmax):
+class LogSoftmaxImpl(SoftmaxPrimitive, LogSoftmax):
     signature = signatures.SOFTMAX
     name = "log_softmax"
 

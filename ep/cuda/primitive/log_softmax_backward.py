@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX_BACKWARD
-from ep.cuda.primitive.row_primitive import RowPrimitive
+from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(LogSoftmaxBackwardFactory, on=DeviceType.kCUDA, keys=LOG_SOFTMAX_BACKWARD)
-class LogSoftmaxBackwardImpl(RowPrimitive, LogSoftmaxBackward):
+class LogSoftmaxBackwardImpl(SoftmaxPrimitive, LogSoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
     name = "log_softmax_backward"
 

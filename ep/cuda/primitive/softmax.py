@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
-from ep.cuda.primitive.row_primitive import RowPrimitive
+from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(SoftmaxFactory, on=DeviceType.kCUDA, keys=SOFTMAX)
-class SoftmaxImpl(RowPrimitive, Softmax):
+class SoftmaxImpl(SoftmaxPrimitive, Softmax):
     signature = signatures.SOFTMAX
     name = "softmax"
 

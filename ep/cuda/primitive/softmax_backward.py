@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX_BACKWARD
-from ep.cuda.primitive.row_primitive import RowPrimitive
+from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
@@ -14,7 +14,7 @@ from ep.include.stream import Stream
 
 
 @implements(SoftmaxBackwardFactory, on=DeviceType.kCUDA, keys=SOFTMAX_BACKWARD)
-class SoftmaxBackwardImpl(RowPrimitive, SoftmaxBackward):
+class SoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
     name = "softmax_backward"
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from ep.include.number_kind import ALL, BOOL, COMPLEXES, FLOATS, INTEGERS, REAL
 from ep.include.primitive.binary_op import BinaryOp as B
-from ep.include.primitive.op_row import Attribute, Cost, Gives, OpRow
+from ep.include.primitive.op_definition import Attribute, Cost, Gives, OpDefinition
 from ep.include.primitive.reduce_op import ReduceOp as R
 from ep.include.primitive.unary_op import UnaryOp as U
 
@@ -219,19 +219,21 @@ _REDUCE: Final = (
 )
 # fmt: on
 
-OPS: Final[Mapping[U | B, OpRow]] = {
+OPS: Final[Mapping[U | B, OpDefinition]] = {
     **{
-        op: OpRow(op, takes, gives, cost, X, attributes, gradient)
+        op: OpDefinition(op, takes, gives, cost, X, attributes, gradient)
         for op, takes, gives, cost, attributes, gradient in _UNARY
     },
     **{
-        op: OpRow(op, takes, gives, cost, operands, attributes)
+        op: OpDefinition(op, takes, gives, cost, operands, attributes)
         for op, takes, gives, cost, operands, attributes in _BINARY
     },
 }
 """The row of each elementwise op."""
 
-REDUCTIONS: Final[Mapping[R, OpRow]] = {op: OpRow(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE}
+REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
+    op: OpDefinition(op, takes, gives, LIGHT, X) for op, takes, gives in _REDUCE
+}
 """The row of each way to reduce."""
 
 

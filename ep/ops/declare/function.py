@@ -32,7 +32,7 @@ def operator(
     shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
     dtype: TypeRule,
     aliases: Sequence[str] = (),
-    rows: Callable[[Problem], Iterable[Signature]] | None = None,
+    signatures: Callable[[Problem], Iterable[Signature]] | None = None,
     local: Callable[[Problem, Signature, int], Attributes] | None = None,
     standard: Mapping[str, str] | None = None,
     takes_out: bool = True,
@@ -43,7 +43,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring is that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, rows, local, standard: as Operator has them.
+    shape, dtype, aliases, local, standard: as Operator has them. signatures: its `listed`.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -53,7 +53,7 @@ def operator(
         declared = add_operator(
             Operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
-                *(inspect.getdoc(resolve) or "", tuple(aliases), rows, local),
+                *(inspect.getdoc(resolve) or "", tuple(aliases), signatures, local),
                 standard=standard or {},
                 many=many,
             )

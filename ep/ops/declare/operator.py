@@ -100,7 +100,7 @@ class Operator:
     dtype: the rule for the type of the results.
     aliases: other names of the function.
     meaning: the function's docstring.
-    rows: the SBP signatures for a problem, but for that by which every rank does everything; None where there is no
+    listed: the SBP signatures for a problem, but for that by which every rank does everything; None where there is no
         other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None where they are the
         logical ones. It takes any signature: for one that is not listed, the result may be wrong.
@@ -118,7 +118,7 @@ class Operator:
     dtype: TypeRule
     meaning: str
     aliases: tuple[str, ...] = ()
-    rows: Callable[[Problem], Iterable[Signature]] | None = None
+    listed: Callable[[Problem], Iterable[Signature]] | None = None
     local: Callable[[Problem, Signature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
     standard: Mapping[str, str] = field(default_factory=dict)
@@ -252,7 +252,7 @@ class Operator:
 
     def signatures(self, problem: Problem) -> list[Signature]:
         """How inputs and outputs may lie along one axis of a mesh: all that hold for all finite data, each once."""
-        return list(dict.fromkeys([*(self.rows(problem) if self.rows else ()), all_broadcast(problem)]))
+        return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
 
     def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
         """Why a signature that holds is not listed; None where it is listed, or does not hold for all finite data."""

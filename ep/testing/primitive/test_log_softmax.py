@@ -1,33 +1,33 @@
-"""LogSoftmax: the tests of all softmaxes, and special rows."""
+"""LogSoftmax: the tests of all softmaxes, and special softmaxes."""
 
 import numpy as np
 import pytest
 
 from ep.include import DataType
 from ep.include.primitive import LogSoftmaxFactory
-from ep.testing import rows
+from ep.testing import softmaxes
 from ep.testing.keys import every_key, some_key
 from ep.testing.references.softmax import log_softmax
-from ep.testing.row_tests import KEYS, row_tests
+from ep.testing.softmax_tests import KEYS, softmax_tests
 from ep.testing.tolerances import Library
 
-TESTED = rows.LOG_SOFTMAX
-TestRows = row_tests(TESTED)
+TESTED = softmaxes.LOG_SOFTMAX
+TestRows = softmax_tests(TESTED)
 
 
-@pytest.mark.parametrize("level", rows.LEVELS)
+@pytest.mark.parametrize("level", softmaxes.LEVELS)
 @every_key(LogSoftmaxFactory)
 def test_rows_at_any_level(device, rng, key, level):
-    rows.check(device, TESTED, *key, [rows.rows_at_level(rng, *key, level)])
+    softmaxes.check(device, TESTED, *key, [softmaxes.rows_at_level(rng, *key, level)])
 
 
 @every_key(LogSoftmaxFactory)
 def test_special_rows(device, key):
     """A row with NaN, with +inf, or of -inf alone gives NaN; -inf beside numbers is -inf."""
-    x = rows.special_rows(*key)
-    got = rows.launch(device, TESTED, key[0], [x])
+    x = softmaxes.special_rows(*key)
+    got = softmaxes.launch(device, TESTED, key[0], [x])
     assert np.isnan(got[:5].astype(np.float32)).all()
-    rows.check_close(device, TESTED, *key, got, [x])
+    softmaxes.check_close(device, TESTED, *key, got, [x])
     assert (got[5, ::2].astype(np.float32) == -np.inf).all()
     assert (got[7] == got[7, 0]).all()
 
@@ -37,8 +37,8 @@ def test_what_is_left_of_one(device, key):
     """The result of an element that has nearly all is the sum of the others, which one minus that would have lost."""
     (data_type,) = key
     x = np.array([[30, 0, 1], [12, 0, -1], [0, -3, 20], [60, 0, 0]], data_type.dtype)
-    got = rows.launch(device, TESTED, data_type, [x])
-    rows.check_close(device, TESTED, data_type, got, [x])
+    got = softmaxes.launch(device, TESTED, data_type, [x])
+    softmaxes.check_close(device, TESTED, data_type, got, [x])
     if device.library is Library.VECTOR_MATH and data_type is not DataType.kBFloat16:
         want = log_softmax(x)[0]
         assert np.abs(got / want - 1).max() < (1e-6 if data_type is DataType.kFloat else 1e-14)

@@ -1,6 +1,6 @@
 """LogSoftmaxBackward: the tests of all softmaxes."""
 
-from ep.testing import rows
-from ep.testing.row_tests import row_tests
+from ep.testing import softmaxes
+from ep.testing.softmax_tests import softmax_tests
 
-TestRows = row_tests(rows.LOG_SOFTMAX_BACKWARD)
+TestRows = softmax_tests(softmaxes.LOG_SOFTMAX_BACKWARD)

@@ -178,7 +178,7 @@ def test_relative_imports():
 
 
 def test_gather_does_not_reach_functors_nor_kernels_the_device():
-    moves = (f"engine.move.{name}" for name in ("gather", "gather_rows", "gather_walk", "walk", "row_writers", "entry"))
+    moves = (f"engine.move.{name}" for name in ("gather", "gather_rows", "gather_walk", "walk", "run_writers", "entry"))
     for kernel in (*moves, "lines.streaming", "threads.thread_pool"):
         found = PACKAGE.reached([f"ep.cpu.{kernel}"])
         assert not [module for module in found if "functor" in module], kernel

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ep.common.primitive.box_copy import as_box_copy
+from ep.common.primitive.region_copy import as_box_copy
 
 
 def box(array, pos, extent):

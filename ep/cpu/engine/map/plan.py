@@ -11,7 +11,7 @@ from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides
 from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
-from ep.cpu.engine.move.row_writer import RowWriter, by_transposed_tiles
+from ep.cpu.engine.move.run_writer import RunWriter, by_transposed_tiles
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import scattered_from
 from ep.cpu.shared.layout import layout
@@ -104,7 +104,7 @@ class BlockPlan(Plan):
         src_type, dst_type = data_types
         fields, size = map_layout(1), src_type.itemsize
         super().__init__(fields, signature)
-        fill = MovePlan(walk, size, RowWriter("transpose_tile", size), streamed_unit(walk, size))
+        fill = MovePlan(walk, size, RunWriter("transpose_tile", size), streamed_unit(walk, size))
         count = math.prod(walk.dims)
         scattered = count * dst_type.itemsize > scattered_from()
         self.set_words(_BLOCKS, (len(walk.dims), count, True, 0, True, True, scattered, crossed))

@@ -15,8 +15,8 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word
 from ep.cpu.engine.map.blocks import walk_blocks
+from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
 from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
-from ep.cpu.engine.map.rows import ROWS, ROWS_WORDS
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.plan import MOVE_PLAN
 from ep.cpu.engine.odometer import first_row, next_row
@@ -87,8 +87,8 @@ def _walk_tiles(num_sources: int) -> Any:
     """The walk over tiles."""
     fields = map_layout(num_sources)
     # a row kernel of two operands has a context of its own, and takes a number of rows where others take a begin
-    first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
-    dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
+    first, step, lead = (INNER.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
+    dst_place, state_place = (INNER.dst, INNER.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
     @jit
     def tile_of(context, plan):
@@ -124,8 +124,8 @@ def _walk_tiles(num_sources: int) -> Any:
             free += room
         store_word(row_context, state_place, state)
         if num_sources == 2:
-            store_word(row_context, ROWS.step, 1)
-            store_word(row_context, ROWS.step + 1, 1)
+            store_word(row_context, INNER.step, 1)
+            store_word(row_context, INNER.step + 1, 1)
         while begin < end:
             stop, next_tile = min(begin + tile, end), free
             for source in range(num_sources):
@@ -185,19 +185,19 @@ def _walk_of_two() -> Any:
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst_size = load_word(context, CONTEXT.dst_size)
         step0, step1 = load_word(plan, strides_place0), load_word(plan, strides_place1)
-        row_context = stack_words(ROWS_WORDS)
-        store_word(row_context, ROWS.state, state)
-        store_word(row_context, ROWS.step, step0)
-        store_word(row_context, ROWS.step + 1, step1)
-        store_word(row_context, ROWS.row, 0)
-        store_word(row_context, ROWS.row + 1, 0)
-        store_word(row_context, ROWS.dst_size, dst_size)
+        row_context = stack_words(INNER_WORDS)
+        store_word(row_context, INNER.state, state)
+        store_word(row_context, INNER.step, step0)
+        store_word(row_context, INNER.step + 1, step1)
+        store_word(row_context, INNER.row, 0)
+        store_word(row_context, INNER.row + 1, 0)
+        store_word(row_context, INNER.dst_size, dst_size)
         src0 = load_word(context, place0) + begin * step0 * load_word(context, size_place0)
         src1 = load_word(context, place1) + begin * step1 * load_word(context, size_place1)
-        store_word(row_context, ROWS.src, src0)
-        store_word(row_context, ROWS.src + 1, src1)
+        store_word(row_context, INNER.src, src0)
+        store_word(row_context, INNER.src + 1, src1)
         dst = load_word(context, CONTEXT.dst) + begin * dst_size
-        store_word(row_context, ROWS.dst, dst)
+        store_word(row_context, INNER.dst, dst)
         call_task(_row_kernel(context), row_context, 1, end - begin)
 
     @jit
@@ -206,16 +206,16 @@ def _walk_of_two() -> Any:
         if count == 0:
             return
         call_task(row_kernel, row_context, 1, count)
-        moved0, moved1 = load_word(row_context, ROWS.step) * size0, load_word(row_context, ROWS.step + 1) * size1
-        store_word(row_context, ROWS.src, load_word(row_context, ROWS.src) + count * moved0)
-        store_word(row_context, ROWS.src + 1, load_word(row_context, ROWS.src + 1) + count * moved1)
-        dst_size = load_word(row_context, ROWS.dst_size)
-        store_word(row_context, ROWS.dst, load_word(row_context, ROWS.dst) + count * dst_size)
+        moved0, moved1 = load_word(row_context, INNER.step) * size0, load_word(row_context, INNER.step + 1) * size1
+        store_word(row_context, INNER.src, load_word(row_context, INNER.src) + count * moved0)
+        store_word(row_context, INNER.src + 1, load_word(row_context, INNER.src + 1) + count * moved1)
+        dst_size = load_word(row_context, INNER.dst_size)
+        store_word(row_context, INNER.dst, load_word(row_context, INNER.dst) + count * dst_size)
 
     @jit
     def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
         """Write a row: whole lines past the caches, and what is before and behind them through these."""
-        dst, size = load_word(row_context, ROWS.dst), load_word(row_context, ROWS.dst_size)
+        dst, size = load_word(row_context, INNER.dst), load_word(row_context, INNER.dst_size)
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
         lines = (count - head) & -(LINE_BYTES // size)
         call_part(row_kernel, row_context, head, size0, size1)
@@ -236,16 +236,16 @@ def _walk_of_two() -> Any:
         if inner_axis > 0:
             rows = load_word(dims, num_outer)
             row0, row1 = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
-        index, row_context = stack_words(kMaxNumDims), stack_words(ROWS_WORDS)
+        index, row_context = stack_words(kMaxNumDims), stack_words(INNER_WORDS)
         row, column = begin // inner, begin % inner
         outer0, outer1 = first_row(dims, strides, num_outer, row // rows, index)
         row %= rows
-        store_word(row_context, ROWS.state, state)
-        store_word(row_context, ROWS.step, step0)
-        store_word(row_context, ROWS.step + 1, step1)
-        store_word(row_context, ROWS.row, row0 * size0)
-        store_word(row_context, ROWS.row + 1, row1 * size1)
-        store_word(row_context, ROWS.dst_size, dst_size)
+        store_word(row_context, INNER.state, state)
+        store_word(row_context, INNER.step, step0)
+        store_word(row_context, INNER.step + 1, step1)
+        store_word(row_context, INNER.row, row0 * size0)
+        store_word(row_context, INNER.row + 1, row1 * size1)
+        store_word(row_context, INNER.dst_size, dst_size)
         row_kernel, kernel = load_word(state, MAP_STATE.row_kernel), _row_kernel(context)
         in_lines = kernel != row_kernel and (load_word(context, CONTEXT.dst) | inner * dst_size) & (LINE_BYTES - 1) != 0
         while begin < end:
@@ -258,9 +258,9 @@ def _walk_of_two() -> Any:
                 count = min(inner - column, end - begin)
             offset0 = outer0 + row * row0 + column * step0
             offset1 = outer1 + row * row1 + column * step1
-            store_word(row_context, ROWS.src, load_word(context, place0) + offset0 * size0)
-            store_word(row_context, ROWS.src + 1, load_word(context, place1) + offset1 * size1)
-            store_word(row_context, ROWS.dst, load_word(context, CONTEXT.dst) + begin * dst_size)
+            store_word(row_context, INNER.src, load_word(context, place0) + offset0 * size0)
+            store_word(row_context, INNER.src + 1, load_word(context, place1) + offset1 * size1)
+            store_word(row_context, INNER.dst, load_word(context, CONTEXT.dst) + begin * dst_size)
             if in_lines:
                 call_in_lines(row_kernel, kernel, row_context, count, size0, size1)
             else:

@@ -7,7 +7,7 @@ from functools import cache
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, set_bytes, stack_words, store_word
-from ep.cpu.lines.byte_rows import copy_row
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import finish_streams, run_writing, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF
 from ep.cpu.shared.state import STATE
@@ -21,7 +21,7 @@ def _copy(context, begin, end):
         stream_row(dst, src, end - begin)
         finish_streams()
     else:
-        copy_row(dst, src, end - begin)
+        copy_bytes(dst, src, end - begin)
 
 
 def _set(context, begin, end):

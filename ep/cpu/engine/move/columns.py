@@ -16,7 +16,7 @@ from ep.cpu.compile.memory import load_int, load_word, stack_words, store_words
 from ep.cpu.compile.ndarray import array_data, index_integer, object_address, word, words
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
-from ep.cpu.lines.byte_rows import copy_row
+from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
 from ep.cpu.shared.state import GRAIN_BYTES, STATE
@@ -55,7 +55,7 @@ def _move(columns, begin, end):
         if k >= begin and part_bytes <= LARGE_BYTES:
             inside, own = whole, load_word(part + DATA, 0)
             for _ in range(rows):
-                copy_row(own if to_parts != 0 else inside, inside if to_parts != 0 else own, width)
+                copy_bytes(own if to_parts != 0 else inside, inside if to_parts != 0 else own, width)
                 inside += row_bytes
                 own += width
         whole += width

@@ -11,7 +11,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_words
 from ep.cpu.engine.move.gather_state import GATHER_STATE
 from ep.cpu.engine.move.gather_walk import GATHER_WORDS
-from ep.cpu.engine.move.row_class import row_class
+from ep.cpu.engine.move.size_class import size_class
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
 from ep.cpu.threads.parallel import run
@@ -22,7 +22,7 @@ _INDEX_COST: Final = 40  # what an index costs, in bytes that could be moved mea
 _PARAMS: Final = CONTEXT.sources
 _INDICES: Final = CONTEXT.sources + SOURCE_WORDS
 
-_row_class = jit(row_class)
+_row_class = jit(size_class)
 
 
 @jit

@@ -20,8 +20,8 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, loader, set_bytes, unit_functions
 from ep.cpu.compile.vectors import pointer_to, splat
 from ep.cpu.engine.move.gather_walk import GATHER
-from ep.cpu.engine.move.row_class import ANY_SIZE, row_class
-from ep.cpu.lines.byte_rows import copy_row, prefetch, prefetch_second
+from ep.cpu.engine.move.size_class import ANY_SIZE, size_class
+from ep.cpu.lines.inline_copy import copy_bytes, prefetch, prefetch_second
 from ep.cpu.lines.streaming import stream_line_or_zero, stream_row
 from ep.cpu.vector_math.inlined import inlined
 from ep.include.data_type import DataType
@@ -44,7 +44,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
     find = row_finder(indices_type)
     if of_class == ANY_SIZE:
         move_rows = _move_bytes(find)
-    elif of_class == row_class(_CACHE_LINE):
+    elif of_class == size_class(_CACHE_LINE):
         move_rows = _move_lines(indices_type, find)
     else:
         move_rows = _move_units(indices_type, find, of_class)
@@ -151,7 +151,7 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
 
 def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
     """Rows of the size of a cache line."""
-    copy_lines = jit(_move_units(indices_type, find, row_class(_CACHE_LINE)))
+    copy_lines = jit(_move_units(indices_type, find, size_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):
         if load_word(context, GATHER.streamed) == 0 or out & (_CACHE_LINE - 1) != 0:
@@ -213,6 +213,6 @@ def _move_bytes(find: Any) -> Callable[..., None]:
             elif streamed:
                 stream_row(out + i * size, params + row * size, width)
             else:
-                copy_row(out + i * size, params + row * size, width)
+                copy_bytes(out + i * size, params + row * size, width)
 
     return move_rows

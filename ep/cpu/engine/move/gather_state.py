@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.engine.move.row_class import ANY_SIZE
+from ep.cpu.engine.move.size_class import ANY_SIZE
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.state import STATE
 

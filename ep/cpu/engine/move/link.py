@@ -13,9 +13,9 @@ def link(plan: MovePlan) -> None:
     wanted = plan.writer
 
     def compile_wanted() -> None:
-        from ep.cpu.engine.move import row_writers, walk
+        from ep.cpu.engine.move import run_writers, walk
 
-        compiled[wanted] = row_writers.writer(wanted), walk.task()
+        compiled[wanted] = run_writers.writer(wanted), walk.task()
 
     if wanted not in compiled:
         compiling(wanted, "cpu", compile_wanted)

@@ -9,9 +9,9 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, stack_words, store_word, unit_functions
 from ep.cpu.engine.move.plan import PAD_PLAN
-from ep.cpu.engine.move.row_writer import VECTOR
+from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
-from ep.cpu.lines.byte_rows import copy_row, row_filler
+from ep.cpu.lines.inline_copy import copy_bytes, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
@@ -66,21 +66,21 @@ def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
 
 
 def _pad(size: int) -> Any:
-    fill_row, stream_fill = row_filler(size), streaming_filler(size)
+    fill_bytes, stream_fill = row_filler(size), streaming_filler(size)
 
     @jit
     def write_row(in_lines, dst, src, size):
         if in_lines:
             stream_row(dst, src, size)
         else:
-            copy_row(dst, src, size)
+            copy_bytes(dst, src, size)
 
     @jit
     def write_padding(in_lines, dst, size, value):
         if in_lines and size >= LEAST_STREAMED_ROW:
             stream_fill(dst, size, value)
         else:
-            fill_row(dst, size, value)
+            fill_bytes(dst, size, value)
 
     def pad(context, begin, end):
         plan, dst = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.dst)
@@ -100,7 +100,7 @@ def _pad(size: int) -> Any:
             src_row, dst_row = load_word(strides, rows_axis), load_word(strides, kMaxNumDims + rows_axis)
         whole, padding = (length + VECTOR - 1) & -VECTOR, stack_words(_VECTOR_WORDS)
         reach = max(whole, length + ((dst_row - length + VECTOR - 1) & -VECTOR))
-        fill_row(padding, VECTOR, value)
+        fill_bytes(padding, VECTOR, value)
         past_caches = load_word(context, CONTEXT.streaming) == ITSELF
         in_lines = past_caches and (length >= LEAST_STREAMED_ROW or num_rows == 0)
         by_tiles = past_caches and not in_lines

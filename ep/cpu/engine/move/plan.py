@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
+from ep.common.primitive.region_copy import RegionCopy
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
-from ep.cpu.engine.move.row_writer import RowWriter, row_writer, streamed_in_lines, transposed
+from ep.cpu.engine.move.run_writer import RunWriter, run_writer, streamed_in_lines, transposed
 from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import far_from, scattered_from
 from ep.cpu.shared.layout import layout
@@ -37,7 +37,7 @@ MOVE_PLAN: Final = layout(
 )
 
 BOX_PLAN: Final = layout(
-    "BoxPlan",
+    "RegionPlan",
     MOVE_PLAN,
     begins=2,  # where the walk begins in src, and in dst, in bytes
     ends=2,  # where the walk ends in src, and in dst, in bytes
@@ -56,7 +56,7 @@ PAD_PLAN: Final = layout(
 LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
 """What `link` writes."""
 
-compiled: Final[dict[RowWriter, tuple[int, int]]] = {}
+compiled: Final[dict[RunWriter, tuple[int, int]]] = {}
 """What `link` has compiled so far: the addresses of each writer and of the task that walks."""
 
 _WALK: Final = adjacent(
@@ -104,7 +104,7 @@ class MovePlan(WalkPlan):
         self,
         walk: StridedWalk,
         unit: int,
-        writer: RowWriter,
+        writer: RunWriter,
         streamed: int,
         whole_rows: bool = False,
         signature: Signature | None = None,
@@ -134,14 +134,14 @@ def to_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
     """The plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
     dims, strides = simplify_walk(dims, strides)
     walk = StridedWalk(dims, strides, contiguous_strides(dims))
-    return MovePlan(walk, unit, row_writer(walk, unit), unit)
+    return MovePlan(walk, unit, run_writer(walk, unit), unit)
 
 
 def from_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
     """The plan that brings a tile, which is in the order of a walk over `dims`, to a dst with strides and gaps."""
     dims, strides = simplify_walk(dims, strides)
     walk = StridedWalk(dims, contiguous_strides(dims), strides)
-    return MovePlan(walk, unit, row_writer(walk, unit), 0)
+    return MovePlan(walk, unit, run_writer(walk, unit), 0)
 
 
 def move_plan(
@@ -160,19 +160,19 @@ def move_plan(
     return plan
 
 
-def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RowWriter, int, bool]:
+def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RunWriter, int, bool]:
     """What a `MovePlan` takes for launches of all of a walk over elements, which may go over its axes in any order."""
     walk, unit = widen(walk, itemsize)
     blocks = transposed(walk, unit, scattered_from())
     if blocks is not None:  # what moves whole rows alone would write beyond the tiles that are streamed
         return blocks[0], unit, blocks[1], 0, True
-    return walk, unit, row_writer(walk, unit), streamed_unit(walk, unit), False
+    return walk, unit, run_writer(walk, unit), streamed_unit(walk, unit), False
 
 
-class BoxPlan(MovePlan):
+class RegionPlan(MovePlan):
     """Moves a box between two arrays of one data type."""
 
-    def __init__(self, signature: Signature, box: BoxCopy, data_type: DataType, apart: int | None = None) -> None:
+    def __init__(self, signature: Signature, box: RegionCopy, data_type: DataType, apart: int | None = None) -> None:
         """apart: how many bytes the buffer of dst lies after that of src, where the box of one spans the other's."""
         walk, size = box.walk(), data_type.itemsize
         super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)

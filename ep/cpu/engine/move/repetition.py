@@ -14,8 +14,8 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import stack_words
-from ep.cpu.engine.move.row_writer import VECTOR
-from ep.cpu.lines.byte_rows import copy_short_row
+from ep.cpu.engine.move.run_writer import VECTOR
+from ep.cpu.lines.inline_copy import copy_short_row
 
 _CHUNK: Final = 4 * VECTOR  # bytes that are written at a time
 _BLOCK_WORDS: Final = (VECTOR + _CHUNK + VECTOR) // 8

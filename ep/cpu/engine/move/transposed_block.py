@@ -16,8 +16,8 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.engine.move.row_writer import LANE
-from ep.cpu.lines.byte_rows import prefetch_second
+from ep.cpu.engine.move.run_writer import LANE
+from ep.cpu.lines.inline_copy import prefetch_second
 from ep.cpu.lines.sizes import LINE
 
 _MOST_ROWS: Final = 16  # of src in registers

@@ -11,9 +11,9 @@ from typing import Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, stack_words, unit_functions
-from ep.cpu.engine.move.row_writer import LANE
+from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.engine.move.transposed_block import block_transposer
-from ep.cpu.lines.byte_rows import copy_row, prefetch_second
+from ep.cpu.lines.inline_copy import copy_bytes, prefetch_second
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_lines
 
@@ -74,7 +74,7 @@ def _through_caches(unit: int) -> Callable[..., bool]:
                     copy_line(dst + i * dst_row, k, tile + i * _NEAR_PITCH, k)
         else:
             for i in range(width):
-                copy_row(dst + i * dst_row, tile + i * _NEAR_PITCH, size)
+                copy_bytes(dst + i * dst_row, tile + i * _NEAR_PITCH, size)
 
     @jit
     def move_tiles(dst, dst_row, src, src_row, width, length, following):
@@ -123,11 +123,11 @@ def _past_caches(unit: int) -> Callable[..., bool]:
             begin, end = 0, shift + size
             if first and shift != 0:
                 begin = min(_LINE, end)
-                copy_row(target + shift, source + shift, begin - shift)
+                copy_bytes(target + shift, source + shift, begin - shift)
             lines = max(end & -_LINE, begin)
             stream_lines(target + begin, source + begin, lines - begin)
             if last:
-                copy_row(target + lines, source + lines, end - lines)
+                copy_bytes(target + lines, source + lines, end - lines)
             else:
                 copy_line(source, 0, source + lines, 0)
 

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.vectors import store_past_caches
-from ep.cpu.engine.move.row_writer import VECTOR
+from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.sizes import LINE
 
 

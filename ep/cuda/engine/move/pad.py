@@ -22,7 +22,7 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
     src: where the box that is copied begins in it.
     pack_units: how many units a thread writes at once, in the first `packs` packs.
     even, odd: the value's bytes for units of even and of odd number; for units of 16 bytes its two halves.
-    words: those of `plan.box_words`.
+    words: those of `plan.region_words`.
     """
     data_type, elements = unit_type(unit)
     read, fill = _reader(num_axes, unit, bits), _filler(unit)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.common.primitive.pad_shape import PadShape
 from ep.cuda.compile.launch_config import PACK_BYTES
-from ep.cuda.compile.walk_words import box_words
+from ep.cuda.compile.walk_words import region_words
 
 _WORDS: Final = struct.Struct("2q")
 
@@ -67,4 +67,4 @@ def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: 
     pack_units = PACK_BYTES // unit if dst_alignment == PACK_BYTES else 1
     packs = count // pack_units
     variant = PadVariant(len(box.dst_dims), unit, pack_units, bits)
-    return PadPlan(variant, max(packs, pack_units), box.offsets()[1] * unit, (packs, count), box_words(box, bits))
+    return PadPlan(variant, max(packs, pack_units), box.offsets()[1] * unit, (packs, count), region_words(box, bits))

@@ -24,7 +24,7 @@ _LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to
 _PLANES: Final = (2, 3, 4)  # into which rows of so many units are taken apart, or from which they are put together
 
 
-class RowWriter(NamedTuple):
+class RunWriter(NamedTuple):
     """A way to write rows. unit, count: bytes of a unit and units of a row, 0 where it is for any.
 
     The count of "transpose" is 1 where it writes past the caches.
@@ -35,12 +35,12 @@ class RowWriter(NamedTuple):
     count: int = 0
 
 
-_COPY: Final = RowWriter("copy")
-_REPEAT: Final = RowWriter("repeat")
-_REPEAT_TINY: Final = RowWriter("repeat_tiny")
+_COPY: Final = RunWriter("copy")
+_REPEAT: Final = RunWriter("repeat")
+_REPEAT_TINY: Final = RunWriter("repeat_tiny")
 
 
-def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
+def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
     """The way for the rows of a walk over units."""
     dims, src_steps, dst_steps = walk
     count, src_step, dst_step = dims[-1], src_steps[-1], dst_steps[-1]
@@ -48,13 +48,13 @@ def row_writer(walk: StridedWalk, unit: int) -> RowWriter:
         src_row, dst_row = (src_steps[-2], dst_steps[-2]) if len(dims) > 1 else (0, 0)
         if src_row == 0 and dst_row == count and count * unit <= 2 * VECTOR:
             return _REPEAT if count * unit >= VECTOR else _REPEAT_TINY
-        return RowWriter("few", unit, count) if count == _FEW else _COPY
+        return RunWriter("few", unit, count) if count == _FEW else _COPY
     if src_step == 0 and dst_step == 1:
-        return RowWriter("each", unit, count) if 1 < count <= _FEW else RowWriter("fill", unit)
-    return RowWriter("any", unit)
+        return RunWriter("each", unit, count) if 1 < count <= _FEW else RunWriter("fill", unit)
+    return RunWriter("any", unit)
 
 
-def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
+def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
     """Which bits of the address of dst must be 0 for the writer to write past the caches itself; -1 where it cannot."""
     if writer.kind == "weave":
         return 0
@@ -70,7 +70,7 @@ def streamed_in_lines(writer: RowWriter, walk: StridedWalk, unit: int) -> int:
     return LINE - 1
 
 
-def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RowWriter] | None:
+def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RunWriter] | None:
     """The walk in the order of the writers of transposed blocks, and its writer; None where these gain nothing.
 
     A block has two axes, one along which src has adjacent units and one along which dst has; the longer one is that of
@@ -81,14 +81,14 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
         return None
     width, length = walk.dims[across], walk.dims[last]
     if length in _PLANES and walk.dst_strides[across] == length and unit <= LANE // 2:
-        rows, writer = across, RowWriter("weave", unit, length)
+        rows, writer = across, RunWriter("weave", unit, length)
     elif width in _PLANES and walk.src_strides[last] == width and unit <= LANE // 2:
-        rows, writer = last, RowWriter("unweave", unit, width)
+        rows, writer = last, RunWriter("unweave", unit, width)
     elif width * unit < LANE or length * unit < LANE:
         return None
     else:
         rows = _rows_of_blocks(walk, unit, across)
-        writer = RowWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from))
+        writer = RunWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from))
     return _by_blocks(walk, across, rows), writer
 
 
@@ -130,22 +130,22 @@ def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
     return StridedWalk(*(tuple(part[axis] for axis in order) for part in walk))
 
 
-def transposing_writers(unit: int, max_unit: int) -> list[RowWriter]:
+def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
     """Every way that `transposed` may give for units of `unit` to `max_unit` bytes."""
     writers = []
     while unit <= max_unit:
-        writers += [RowWriter("transpose", unit, streamed) for streamed in range(2)]
+        writers += [RunWriter("transpose", unit, streamed) for streamed in range(2)]
         if unit <= LANE // 2:
-            writers += [RowWriter(kind, unit, planes) for kind in ("weave", "unweave") for planes in _PLANES]
+            writers += [RunWriter(kind, unit, planes) for kind in ("weave", "unweave") for planes in _PLANES]
         unit *= 2
     return writers
 
 
-def row_writers(unit: int, max_unit: int) -> list[RowWriter]:
+def run_writers(unit: int, max_unit: int) -> list[RunWriter]:
     """Every way that a walk over units of `unit` to `max_unit` bytes may need."""
     writers = [_COPY, _REPEAT, _REPEAT_TINY]
     while unit <= max_unit:
-        writers += [RowWriter("few", unit, 3), RowWriter("each", unit, 2), RowWriter("each", unit, 3)]
-        writers += [RowWriter("fill", unit), RowWriter("any", unit)]
+        writers += [RunWriter("few", unit, 3), RunWriter("each", unit, 2), RunWriter("each", unit, 3)]
+        writers += [RunWriter("fill", unit), RunWriter("any", unit)]
         unit *= 2
     return writers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ep.common.primitive.box_copy import BoxCopy
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.region_copy import RegionCopy
 from ep.include.arrays import Array
 from ep.include.primitive.copy_nd import CopyNdFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -21,7 +21,7 @@ ColumnsCopy = Callable[[Stream, Array, Sequence[Array]], None]
 """Queues copies between an array and its parts: (stream, whole, parts)."""
 
 
-class BoxKernel(PreparedKernel):
+class RegionKernel(PreparedKernel):
     """Launches of CopyNd."""
 
     exists = primitive_exists(CopyNdFactory, kMaxNumDims)
@@ -31,7 +31,7 @@ class BoxKernel(PreparedKernel):
         super().__init__(subject)
         self._copy_nd = self.exists.make(subject)
 
-    def copying(self, box: BoxCopy) -> Copy:
+    def copying(self, box: RegionCopy) -> Copy:
         """Return what copies a box of an array to its place in another; ValueError where it has more than 8 axes."""
         if len(box.extent) > kMaxNumDims:
             raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")

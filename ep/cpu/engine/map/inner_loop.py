@@ -24,7 +24,7 @@ from ep.cpu.shared.layout import layout
 from ep.cpu.vector_math.sets.beyond_limit import BLOCK, BUFFER_WORDS, COUNT, STOP
 from ep.include.data_type import DataType
 
-ROWS: Final = layout(
+INNER: Final = layout(
     "Rows",
     dst=1,
     state=1,
@@ -35,7 +35,7 @@ ROWS: Final = layout(
 )
 """The context of a row kernel of two operands; the others take a launch's."""
 
-ROWS_WORDS: Final[int] = ROWS.num_words
+INNER_WORDS: Final[int] = INNER.num_words
 
 
 class RowFunctions(NamedTuple):
@@ -73,7 +73,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
 
     name: what the kernel computes, in the cache.
     streaming: it writes past the caches, and is called on rows or ranges that begin where a line of dst does.
-    Of two operands, the task is (context by ROWS, num_rows, count). Else it is (context by CONTEXT, begin, end).
+    Of two operands, the task is (context by INNER, num_rows, count). Else it is (context by CONTEXT, begin, end).
     """
     write = _rows_of_two if len(functions.src_types) == 2 else _row
     return compile_written(name, partial(write, functions), light=functions.light, streaming=streaming)
@@ -103,14 +103,14 @@ def _row(functions: RowFunctions, code: Code, context: Any, begin: Any, end: Any
 def _rows_of_two(functions: RowFunctions, code: Code, context: Any, num_rows: Any, count: Any) -> None:
     """Write the task of two operands."""
     builder, word = code.builder, partial(code.load_word, context)
-    attributes, steps = _attributes(functions, code, word(ROWS.state)), [word(ROWS.step), word(ROWS.step + 1)]
-    lengths = [word(ROWS.row), word(ROWS.row + 1), builder.mul(count, word(ROWS.dst_size))]
+    attributes, steps = _attributes(functions, code, word(INNER.state)), [word(INNER.step), word(INNER.step + 1)]
+    lengths = [word(INNER.row), word(INNER.row + 1), builder.mul(count, word(INNER.dst_size))]
 
     def row(number: Any, src0: Any, src1: Any, dst: Any) -> Sequence[Any]:
         _range(functions, code, _Range((src0, steps[0], src1, steps[1]), dst, WORD(0), count, attributes))
         return builder.add(number, WORD(1)), *map(builder.add, (src0, src1, dst), lengths)
 
-    loop(builder, num_rows, (WORD(0), word(ROWS.src), word(ROWS.src + 1), word(ROWS.dst)), row)
+    loop(builder, num_rows, (WORD(0), word(INNER.src), word(INNER.src + 1), word(INNER.dst)), row)
 
 
 def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:

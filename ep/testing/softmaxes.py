@@ -24,11 +24,11 @@ from ep.testing.references.softmax import (
     softmax,
     softmax_backward,
 )
-from ep.testing.tolerances import launch_ulps, rows_ulps
+from ep.testing.tolerances import launch_ulps, softmax_ulps
 from ep.testing.ulps import errors_in_ulps
 
 
-class RowPrimitive(NamedTuple):
+class SoftmaxPrimitive(NamedTuple):
     """What is tested.
 
     operands: the names of what is read; output: of what is written.
@@ -60,19 +60,19 @@ def outputs_and_gradients(
 
 
 _LOG_DRAW: Final = partial(outputs_and_gradients, log=True)
-SOFTMAX: Final = RowPrimitive(SoftmaxFactory, ("x",), "y", logits, softmax, ulps=4)
-LOG_SOFTMAX: Final = RowPrimitive(LogSoftmaxFactory, ("x",), "y", logits, log_softmax, ulps=4)
-SOFTMAX_BACKWARD: Final = RowPrimitive(
+SOFTMAX: Final = SoftmaxPrimitive(SoftmaxFactory, ("x",), "y", logits, softmax, ulps=4)
+LOG_SOFTMAX: Final = SoftmaxPrimitive(LogSoftmaxFactory, ("x",), "y", logits, log_softmax, ulps=4)
+SOFTMAX_BACKWARD: Final = SoftmaxPrimitive(
     SoftmaxBackwardFactory, ("y", "dy"), "dx", outputs_and_gradients, softmax_backward, ulps=8
 )
-LOG_SOFTMAX_BACKWARD: Final = RowPrimitive(
+LOG_SOFTMAX_BACKWARD: Final = SoftmaxPrimitive(
     LogSoftmaxBackwardFactory, ("y", "dy"), "dx", _LOG_DRAW, log_softmax_backward, ulps=8
 )
 
 
 def launch(
     device: DeviceUnderTest,
-    tested: RowPrimitive,
+    tested: SoftmaxPrimitive,
     data_type: DataType,
     sources: list[np.ndarray],
     place: int | None = None,
@@ -91,10 +91,10 @@ def launch(
     return result[:-3].reshape(rows, cols)
 
 
-def check_close(device: DeviceUnderTest, tested: RowPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
+def check_close(device: DeviceUnderTest, tested: SoftmaxPrimitive, data_type: DataType, got: Any, sources: Any) -> None:
     """Raise AssertionError where a result is further from the exact one than is promised."""
     want, term = tested.exact(*sources)
-    bound = launch_ulps(rows_ulps(tested.ulps, device.library), data_type, got.dtype)
+    bound = launch_ulps(softmax_ulps(tested.ulps, device.library), data_type, got.dtype)
     errors = errors_in_ulps(got, want, term)
     if not errors.size:
         return
@@ -106,7 +106,7 @@ def check_close(device: DeviceUnderTest, tested: RowPrimitive, data_type: DataTy
 
 
 def check(
-    device: DeviceUnderTest, tested: RowPrimitive, data_type: DataType, sources: Any, place: int | None = None
+    device: DeviceUnderTest, tested: SoftmaxPrimitive, data_type: DataType, sources: Any, place: int | None = None
 ) -> None:
     """Launch, and compare."""
     check_close(device, tested, data_type, launch(device, tested, data_type, sources, place), sources)

@@ -6,7 +6,7 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 
 
-class RowsPrimitive(CpuPrimitive):
+class SoftmaxPrimitive(CpuPrimitive):
     """A primitive on `[rows, cols]` elements."""
 
     def _compile(self) -> Launcher:

@@ -6,10 +6,10 @@ from typing import Final
 
 MAX_UNIT: Final = 64  # bytes that are moved at once
 ANY_SIZE: Final = 14  # the class of rows of more than two such units
-ROW_CLASSES: Final = (0, *range(2, ANY_SIZE + 1))
+SIZE_CLASSES: Final = (0, *range(2, ANY_SIZE + 1))
 
 
-def row_class(size: int) -> int:
+def size_class(size: int) -> int:
     """The class of rows of `size` bytes: 2n where they are one unit of 2**n bytes, 2n - 1 where they are two of half.
 
     Two units may overlap, so that rows of more than 2**(n-1) and up to 2**n bytes are of class 2n - 1. Compiled code

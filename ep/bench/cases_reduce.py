@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.builders_rows import reduce, segment_sum, softmax
+from ep.bench.builders_reduce import reduce, segment_sum, softmax
 from ep.bench.case import Case
 from ep.include.primitive import ReduceOp
 

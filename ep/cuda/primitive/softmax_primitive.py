@@ -14,7 +14,7 @@ from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
 
 
-class RowPrimitive(CudaPrimitive):
+class SoftmaxPrimitive(CudaPrimitive):
     """A primitive that makes a row of each row of its operands."""
 
     name: str

@@ -12,7 +12,7 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.include.errors import Argument, ArgumentValueError
 
 
-class BoxCopy(NamedTuple):
+class RegionCopy(NamedTuple):
     """The dims of two arrays, where a box begins in each, and its sizes: as `Launch` takes them, in tuples."""
 
     dst_dims: Dims
@@ -57,7 +57,7 @@ class BoxCopy(NamedTuple):
 
 def as_box_copy(
     dst_dims: Any, dst_pos: Any, src_dims: Any, src_pos: Any, extent: Any, max_num_dims: int | None
-) -> BoxCopy:
+) -> RegionCopy:
     """Check what `Launch` was given; raises what the contract says, naming the argument."""
     most = max_num_dims or 0
     ddims, sdims = as_dims(dst_dims, "dst_dims", most), as_dims(src_dims, "src_dims", most)
@@ -78,7 +78,7 @@ def as_box_copy(
                     Argument(f"{side}_dims"),
                     f"{dims} at axis {axis}: {begin} + {length} is more than {size}",
                 )
-    return BoxCopy(ddims, dpos, sdims, spos, sizes)
+    return RegionCopy(ddims, dpos, sdims, spos, sizes)
 
 
 def _offset(pos: Sequence[int], dims: Sequence[int]) -> int:

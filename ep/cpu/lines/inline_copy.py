@@ -25,7 +25,7 @@ _LONG = 8192  # bytes of a row from which memcpy is better
 
 
 @intrinsic
-def copy_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
+def copy_bytes(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
     """Copy `size` bytes between places that do not overlap, or are one."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -58,7 +58,7 @@ def row_filler(unit: int) -> Any:
     """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src`, `size` bytes in all."""
 
     @intrinsic
-    def fill_row(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
+    def fill_bytes(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             dst, size, src = args
             value = builder.load(_pointer(builder, src, _WORD(0), unit), align=1)
@@ -73,7 +73,7 @@ def row_filler(unit: int) -> Any:
 
         return types.void(types.int64, types.int64, types.int64), generate
 
-    return fill_row
+    return fill_bytes
 
 
 def _prefetcher(cache: int) -> Any:

@@ -15,7 +15,7 @@ from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.binary_op import BinaryOp as Bin
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp as U
-from ep.ops.rows import PMAX, PMIN, B, P, broadcast_rows, row
+from ep.ops.sbp_signatures import PMAX, PMIN, B, P, broadcast_signatures, signature
 from ep.sbp import Problem, Sbp, Signature, Split
 
 LINEAR: Final = frozenset([U.kIdentity, U.kNegative, U.kConj, U.kReal, U.kImag, U.kRealGrad, U.kImagGrad])
@@ -59,19 +59,19 @@ _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
 """Whether an op of two operands rises (1) or falls (-1) in each of them, for all values of the other."""
 
 
-def unary_rows(op: U, problem: Problem) -> Iterator[Signature]:
+def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
     """The signatures of an op of one operand."""
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
-        yield row(Split(axis), Split(axis))
+        yield signature(Split(axis), Split(axis))
     if op in LINEAR and source not in BOOL:
-        yield row(P, P)
+        yield signature(P, P)
     slope = _slope(op, source, problem.attributes)
     for partial, result in _ORDER.get(slope, {}).items():
         if source not in COMPLEXES:
-            yield row(partial, result)
+            yield signature(partial, result)
     if op in _OF_SMALLEST and source not in COMPLEXES:
-        yield row(PMIN, _OF_SMALLEST[op])
+        yield signature(PMIN, _OF_SMALLEST[op])
 
 
 def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
@@ -89,26 +89,26 @@ def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
     return 1 if op in RISING else -1 if op in FALLING else 0
 
 
-def binary_rows(op: Bin, problem: Problem) -> Iterator[Signature]:
+def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
     """The signatures of an op of two operands."""
     source = problem.types[0]
-    yield from broadcast_rows(problem)
+    yield from broadcast_signatures(problem)
     if source in BOOL:
         yield from _of_bool(op)
         return
     if op in (Bin.kAdd, Bin.kSub):
-        yield row(P, P, P)
+        yield signature(P, P, P)
     if op is Bin.kMul or (op is Bin.kDiv and source in FLOATS + COMPLEXES):
-        yield row(P, B, P)
+        yield signature(P, B, P)
     if op in (Bin.kMul, Bin.kSquareBackwardWithDyX):
-        yield row(B, P, P)
+        yield signature(B, P, P)
     if "dy" in OPS[op].operands:
         yield from _of_gradient(op, source, problem.attributes)
     if source in COMPLEXES:
         return
     if op in (Bin.kMax, Bin.kMin):
         same, other = (PMAX, PMIN) if op is Bin.kMax else (PMIN, PMAX)
-        yield from (row(same, same, same), row(other, B, other), row(B, other, other))
+        yield from (signature(same, same, same), signature(other, B, other), signature(B, other, other))
     for position, slope in enumerate(_SLOPES.get(op, (0, 0))):
         for partial, becomes in _ORDER.get(slope, {}).items():
             yield _with(position, partial, becomes)
@@ -119,9 +119,9 @@ def _of_bool(op: Bin) -> Iterator[Signature]:
     joins, x, y = _BOOL.get(op, ("", 1, 1))
     if joins:
         same, other = (PMAX, PMIN) if joins == "or" else (PMIN, PMAX)
-        yield row(_ORDER[x][same], _ORDER[y][same], same)
-        yield row(_ORDER[x][other], B, other)
-        yield row(B, _ORDER[y][other], other)
+        yield signature(_ORDER[x][same], _ORDER[y][same], same)
+        yield signature(_ORDER[x][other], B, other)
+        yield signature(B, _ORDER[y][other], other)
 
 
 def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> Iterator[Signature]:
@@ -138,12 +138,12 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
     for partial, becomes in kept.items():
         yield _with(dy, partial, becomes)
     if op is Bin.kScalarBasePowerGrad and exponent == 2:
-        yield row(P, B, P)
+        yield signature(P, B, P)
     if op is Bin.kIdentityBackwardWithDyX:  # x is not read
         for unread in (P, PMAX, PMIN):
-            yield row(B, unread, B)
+            yield signature(B, unread, B)
             for partial, becomes in kept.items():
-                yield row(partial, unread, becomes)
+                yield signature(partial, unread, becomes)
 
 
 def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
@@ -161,7 +161,7 @@ def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
 
 def _with(position: int, place: Sbp, result: Sbp) -> Signature:
     """One operand lies as `place`, the other is whole."""
-    return row(place, B, result) if position == 0 else row(B, place, result)
+    return signature(place, B, result) if position == 0 else signature(B, place, result)
 
 
 _BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {

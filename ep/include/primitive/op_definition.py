@@ -57,7 +57,7 @@ _WHOLE: Final = {part: whole for whole, part in PART.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class OpRow:
+class OpDefinition:
     """The facts about one op.
 
     takes: the source types that it has a meaning on.

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ep.include import DataType
 from ep.testing.keys import every_key, registered_keys, some_key
 from ep.testing.refused_arguments import check_any_launch
-from ep.testing.rows import RowPrimitive, check, launch
 from ep.testing.samples import other_types, sized
+from ep.testing.softmaxes import SoftmaxPrimitive, check, launch
 
 KEYS: Final = ((DataType.kFloat,), (DataType.kDouble,), (DataType.kBFloat16,))
 """What a test runs with where not every key makes a difference."""
@@ -23,7 +23,7 @@ _LARGE: Final = ((67, 4099), (3, 50_257), (1, 200_003), (20_011, 7), (5, 16_384)
 """Rows and columns beyond what a thread does at once."""
 
 
-def row_tests(tested: RowPrimitive) -> type:
+def softmax_tests(tested: SoftmaxPrimitive) -> type:
     """Return the class of the tests, for a module to name `Test...`."""
     factory = tested.factory
 
@@ -118,7 +118,7 @@ def row_tests(tested: RowPrimitive) -> type:
     return Tests
 
 
-def _arguments(device: Any, tested: RowPrimitive, data_type: DataType) -> dict[str, Any]:
+def _arguments(device: Any, tested: SoftmaxPrimitive, data_type: DataType) -> dict[str, Any]:
     """What a launch of 2 by 3 takes."""
     operands = {name: device.buffer(np.ones(6, data_type.dtype)) for name in tested.operands}
     return {"stream": device.stream, "rows": 2, "cols": 3, **operands, tested.output: device.filled(6, data_type)}

@@ -7,21 +7,21 @@ from functools import partial
 from typing import Any
 
 from ep.common.primitive import signatures
-from ep.common.primitive.box_copy import as_box_copy
 from ep.common.primitive.movement import MAX_UNIT
+from ep.common.primitive.region_copy import as_box_copy
 from ep.cpu.device.stream import CpuStream
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.engine.move.link import link
-from ep.cpu.engine.move.plan import BoxPlan
-from ep.cpu.engine.move.row_writer import row_writers
+from ep.cpu.engine.move.plan import RegionPlan
+from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DTypeLike, as_data_type
 from ep.include.primitive.copy_nd import CopyNd
 from ep.include.stream import Stream
 
 
-class BoxPrimitive(PlannedPrimitive, CopyNd):
+class RegionPrimitive(PlannedPrimitive, CopyNd):
     """A CopyNd whose launches of columns call an entry of their own; the contract's makes one launch for each box."""
 
     signature = signatures.COPY_ND
@@ -34,7 +34,7 @@ class BoxPrimitive(PlannedPrimitive, CopyNd):
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
-        self._compile_writers(row_writers(1, MAX_UNIT))
+        self._compile_writers(run_writers(1, MAX_UNIT))
         self._compile_columns()
 
     def _compile_columns(self) -> None:
@@ -75,7 +75,7 @@ class BoxPrimitive(PlannedPrimitive, CopyNd):
         box = as_box_copy(dst_dims, dst_pos, src_dims, src_pos, extent, self.request.max_num_dims)
         of_type = as_data_type(data_type, "data_type")
         key = box, types = box, (of_type, of_type)
-        plan, make = self._plans.get(key), partial(BoxPlan, self.signature, box, of_type)
+        plan, make = self._plans.get(key), partial(RegionPlan, self.signature, box, of_type)
         if plan is None and 0 not in box.extent and self._launch_new(stream, key, buffers, make):
             return
         to, of = self._checked(stream, buffers, box.counts(), types=types)

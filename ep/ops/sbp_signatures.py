@@ -16,7 +16,7 @@ PMAX: Final = PartialMax()
 PMIN: Final = PartialMin()
 
 
-def row(*places: Sbp) -> Signature:
+def signature(*places: Sbp) -> Signature:
     """A signature of an operator with one output, which comes last."""
     return Signature(places[:-1], places[-1:])
 
@@ -33,7 +33,7 @@ def sum_of(data_type: DataType) -> Sbp:
     return PMAX if data_type in BOOL else P
 
 
-def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
+def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
     """The rows of what moves the data of all inputs alike: their axis i becomes axis `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
@@ -42,13 +42,13 @@ def moved_rows(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]
         yield Signature((partial,) * num_inputs, (partial,) * num_outputs)
 
 
-def broadcast_rows(problem: Problem) -> Iterator[Signature]:
+def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
     """The rows of operands that broadcast: along an axis, those that have its size are split, the others are not."""
     (shape,) = problem.out_shapes
     for axis, size in enumerate(shape):
         places = [_place(operand, axis - len(shape), size) for operand in problem.shapes]
         if any(isinstance(place, Split) for place in places):
-            yield row(*places, Split(axis))
+            yield signature(*places, Split(axis))
 
 
 def _place(operand: Dims, axis: int, size: int) -> Sbp:

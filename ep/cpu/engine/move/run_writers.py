@@ -15,11 +15,11 @@ from typing import Final
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
-from ep.cpu.engine.move.row_writer import VECTOR, RowWriter
+from ep.cpu.engine.move.run_writer import VECTOR, RunWriter
 from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
 from ep.cpu.engine.move.weaving import every, unweave, weave
-from ep.cpu.lines.byte_rows import copy_row, copy_short_row, prefetch_second, row_filler
+from ep.cpu.lines.inline_copy import copy_bytes, copy_short_row, prefetch_second, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import stream_row, streaming_filler
 
@@ -29,7 +29,7 @@ _AHEAD: Final = 4096  # bytes of short rows of src that are fetched before their
 
 
 @cache
-def writer(wanted: RowWriter) -> int:
+def writer(wanted: RunWriter) -> int:
     """The address of a task (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following)."""
     kind, unit, count = wanted
     name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
@@ -43,7 +43,7 @@ def _copy(unit: int, of_count: int) -> Writer:
         size = count * dst_step
         if past == 0 and following == 0:
             for i in range(num_rows):
-                copy_row(dst + i * dst_row, src + i * src_row, size)
+                copy_bytes(dst + i * dst_row, src + i * src_row, size)
             return
         ahead = min(_AHEAD // size, num_rows) if following != 0 and 0 < size < LEAST_STREAMED_ROW else 0
         for i in range(num_rows):
@@ -54,7 +54,7 @@ def _copy(unit: int, of_count: int) -> Writer:
                 for offset in range(0, size, LINE):
                     prefetch_second(fetched + offset)
             if past == 0:
-                copy_row(dst + i * dst_row, src + i * src_row, size)
+                copy_bytes(dst + i * dst_row, src + i * src_row, size)
             else:
                 stream_row(dst + i * dst_row, src + i * src_row, size)
 
@@ -117,12 +117,12 @@ def _each(unit: int, of_count: int) -> Writer:
 
 def _fill(unit: int, of_count: int) -> Writer:
     """Rows of one unit again and again."""
-    fill_row, stream_fill = row_filler(unit), streaming_filler(unit)
+    fill_bytes, stream_fill = row_filler(unit), streaming_filler(unit)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
         for i in range(num_rows):
             if past == 0:
-                fill_row(dst + i * dst_row, count * unit, src + i * src_row)
+                fill_bytes(dst + i * dst_row, count * unit, src + i * src_row)
             else:
                 stream_fill(dst + i * dst_row, count * unit, src + i * src_row)
 
