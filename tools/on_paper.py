@@ -40,7 +40,7 @@ _LATENCY: Final = 800e-9
 _REGISTERS, _SHARED, _THREADS, _BLOCK_SHARED = 65536, 227 * 1024, 2048, 1024  # the last: what a block costs besides
 
 
-def kernels() -> Iterator[compiler.Kernel]:
+def kernels() -> Iterator[compiler.KernelSource]:
     """The kernels of Expand, CopyNd, ConstantPad and Permute for walks over few axes, and those of rows and sums."""
     for unit in (16, 8, 4, 2, 1):
         yield move.kernel(2, unit, PACK_BYTES // unit, 32)
@@ -53,7 +53,7 @@ def kernels() -> Iterator[compiler.Kernel]:
         yield from kernels_of_sums(data_type)
 
 
-def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
+def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
     """The softmaxes of rows in registers, of the longest rows that are kept there, of rows that are read again, and of
     rows in parts."""
     elements = pack_elements(data_type)
@@ -70,7 +70,7 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.Kernel]:
             yield rows.kernel(function, data_type, PartVariant(stage, True, BLOCK_THREADS))
 
 
-def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:
+def kernels_of_sums(data_type: DataType) -> Iterator[compiler.KernelSource]:
     """Reductions along the last and the first axis, and sums of segments."""
     elements, axes = pack_elements(data_type), Axes(1, 1, 32)
     for op in (ReduceOp.kSum, ReduceOp.kMean, ReduceOp.kMax):
@@ -84,7 +84,7 @@ def kernels_of_sums(data_type: DataType) -> Iterator[compiler.Kernel]:
     yield long_runs.sum_kernel(data_type, DataType.kInt32, 32)
 
 
-def segments() -> Iterator[tuple[compiler.Kernel, int, int, int]]:
+def segments() -> Iterator[tuple[compiler.KernelSource, int, int, int]]:
     """The kernels for one hot id with 500,000 rows of 768 columns, and for one with 2^20 of 64; how many threads have
     work, and the rows of each with their bytes."""
     data_type, number, pack = DataType.kFloat, DataType.kInt32, pack_elements(DataType.kFloat)
@@ -95,7 +95,7 @@ def segments() -> Iterator[tuple[compiler.Kernel, int, int, int]]:
         yield long_runs.sum_kernel(data_type, number, 32), cols, parts, data_type.itemsize
 
 
-def segment_row(kernel: compiler.Kernel, threads: int, num_rows: int, row_bytes: int, ptxas: str) -> str:
+def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_bytes: int, ptxas: str) -> str:
     """One line of the table of one segment."""
     blocks = resident_blocks(resources(ptxas, compiler.ptx(kernel, _CC), _CC))
     at_work = min(threads, blocks * BLOCK_THREADS * _MULTIPROCESSORS)
@@ -105,7 +105,7 @@ def segment_row(kernel: compiler.Kernel, threads: int, num_rows: int, row_bytes:
     return f"{threads:9} {at_work:9} {num_rows:6} {at_once:6} {microseconds:7.0f} us  {kernel.name}"
 
 
-def row(kernel: compiler.Kernel, ptxas: str) -> str:
+def row(kernel: compiler.KernelSource, ptxas: str) -> str:
     """One line of the table."""
     text = compiler.ptx(kernel, _CC)
     used, loop = resources(ptxas, text, _CC), main_loop(text)

@@ -55,7 +55,7 @@ _WALKS: Final = tuple(product((2, 3, 8), (32, 64)))
 """Axes, and bits of the positions on them."""
 
 
-def kernels() -> Iterator[compiler.Kernel]:
+def kernels() -> Iterator[compiler.KernelSource]:
     """What launches can ask for: of keys with operands that may be broadcast, every variant of a few and the usual one
     of all."""
     for key in sorted(BROADCAST_ELEMENTWISE_UNARY, key=str):
@@ -103,7 +103,7 @@ def _types(keys: Iterable[Key], side: int = 0) -> list[DataType]:
     return sorted({key.dtypes[side] for key in keys}, key=str)
 
 
-def _choices() -> Iterator[compiler.Kernel]:
+def _choices() -> Iterator[compiler.KernelSource]:
     """Where."""
     conds = sorted({unit_of(cond) for cond in _types(WHERE)}, key=str)
     for cond, unit_type in product(conds, _unit_types()):
@@ -115,7 +115,7 @@ def _choices() -> Iterator[compiler.Kernel]:
             yield kernel(where.functor(cond, unit_type), variant)
 
 
-def _sums() -> Iterator[compiler.Kernel]:
+def _sums() -> Iterator[compiler.KernelSource]:
     """Add: of whole chunks, whose first operand or result may be a sum, and of fewer operands."""
     for data_type in sorted({stored_types(BinaryOp.kAdd, each, each)[0] for each in _types(ADD)}, key=str):
         for first, last in product({data_type, sum_type(data_type)}, repeat=2):
@@ -123,7 +123,7 @@ def _sums() -> Iterator[compiler.Kernel]:
                 yield add.kernel(data_type, ChunkVariant(number, first, last, pack_elements(first, data_type, last)))
 
 
-def _one_hots() -> Iterator[compiler.Kernel]:
+def _one_hots() -> Iterator[compiler.KernelSource]:
     for indices_type, unit_type, bits in product(_types(ONE_HOT), _unit_types(), (32, 64)):
         for elements, in_rows in {(1, True), (pack_elements(unit_type), True), (pack_elements(unit_type), False)}:
             yield one_hot.kernel(indices_type, unit_type, elements, in_rows or elements == 1, bits)
@@ -169,7 +169,7 @@ def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]
         return f"{kernel.name} FAILED: {error!r}", False
 
 
-_ALL: list[compiler.Kernel] = []
+_ALL: list[compiler.KernelSource] = []
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import pytest
 from ep import BinaryOp, UnaryOp
 from ep.common.stored_types import unit_of
 from ep.cuda.compile import compiler
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.driver.packages import why_no_kernels
 from ep.cuda.engine.map import kernel as map_engine
@@ -44,12 +44,12 @@ T, U, B, A = DataType, UnaryOp, BinaryOp, Access
 class MainKernel(NamedTuple):
     """How a kernel is made, and the bytes of its widest load and store of global memory."""
 
-    make: Callable[[], Kernel]
+    make: Callable[[], KernelSource]
     load: int
     store: int
 
 
-def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
+def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
     """Return the PTX of a kernel for a device of compute capability `cc`, from the cache of kernels where it is there.
 
     The test is skipped without numba-cuda.
@@ -260,7 +260,7 @@ def _fused() -> Iterator[tuple[str, MainKernel]]:
         yield f"fused {name} {kinds}", MainKernel(partial(made, name, ways, num_axes), *widths)
 
 
-def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num_axes: int) -> Kernel:
+def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num_axes: int) -> KernelSource:
     """The sum of the squared differences of two operands."""
     steps = Step(B.kSub, (0, 1), T.kFloat), Step(U.kSquare, (2,), T.kFloat)
     functor = expression.functor(Structure((T.kFloat, T.kFloat), (), steps, (3,)))

@@ -7,7 +7,7 @@ import scipy.special
 from ep import DeviceType, UnaryOp
 from ep.common.functor.lookup import functor_maker
 from ep.cuda.compile import loader, memory
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements
 from ep.cuda.compile.numba_cuda import (
     barrier,
@@ -40,7 +40,9 @@ def test_grids_of_three_axes(gpu):
             STORE(dst, (z * num_y + y) * num_x + x, (x + 10 * y + 100 * z,))
 
     dst = gpu.empty(2 * 3 * 4, DataType.kInt64)
-    loader.load(driver(), 0, Kernel("test.numbers", numbers, 1)).launch_grid(gpu.stream, Grid((4, 3, 2)), dst.address)
+    loader.load(driver(), 0, KernelSource("test.numbers", numbers, 1)).launch_grid(
+        gpu.stream, Grid((4, 3, 2)), dst.address
+    )
     want = [x + 10 * y + 100 * z for z in range(2) for y in range(3) for x in range(4)]
     assert gpu.array(dst).tolist() == want
 
@@ -59,7 +61,7 @@ def test_a_block_reverses_its_part_through_shared_memory(gpu, static):
     values = np.arange(3 * BLOCK_THREADS)
     src, dst = gpu.buffer(values), gpu.empty(values.size, DataType.kInt64)
     grid = Grid((3, 1, 1), shared_bytes=0 if static else 8 * BLOCK_THREADS)
-    kernel = loader.load(driver(), 0, Kernel(f"test.reverse.{static:d}", reverse, 2))
+    kernel = loader.load(driver(), 0, KernelSource(f"test.reverse.{static:d}", reverse, 2))
     kernel.launch_grid(gpu.stream, grid, src.address, dst.address)
     np.testing.assert_array_equal(gpu.array(dst), values.reshape(3, -1)[:, ::-1].reshape(-1))
 

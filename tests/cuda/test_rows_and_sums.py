@@ -6,7 +6,7 @@ import pytest
 from ep import DeviceType, RequirePrimitive
 from ep.common.primitive.reduce_shape import Axis
 from ep.cuda.compile import loader, memory
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid
 from ep.cuda.compile.numba_cuda import shuffle_xor, thread_of_block
 from ep.cuda.driver.current import driver
@@ -83,7 +83,7 @@ def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
         values = rng.standard_normal(32).astype(data_type.dtype)
     values = values.view(data_type.dtype).reshape(-1)
     src, dst = gpu.buffer(values), gpu.empty(32, data_type)
-    kernel = loader.load(driver(), 0, Kernel(f"test.exchange.{data_type.name}", exchange, 2))
+    kernel = loader.load(driver(), 0, KernelSource(f"test.exchange.{data_type.name}", exchange, 2))
     kernel.launch_grid(gpu.stream, Grid((1, 1, 1), (32, 1, 1)), src.address, dst.address)
     assert gpu.array(dst).tobytes() == values[np.arange(32) ^ 5].tobytes()
 

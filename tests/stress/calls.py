@@ -5,7 +5,15 @@ import numpy as np
 from ep.include import DataType
 from ep.include import primitive as p
 from ep.include.primitive.registry import Entry
-from tests.stress import box_calls, elementwise_calls, map_calls, movement_calls, product_calls, row_calls, sum_calls
+from tests.stress import (
+    elementwise_calls,
+    map_calls,
+    movement_calls,
+    product_calls,
+    region_calls,
+    softmax_calls,
+    sum_calls,
+)
 from tests.stress.call import Call
 from tests.stress.draw import pick
 
@@ -13,9 +21,9 @@ MAKERS = {
     **movement_calls.MAKERS,
     **elementwise_calls.MAKERS,
     **map_calls.MAKERS,
-    **box_calls.MAKERS,
+    **region_calls.MAKERS,
     **product_calls.MAKERS,
-    **row_calls.MAKERS,
+    **softmax_calls.MAKERS,
     **sum_calls.MAKERS,
 }
 """What draws a call of each primitive."""

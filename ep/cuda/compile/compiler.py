@@ -22,7 +22,7 @@ ENTRY: Final = "ep_kernel"
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelSource:
     """A kernel that can be compiled.
 
     name: what it computes, unique among all kernels and fit for a file name.
@@ -38,7 +38,7 @@ class Kernel:
     is_contracted: bool = False
 
 
-def image(kernel: Kernel, cc: tuple[int, int], as_ptx: bool) -> bytes:
+def image(kernel: KernelSource, cc: tuple[int, int], as_ptx: bool) -> bytes:
     """What the driver loads for a device of compute capability `cc`: a cubin or PTX."""
     if as_ptx:
         return _kept(kernel, cc, "ptx", lambda: ptx(kernel, cc).encode())
@@ -49,7 +49,7 @@ _UNROUNDED: Final = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 """Products and sums that the assembler may fuse, since they do not say that they are rounded."""
 
 
-def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
+def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
     """The PTX of a kernel, whose entry is named ENTRY and whose first line has its name; compiled anew at each call."""
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
@@ -60,12 +60,12 @@ def ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
 statistics: Final = Statistics()
 
 
-def cubin(kernel: Kernel, cc: tuple[int, int]) -> bytes:
+def cubin(kernel: KernelSource, cc: tuple[int, int]) -> bytes:
     """The machine code of a kernel, from the disk cache where it is there."""
     return _kept(kernel, cc, "sm", lambda: assemble(ptx(kernel, cc), cc))
 
 
-def _kept(kernel: Kernel, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
+def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
     """What `make` compiles, from the disk cache where it is there."""
     statistics.names.append(kernel.name)
     file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)

@@ -19,7 +19,7 @@ _loaded: Final[dict[tuple[int, str], LoadedKernel]] = {}
 class LoadedKernel:
     """A kernel on one device. `launch` may be called from several threads at once, and captured into a CUDA graph."""
 
-    def __init__(self, driver: Driver, device: int, kernel: compiler.Kernel) -> None:
+    def __init__(self, driver: Driver, device: int, kernel: compiler.KernelSource) -> None:
         """Compile the kernel, or take it from the disk cache, and load it."""
         properties = driver.properties(device)
         code = compiler.image(kernel, properties.compute_capability, driver.loads_ptx)
@@ -53,7 +53,7 @@ class LoadedKernel:
         self._blocks.append(parameters)
 
 
-def load(driver: Driver, device: int, kernel: compiler.Kernel) -> Any:
+def load(driver: Driver, device: int, kernel: compiler.KernelSource) -> Any:
     """The kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
     key = device, kernel.name
     if key not in _loaded:

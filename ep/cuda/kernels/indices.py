@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
     device_function,
@@ -36,7 +36,7 @@ _WORD: Final = 8
 
 
 @cache
-def check_kernel(indices_type: DataType) -> Kernel:
+def check_kernel(indices_type: DataType) -> KernelSource:
     """The kernel (indices, count, size, report) that reports an index outside `0 ... size - 1`."""
     load, report_error, as_word, is_outside = loader(indices_type, 1), _reporter(), _as_word(), _is_outside()
     code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
@@ -49,11 +49,11 @@ def check_kernel(indices_type: DataType) -> Kernel:
                 report_error(report, code, index, i, size)
             i = next_index(i, step)
 
-    return Kernel(f"check_indices.{indices_type.name}", check_indices, 4)
+    return KernelSource(f"check_indices.{indices_type.name}", check_indices, 4)
 
 
 @cache
-def wrap_kernel(indices_type: DataType, result_type: DataType) -> Kernel:
+def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
     """The kernel (indices, result, count, size, report): indices below 0 count from the end, others stay.
 
     What is outside `-size ... size - 1` becomes -1, and is reported.
@@ -72,11 +72,11 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> Kernel:
             store(result, i, (row,))
             i = next_index(i, step)
 
-    return Kernel(f"wrap_indices.{indices_type.name}.{result_type.name}", wrap_indices, 5)
+    return KernelSource(f"wrap_indices.{indices_type.name}.{result_type.name}", wrap_indices, 5)
 
 
 @cache
-def clip_kernel(indices_type: DataType) -> Kernel:
+def clip_kernel(indices_type: DataType) -> KernelSource:
     """The kernel (indices, result, count, last): the nearest index in `0 ... last`."""
     load, store = loader(indices_type, 1), storer(indices_type, 1)
     as_word, is_outside = _as_word(), _is_outside()
@@ -91,10 +91,10 @@ def clip_kernel(indices_type: DataType) -> Kernel:
             store(result, i, (index,))
             i = next_index(i, step)
 
-    return Kernel(f"clip_indices.{indices_type.name}", clip_indices, 4)
+    return KernelSource(f"clip_indices.{indices_type.name}", clip_indices, 4)
 
 
-def kernels() -> Iterator[Kernel]:
+def kernels() -> Iterator[KernelSource]:
     """Every kernel that there is."""
     for indices_type in INTEGERS:
         yield check_kernel(indices_type)

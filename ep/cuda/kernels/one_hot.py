@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import loader, storer, value_reader
@@ -16,7 +16,7 @@ from ep.include.data_type import DataType
 
 
 @cache
-def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool, bits: int) -> Kernel:
+def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool, bits: int) -> KernelSource:
     """The kernel that writes rows of `unit` elements, in packs of `elements`, by words (indices, out, packs, count,
     low, num_valid, first, on value, off value, depth).
 
@@ -54,7 +54,7 @@ def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool,
             store_one(out, i, one(i, words, on, off))
             i = next_index(i, step)
 
-    return Kernel(f"one_hot.{indices_type.name}.{unit.name}.{elements}.{in_rows:d}.{bits}", one_hot, 0, 14)
+    return KernelSource(f"one_hot.{indices_type.name}.{unit.name}.{elements}.{in_rows:d}.{bits}", one_hot, 0, 14)
 
 
 def _one_row(distance: Any, count: int) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from ep.common.primitive.stages import Stage
 from ep.common.source import digest_of, function_of
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.conversion import converter
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer, value_reader
@@ -56,7 +56,7 @@ while e < own{width}:
 
 
 @cache
-def kernel(program: RowProgram, variant: RowVariant) -> Kernel:
+def kernel(program: RowProgram, variant: RowVariant) -> KernelSource:
     """The kernel of the rows of a structure.
 
     Its words, a tuple: two for each source (its address and nothing, or the bytes of a number); the address of each
@@ -69,7 +69,7 @@ def kernel(program: RowProgram, variant: RowVariant) -> Kernel:
 class _Text(RowElements):
     """The text of a kernel."""
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelSource:
         variant = self._variant
         num_words = self._place + 2 + num_walk_words(variant.num_axes, max(variant.places) + 1)
         once, of_row = list(self._once(num_words)), list(self._of_row())
@@ -85,7 +85,7 @@ class _Text(RowElements):
         in_memory = variant.kept is Kept.MEMORY
         name = f"rows.expression.{digest_of(repr((self._structure, variant)))}{digest_of(text)}"
         function = function_of(text, "rows", __name__, self.names)
-        return Kernel(name, function, 0, num_words + in_memory, is_contracted=True)
+        return KernelSource(name, function, 0, num_words + in_memory, is_contracted=True)
 
     # what stays the same for all rows
 

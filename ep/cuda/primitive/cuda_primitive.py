@@ -25,7 +25,7 @@ class KernelPrimitive(Primitive):
 
     @abstractmethod
     def _kernel(self, variant: Any) -> Any:
-        """Return the `Kernel` of a variant; here Numba is imported."""
+        """Return the `KernelSource` of a variant; here Numba is imported."""
 
     @abstractmethod
     def _usual_variant(self) -> Any:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Access, Variant
@@ -20,7 +20,7 @@ from ep.cuda.engine.map.result import result
 
 
 @cache
-def kernel(functor: Functor, variant: Variant) -> Kernel:
+def kernel(functor: Functor, variant: Variant) -> KernelSource:
     """The kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
 
     Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); the address of each
@@ -65,7 +65,7 @@ def kernel(functor: Functor, variant: Variant) -> Kernel:
             i = next_index(i, step)
 
     num_words = first_of_walk + num_walk_words(num_axes, num_offsets)
-    return Kernel(f"map.{kernel_name(functor, variant)}", map_elements, 0, num_words, is_contracted=True)
+    return KernelSource(f"map.{kernel_name(functor, variant)}", map_elements, 0, num_words, is_contracted=True)
 
 
 @cache

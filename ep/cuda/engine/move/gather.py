@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import loader, storer, unit_type
@@ -18,7 +18,7 @@ from ep.include.data_type import DataType
 
 
 @cache
-def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_group: bool) -> Kernel:
+def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_group: bool) -> KernelSource:
     """The kernel that gathers rows, by words (params, indices, out, count, low, num_valid, first_row, sizes).
 
     one_unit: whether a row is one unit; one_group: whether batch and outer are 1.
@@ -61,7 +61,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
             unit = load(params, place)
             store(out, i, unit if valid else zeros)
 
-    return Kernel(f"gather.{indices_type.name}.{unit}.{bits}.{one_unit:d}{one_group:d}", gather, 7, 9)
+    return KernelSource(f"gather.{indices_type.name}.{unit}.{bits}.{one_unit:d}{one_group:d}", gather, 7, 9)
 
 
 def _zeros(unit: int) -> Any:

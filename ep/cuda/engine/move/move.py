@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
@@ -14,7 +14,7 @@ from ep.cuda.compile.walk import walk
 from ep.cuda.compile.walk_words import num_walk_words
 
 
-def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
     """The kernel of a walk over `num_axes` axes, in units of `unit` bytes.
 
     pack_units: how many units a thread writes at once, 0 where dst is not written in the order of the walk.
@@ -23,7 +23,7 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
 
 
 @cache
-def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
     """(src, dst, packs, count, words): unit n of dst is the one of src at the walk's offset of n, for n < count."""
     data_type, elements = unit_type(unit)
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
@@ -45,7 +45,7 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
             store_one(dst, i, read_one(src, i, words))
             i = next_index(i, step)
 
-    return Kernel(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
+    return KernelSource(f"move.{num_axes}.{unit}.{pack_units}.{bits}", move, 4, num_walk_words(num_axes, 2))
 
 
 @cache
@@ -61,7 +61,7 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
 
 
 @cache
-def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
+def _strided(num_axes: int, unit: int, bits: int) -> KernelSource:
     """(src, dst, count, words): unit n of the walk is read at one of its offsets and written at the other."""
     at_once = min(max(PACK_BYTES // unit, 2), 8)  # small units take more of them to keep memory busy
     take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once)
@@ -76,7 +76,7 @@ def _strided(num_axes: int, unit: int, bits: int) -> Kernel:
             put_one(dst, take_one(src, i, step, words))
             i = next_index(i, step)
 
-    return Kernel(f"move_strided.{num_axes}.{unit}.{bits}", move_strided, 3, num_walk_words(num_axes, 2))
+    return KernelSource(f"move_strided.{num_axes}.{unit}.{bits}", move_strided, 3, num_walk_words(num_axes, 2))
 
 
 @cache

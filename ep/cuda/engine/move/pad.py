@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.memory import loader, storer, unit_type, value_reader
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
@@ -16,7 +16,7 @@ _OF_AXIS = 6  # the words of an axis that is not the outermost
 
 
 @cache
-def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
+def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
     """The kernel (src, dst, packs, count, even, odd, words) that writes units [0, count) of dst.
 
     src: where the box that is copied begins in it.
@@ -53,7 +53,7 @@ def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> Kernel:
                 store(dst, i, read(src, i, fill(i, even, odd), words))
                 i = next_index(i, step)
 
-    return Kernel(f"pad.{num_axes}.{unit}.{pack_units}.{bits}", pad, 6, num_box_words(num_axes))
+    return KernelSource(f"pad.{num_axes}.{unit}.{pack_units}.{bits}", pad, 6, num_box_words(num_axes))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import (
     barrier,
@@ -27,7 +27,7 @@ _OPERANDS = 4  # of the walk over tiles: src, dst, and the row and column of cel
 
 
 @cache
-def kernel(tile: Tile, num_axes: int, bits: int) -> Kernel:
+def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
     """The kernel (src, dst, num_tiles, height, width, src_step, dst_step, words) that transposes tile after tile.
 
     height, width: the cells of the axes that are exchanged. src_step: words of src from one element of dst's contiguous
@@ -71,7 +71,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> Kernel:
             first += blocks_of_grid()[0] * tiles_per_block
 
     name = f"transpose.{tile.unit}.{side}.{columns}.{rows}.{num_axes}.{bits}"
-    return Kernel(name, transpose, 7, num_walk_words(num_axes, _OPERANDS))
+    return KernelSource(name, transpose, 7, num_walk_words(num_axes, _OPERANDS))
 
 
 def _loader(tile: Tile, count: int) -> Any:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
@@ -38,7 +38,7 @@ from ep.include.primitive.reduce_op import ReduceOp
 
 def kernel(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Any, computed: Computed | None = None
-) -> Kernel:
+) -> KernelSource:
     """The kernel of a variant, for elements of `src_type` and values of `dst_type`; computed: what makes elements."""
     if isinstance(variant, FinishVariant):
         return _finish(op, src_type, dst_type, variant)
@@ -49,7 +49,7 @@ def kernel(
 @cache
 def _rows(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: RowVariant, computed: Computed | None
-) -> Kernel:
+) -> KernelSource:
     """The kernel (dst, results, packs, packs of a part, rest, count, words of the source, walks): dst[n] is what the
     packs of result n become, with `rest` elements after them. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, row_threads, partial, _ = variant
@@ -91,13 +91,13 @@ def _rows(
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{row_threads}.{partial:d}"
     name = f"reduce_rows.{work.name}.{dst_type.name}.{how}{_of(given)}"
-    return Kernel(name, reduce_rows, 6, num_words, is_contracted=computed is not None)
+    return KernelSource(name, reduce_rows, 6, num_words, is_contracted=computed is not None)
 
 
 @cache
 def _columns(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant, computed: Computed | None
-) -> Kernel:
+) -> KernelSource:
     """The kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
     results, each of `number` packs of elements. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, sharers, partial, _ = variant
@@ -138,11 +138,11 @@ def _columns(
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{sharers}.{partial:d}"
     name = f"reduce_columns.{work.name}.{dst_type.name}.{how}{_of(given)}"
-    return Kernel(name, reduce_columns, 5, num_words, is_contracted=computed is not None)
+    return KernelSource(name, reduce_columns, 5, num_words, is_contracted=computed is not None)
 
 
 @cache
-def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: FinishVariant) -> Kernel:
+def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: FinishVariant) -> KernelSource:
     """The kernel (states, dst, results, parts, count): dst[n] is the value of the states of the parts of result n."""
     work, (row_threads,) = accumulator(op, src_type), variant
     empty, merge, value = work.states.empty, work.states.merge, work.states.value
@@ -167,7 +167,7 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
                 store(dst, n, (value(state, count),))
             first += blocks_of_grid()[0] * rows_per_block
 
-    return Kernel(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction, 5)
+    return KernelSource(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction, 5)
 
 
 def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, int]]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
@@ -41,7 +41,7 @@ def rows_at_once(data_type: DataType, elements: int) -> int:
 
 
 @cache
-def count_kernel(number: DataType) -> Kernel:
+def count_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, begins, counts, count, none, tiles): counts[tile] are the parts that are found in a tile."""
     parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
 
@@ -55,11 +55,11 @@ def count_kernel(number: DataType) -> Kernel:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return Kernel(f"segment_count_parts.{number.name}", count_parts, 6)
+    return KernelSource(f"segment_count_parts.{number.name}", count_parts, 6)
 
 
 @cache
-def list_kernel(number: DataType) -> Kernel:
+def list_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, begins, before, parts, count, none, tiles): the number of parts, and where each of them begins.
 
     before[tile]: the parts of earlier tiles, where there is more than one tile. The parts of a run are neighbours.
@@ -84,11 +84,11 @@ def list_kernel(number: DataType) -> Kernel:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return Kernel(f"segment_list_parts.{number.name}", list_parts, 7)
+    return KernelSource(f"segment_list_parts.{number.name}", list_parts, 7)
 
 
 @cache
-def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> Kernel:
+def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
     """The kernel that adds up each part of long runs, a pack of columns in a thread.
 
     Its words, a tuple: data, places, keys, begins, parts, sums; the packs of a row, outer, the segments of a batch,
@@ -119,11 +119,11 @@ def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int)
             store(sums, i, add_rows(zeros, data, places, place, end, cols, column))
             i = next_index(i, step)
 
-    return Kernel(f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}", sum_parts, 0, 16)
+    return KernelSource(f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}", sum_parts, 0, 16)
 
 
 @cache
-def sum_kernel(data_type: DataType, number: DataType, bits: int) -> Kernel:
+def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource:
     """The kernel that adds up the sums of each long run's parts, a column in a thread.
 
     Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
@@ -158,7 +158,7 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int) -> Kernel:
                 store(out, out_row * cols + column, total)
             i = next_index(i, step)
 
-    return Kernel(f"segment_sum_long.{data_type.name}.{number.name}.{bits}", sum_long_runs, 0, 14)
+    return KernelSource(f"segment_sum_long.{data_type.name}.{number.name}.{bits}", sum_long_runs, 0, 14)
 
 
 @cache

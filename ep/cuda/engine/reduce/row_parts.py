@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import block_of_grid, blocks_of_grid, device_function, next_index, thread_of_block
 from ep.cuda.engine.reduce.row_passes import RowFunction, maximum, maximum_and_sum, scaled, sum_below
@@ -25,7 +25,7 @@ _NUMBER = DataType.kDouble
 
 def stage(
     function: RowFunction, data_type: DataType, elements: int, variant: PartVariant, functions: Functions
-) -> Kernel:
+) -> KernelSource:
     """The kernel (operands ..., dst, rows, cols, memory, packs of a part), a tuple of words, of blocks (part, row)."""
     make = {
         Stage.MAXIMA: _maxima,
@@ -46,7 +46,7 @@ def stage(
 
     stage_name, aligned, row_threads = variant.stage.name, variant.aligned, variant.row_threads
     name = f"row_parts.{function.name}.{data_type.name}.{stage_name}.{aligned:d}.{row_threads}"
-    return Kernel(name, rows_in_parts, 0, num_operands + 5)
+    return KernelSource(name, rows_in_parts, 0, num_operands + 5)
 
 
 def _maxima(function: RowFunction, data_type: DataType, row_threads: int, functions: Functions) -> Any:

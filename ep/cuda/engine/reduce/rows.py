@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS, pack_elements
 from ep.cuda.compile.numba_cuda import block_of_grid, blocks_of_grid, next_index, shared_array, thread_of_block
 from ep.cuda.engine.reduce.row_parts import stage
@@ -22,7 +22,9 @@ from ep.include.data_type import DataType
 
 
 @cache
-def kernel(make: Callable[[DataType], RowFunction], data_type: DataType, variant: RowVariant | PartVariant) -> Kernel:
+def kernel(
+    make: Callable[[DataType], RowFunction], data_type: DataType, variant: RowVariant | PartVariant
+) -> KernelSource:
     """The kernel (operands ..., dst, rows, cols), a tuple of words; that of a stage takes two more."""
     function, elements = make(data_type), pack_elements(data_type)
     functions = functions_of(function, data_type, elements, variant.aligned, variant.row_threads)
@@ -36,7 +38,7 @@ def kernel(make: Callable[[DataType], RowFunction], data_type: DataType, variant
         run = _read_again(function, data_type, elements, variant.row_threads, functions)
     keep, aligned, row_threads, packs = variant
     name = f"rows.{function.name}.{data_type.name}.{keep.name}.{aligned:d}.{row_threads}.{packs}"
-    return Kernel(name, run, 0, function.num_operands + 3, is_contracted=True)
+    return KernelSource(name, run, 0, function.num_operands + 3, is_contracted=True)
 
 
 def _in_registers(

@@ -8,7 +8,7 @@ from typing import Any
 from ep.common.functor.lookup import functor_maker
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.math_library import cuda_math_library
@@ -27,7 +27,7 @@ from ep.include.primitive.binary_op import BinaryOp
 
 
 @cache
-def key_kernel(ids_type: DataType, number: DataType, bits: int) -> Kernel:
+def key_kernel(ids_type: DataType, number: DataType, bits: int) -> KernelSource:
     """The kernel (ids, keys, count, low, num_valid, first, num_segments, none, num_ids): the numbers of ids' segments.
 
     The ids [low, low + num_valid) are valid; `low` is that of segment `first` of a batch. none: for all others.
@@ -44,11 +44,11 @@ def key_kernel(ids_type: DataType, number: DataType, bits: int) -> Kernel:
             store(keys, i, (batch * num_segments + first + place if valid else none,))
             i = next_index(i, step)
 
-    return Kernel(f"segment_keys.{ids_type.name}.{number.name}.{bits}", number_segments, 8, 3)
+    return KernelSource(f"segment_keys.{ids_type.name}.{number.name}.{bits}", number_segments, 8, 3)
 
 
 @cache
-def begin_kernel(number: DataType) -> Kernel:
+def begin_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, begins, count, num_segments): the first place of each segment in the sorted keys, and the place
     after the last one's."""
     load, store = number_loader(number), storer(number, 1)
@@ -66,11 +66,11 @@ def begin_kernel(number: DataType) -> Kernel:
             store(begins, segment, (low,))
             segment = next_index(segment, step)
 
-    return Kernel(f"segment_begins.{number.name}", find_begins, 4)
+    return KernelSource(f"segment_begins.{number.name}", find_begins, 4)
 
 
 @cache
-def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> Kernel:
+def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
     """The kernel that adds up the rows of each segment, a pack of columns in a thread.
 
     Its words, a tuple: data, places, begins, out, packs of out; the packs of a row, the segments of a batch, and outer,
@@ -106,7 +106,7 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
                 store(out, i, total)
             i = next_index(i, step)
 
-    return Kernel(f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}", sum_runs, 0, 15)
+    return KernelSource(f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}", sum_runs, 0, 15)
 
 
 def addition(data_type: DataType) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ep.cuda.compile.compiler import Kernel
+from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
@@ -27,7 +27,7 @@ from ep.include.data_type import DataType
 
 
 @cache
-def count_kernel(number: DataType) -> Kernel:
+def count_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, counts, count, tiles, shift): counts[d, tile] are the keys of a tile with digit d."""
     count_digits, scan, store, (counters_of, sums_of, _) = _counter(number), _scan(), storer(number, 1), _arrays(number)
 
@@ -45,11 +45,11 @@ def count_kernel(number: DataType) -> Kernel:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return Kernel(f"sort_count.{number.name}", count_tiles, 5)
+    return KernelSource(f"sort_count.{number.name}", count_tiles, 5)
 
 
 @cache
-def scan_kernel(number: DataType) -> Kernel:
+def scan_kernel(number: DataType) -> KernelSource:
     """The kernel (counts, count), of one block: each count becomes the sum of those before it."""
     scan, load, store, (counters_of, sums_of, _) = _scan(), number_loader(number), storer(number, 1), _arrays(number)
 
@@ -71,11 +71,11 @@ def scan_kernel(number: DataType) -> Kernel:
             before += total
             first += NUM_COUNTERS
 
-    return Kernel(f"sort_scan.{number.name}", sum_before, 2)
+    return KernelSource(f"sort_scan.{number.name}", sum_before, 2)
 
 
 @cache
-def scatter_kernel(number: DataType) -> Kernel:
+def scatter_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, places, sorted keys, sorted places, begins, count, tiles, shift): keys in the order of a digit.
 
     places: 0 where the place of key i is i. begins[d, tile]: where the keys of a tile with digit d go to.
@@ -99,11 +99,11 @@ def scatter_kernel(number: DataType) -> Kernel:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return Kernel(f"sort_scatter.{number.name}", scatter_tiles, 8)
+    return KernelSource(f"sort_scatter.{number.name}", scatter_tiles, 8)
 
 
 @cache
-def block_kernel(number: DataType) -> Kernel:
+def block_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, places, other keys, other places, count, digits), of one block: sorts by so many digits.
 
     What is sorted goes from the first pair of arrays to the other and back, a digit at a time.
@@ -130,7 +130,7 @@ def block_kernel(number: DataType) -> Kernel:
             own_places, to_places = to_places, own_places if shift > 0 else places
             shift += DIGIT_BITS
 
-    return Kernel(f"sort_block.{number.name}", sort_in_block, 6)
+    return KernelSource(f"sort_block.{number.name}", sort_in_block, 6)
 
 
 @cache
