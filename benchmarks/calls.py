@@ -52,7 +52,7 @@ def show(measured: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def _least(call: Call) -> float:
-    """The seconds of one call: of the fastest run."""
+    """Return the seconds of one call: of the fastest run."""
     clock, least = time.perf_counter_ns, float("inf")
     for _ in range(_CALLS):
         call()
@@ -86,7 +86,7 @@ def _data() -> dict[str, Any]:
 
 
 def of_ep() -> dict[str, Call]:
-    """The calls of `ep.ops`, by name."""
+    """Return the calls of `ep.ops`, by name."""
     o, (x, y, square, row, positive, indices, out) = ep.ops, _data().values()
     return {
         "add(x, y)": lambda: o.add(x, y),
@@ -112,7 +112,7 @@ def of_ep() -> dict[str, Call]:
 
 
 def of_numpy() -> dict[str, Call]:
-    """What NumPy has for them."""
+    """Return what NumPy has for them."""
     x, y, square, row, positive, indices, out = _data().values()
     zero, half = np.float32(0), np.float32(0.5)
     return {

@@ -78,7 +78,7 @@ def show(measured: Mapping[str, Mapping[str, float]]) -> None:
 
 
 def calls_of(one: Convolution, peers: tuple[str, ...] | list[str], threads: int) -> dict[str, Call]:
-    """What computes a convolution, by library: as an array that NumPy takes."""
+    """Return what computes a convolution, by library: as an array that NumPy takes."""
     rng = np.random.default_rng(_SEED)
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (one.x, one.w))
     calls = {"ep": lambda: ep.ops.conv(x, w, **one.given)}

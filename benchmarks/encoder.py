@@ -112,7 +112,7 @@ def padded(sentences: Sequence[Sequence[int]]) -> tuple[Any, Any]:
 
 
 def torch_model(dtype: Any) -> Any:
-    """The same encoder as a module of PyTorch: its linear layers, its attention, its layer norm and its gelu."""
+    """Return the same encoder as a module of PyTorch: its linear layers, its attention, its layer norm and its gelu."""
     import torch
     from torch.nn import functional as f
 
@@ -184,11 +184,11 @@ class _Runtime:
         return options
 
     def run(self, ids: Any, mask: Any) -> Any:
-        """The vectors."""
+        """Return the vectors."""
         return self._session.run(None, {"ids": ids.numpy(), "mask": mask.numpy()})
 
     def rest(self, ids: Any, mask: Any, times: int = 5) -> float:
-        """The share of the time that is not products, by the runtime's own profile."""
+        """Return the share of the time that is not products, by the runtime's own profile."""
         import onnxruntime
 
         options = self._options()
@@ -210,7 +210,7 @@ class _Clock:
         self._plain = dict(vars(self._run))
 
     def share(self, encode: Callable[[], Any], times: int = 5) -> float:
-        """The share of the time that products take."""
+        """Return the share of the time that products take."""
         for name, launch in self._plain.items():
             if "matmul" in name:
                 setattr(self._run, name, self._timed(launch))

@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _run(code: str, model: str) -> tuple[float, int]:
-    """The seconds until a process has done what `code` says, and the bytes that it had at most."""
+    """Return the seconds until a process has done what `code` says, and the bytes that it had at most."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, "-c", f"{code}\nprint(flush=True)", model], stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -75,7 +75,7 @@ def _run(code: str, model: str) -> tuple[float, int]:
 
 
 def _installed(names: tuple[str, ...]) -> int:
-    """The bytes of the files of packages, and of all that they need."""
+    """Return the bytes of the files of packages, and of all that they need."""
     waiting, seen, size = list(names), set[str](), 0
     while waiting:
         name = waiting.pop().lower().replace("_", "-")

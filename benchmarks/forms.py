@@ -73,7 +73,7 @@ def measure(only: str | None, seconds: float) -> Iterator[Gain]:
 
 
 def _kernel(name: str, real_type: Any, function: Any, ordinary: Any = None, exceeds: Any = None) -> int:
-    """The address of the row kernel of a function, with a form for ordinary elements if one is given."""
+    """Return the address of the row kernel of a function, with a form for ordinary elements if one is given."""
     from ep.cpu.compile.memory import loader
     from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
     from ep.include import as_data_type
@@ -104,7 +104,7 @@ def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float
 
 
 def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Callable[[], None]:
-    """A call of a row kernel on x, or on x and the same as its power."""
+    """Return a call of a row kernel on x, or on x and the same as its power."""
     from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
     from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
 

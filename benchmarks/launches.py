@@ -121,7 +121,7 @@ def views() -> dict[str, dict[str, float]]:
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """All figures of this module: beside NumPy alone, and of launches too small for two threads."""
+    """Return all figures of this module: beside NumPy alone, and of launches too small for two threads."""
     return {"new_dims": new_dims(), "many_arrays": many_arrays(), "views": views()}
 
 

@@ -46,7 +46,7 @@ class Bench:
         return {name: self._copy.bytes_moved / timing.median / 1e9 for name, timing in times.items()}
 
     def measure(self, case: Case) -> Result:
-        """The times of a case; `wrong` says of those whose result differs, which are not timed."""
+        """Return the times of a case; `wrong` says of those whose result differs, which are not timed."""
         wrong: dict[str, str] = {}
         with np.errstate(all="ignore"):
             ready = self._ready(case, wrong)
@@ -127,13 +127,13 @@ class Bench:
 
 
 def _dtype(case: Case) -> np.dtype[Any]:
-    """The one that the case is about, beside others in its key."""
+    """Return the one that the case is about, beside others in its key."""
     dtypes = [part for part in case.key if isinstance(part, np.dtype)]
     return case.out_type if isinstance(case.work, OneHotWork | WhereWork) or not dtypes else dtypes[0]
 
 
 def _sample(array: Array) -> Array:
-    """What is compared of a result."""
+    """Return what is compared of a result."""
     flat = array.reshape(-1)
     if flat.size <= 4 * _COMPARED:
         return flat

@@ -22,7 +22,7 @@ _MOST_PANELS: Final = 21
 
 
 def panels(results: Sequence[Result]) -> dict[str, list[Point]]:
-    """The panels of a plot: well-known cases first, then others, of three sizes or more."""
+    """Return the panels of a plot: well-known cases first, then others, of three sizes or more."""
     found: dict[tuple[str, str, str], list[Point]] = {}
     for result in results:
         if result["seconds"]:

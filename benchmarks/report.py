@@ -21,12 +21,12 @@ _COLUMNS: Final = (
 
 
 def key(result: Result) -> tuple[str, str, str, int]:
-    """What is the same in every run."""
+    """Return what is the same in every run."""
     return result["set"], result["case"], result["dtype"], result["size"]
 
 
 def combined(runs: Sequence[Sequence[Result]]) -> list[Result]:
-    """One result per case: medians over the runs in which it is."""
+    """Return one result per case: medians over the runs in which it is."""
     found: dict[tuple[Any, ...], list[Result]] = {}
     for run in runs:
         for result in run:
@@ -94,7 +94,7 @@ def summarise(results: Sequence[Result]) -> None:
 
 
 def means(results: Sequence[Result]) -> list[tuple[str, float, int]]:
-    """What was measured in words, a geometric mean of ratios, and of how many cases."""
+    """Return what was measured in words, a geometric mean of ratios, and of how many cases."""
     rated = [result for result in results if result["ratio"]]
     launched = [result for result in rated if result["size"] >= FROM]
     groups: dict[str, list[Result]] = {"all cases": rated, f"all cases of at least {FROM:,} elements": launched}
@@ -112,7 +112,7 @@ def means(results: Sequence[Result]) -> list[tuple[str, float, int]]:
 
 
 def _halves(results: Sequence[Result]) -> dict[str, list[float]]:
-    """The time of the 16-bit types per element over that of float32, where both were measured."""
+    """Return the time of the 16-bit types per element over that of float32, where both were measured."""
     times = {key(result): result["seconds"]["ep"] for result in results if "ep" in result["seconds"]}
     return {
         f"{dtype}'s time / float32's, {group}": [
@@ -130,7 +130,7 @@ def _halves(results: Sequence[Result]) -> dict[str, list[float]]:
 
 
 def behind(results: Sequence[Result]) -> list[str]:
-    """How many cases are behind the best peer, and a line for each, the farthest first."""
+    """Return how many cases are behind the best peer, and a line for each, the farthest first."""
     rated = [result for result in results if result["ratio"] and result["size"] >= FROM]
     slow = sorted((r for r in rated if r["ratio"] < WANTED), key=lambda r: r["ratio"])
     lines = ["", f"ratio below {WANTED} at {FROM:,} elements or more: {len(slow)} of {len(rated)}"]

@@ -111,7 +111,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _read(paths: list[Path]) -> dict[str, Any]:
-    """The runs of several files in one document that is otherwise the first of them."""
+    """Return the runs of several files in one document that is otherwise the first of them."""
     documents = [json.loads(path.read_text()) for path in paths]
     different = {
         (d["machine"]["processor"], d["threads"], d.get("isa", HOST), json.dumps(d["versions"])) for d in documents

@@ -33,7 +33,7 @@ class Threads(NamedTuple):
         return cls(found, steal)
 
     def until(self, later: Threads) -> Scheduled:
-        """What happened between two readings."""
+        """Return what happened between two readings."""
         at_work = [
             (waited - self.threads[name][1], processor)
             for name, (ran, waited, processor) in later.threads.items()

@@ -44,7 +44,7 @@ class Selection:
     pattern: str
 
     def __iter__(self) -> Iterator[tuple[str, int, Case]]:
-        """Each case with the names of its set and its size."""
+        """Yield each case with the names of its set and its size."""
         wanted = re.compile(self.pattern)
         for name in self.sets:
             for dtype in self.dtypes:

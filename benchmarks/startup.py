@@ -150,7 +150,7 @@ def memory() -> dict[str, int]:
 
 
 def measure(arguments: Namespace) -> dict[str, Any]:
-    """All figures of this module, which measures no peers and says itself how many threads there are."""
+    """Return all figures of this module, which measures no peers and says itself how many threads there are."""
     return {"seconds": processes(), "one_element": overheads(), "peak_bytes_beyond_buffers": memory()}
 
 

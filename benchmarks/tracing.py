@@ -67,14 +67,14 @@ def main() -> None:
 
 
 def _traced(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Trace, Any]:
-    """A trace of a function of arrays and numbers, and what it returns."""
+    """Return a trace of a function of arrays and numbers, and what it returns."""
     arrays = [np.asarray(one, np.float32) for one in arguments]
     trace = Trace(arrays_of(arrays, ["array"] * len(arrays)), "a function", LazyArray, numbers_vary=False)
     return trace, function(*(trace.give(one, one.shape, one.dtype) for one in arrays))
 
 
 def _of_trace(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[str, str]:
-    """The values of a trace, and microseconds for each."""
+    """Return the values of a trace, and microseconds for each."""
     count = len(_traced(function, arguments)[0].nodes)
     return str(count), f"{_least(lambda: _traced(function, arguments), 1) * 1e6 / count:.2f}"
 

@@ -20,7 +20,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """The state in what the operating system says of a file."""
+        """Return the state in what the operating system says of a file."""
         return cls(status.st_mtime_ns, status.st_size, status.st_ino)
 
 

@@ -19,7 +19,7 @@ def prices(spot, strike, years, rate, volatility):
 
 
 def _normal(x):
-    """The probability that a normal variable is at most x."""
+    """Return the probability that a normal variable is at most x."""
     return 0.5 * ep.ops.erfc(x * -(0.5**0.5))
 
 

@@ -20,7 +20,7 @@ _AT_ONCE: Final = 32
 
 
 def folder() -> Path | None:
-    """Where the files of the model are; None if the package is not installed."""
+    """Return where the files of the model are; None if the package is not installed."""
     spec = find_spec(PACKAGE)
     places = [Path(place) / "models/standard_v3_3" for place in (spec.submodule_search_locations or ())] if spec else []
     return next((place for place in places if (place / "model.onnx").is_file()), None)
@@ -38,7 +38,7 @@ class Namer:
         self._config = json.loads((place / "config.min.json").read_text())
 
     def names(self, contents: list[bytes]) -> list[tuple[str, float]]:
-        """The type of each, and how sure the model is of it."""
+        """Return the type of each, and how sure the model is of it."""
         found, labels = [], self._config["target_labels_space"]
         for first in range(0, len(contents), _AT_ONCE):
             features = np.stack([self.features(one) for one in contents[first : first + _AT_ONCE]])
@@ -47,7 +47,7 @@ class Namer:
         return found
 
     def features(self, content: bytes) -> np.ndarray[Any, Any]:
-        """The first and the last bytes that are no white space, as the model takes them."""
+        """Return the first and the last bytes that are no white space, as the model takes them."""
         block, size, padding = (self._config[name] for name in ("block_size", "beg_size", "padding_token"))
         found = np.full(size + self._config["end_size"], padding, np.int32)
         head, tail = content[:block].lstrip()[:size], content[-block:].rstrip()[-self._config["end_size"] :]

@@ -81,7 +81,7 @@ def _parameters(item: pytest.Item) -> dict[str, object]:
 
 
 def _compiled(item: pytest.Item) -> str:
-    """What a case compiles kernels for, spelled; nothing where its test does not say."""
+    """Return what a case compiles kernels for, spelled; nothing if its test does not say."""
     parameters = _parameters(item)
     parts = [parameters[name] for name in COMPILED if name in parameters]
     flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]

@@ -2,7 +2,7 @@
 
 
 def prepare(tag: str) -> bool:
-    """Let kernels of the CUDA device run from their PTX where there is no GPU. Whether they do."""
+    """Let kernels of the CUDA device run from their PTX if there is no GPU. Whether they do."""
     if tag != "cuda":
         return False
     from tests.cuda.ptx_machine.install import install_without_gpu

@@ -54,7 +54,7 @@ def test_selected_cases_are_chosen_from(collected):
 
 
 def items(test, keys, sizes=(0,), long=False, parameter="key"):
-    """Cases as pytest collects them, of each key and size."""
+    """Return cases as pytest collects them, of each key and size."""
     return [
         SimpleNamespace(
             nodeid=f"{test}[{key}-{size}]",

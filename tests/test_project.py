@@ -130,7 +130,7 @@ def test_python_m_ep_is_the_command():
 
 
 def _needs(paths):
-    """The files of `paths` that each of them imports: in functions and for type checkers, too."""
+    """Return the files of `paths` that each of them imports: in functions and for type checkers, too."""
     modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
 
     def imported(path):
@@ -147,7 +147,7 @@ def _needs(paths):
 
 
 def _in_circles(needs):
-    """The members of a graph that can be reached from themselves, and what lies between circles."""
+    """Return the members of a graph that can be reached from themselves, and what lies between circles."""
     needs = dict(needs)
     while free := [one for one, needed in needs.items() if not needed & needs.keys()]:
         for one in free:

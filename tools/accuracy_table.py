@@ -30,7 +30,7 @@ def parts() -> list[tuple[str, str, str]]:
 
 
 def _bounds() -> str:
-    """The ops by their bounds in float32 and float64."""
+    """Return the ops by their bounds in float32 and float64."""
     ops: dict[tuple[float, float], list[str]] = {}
     for op in tolerances.VECTOR_MATH_ULPS:
         float32, float64 = (
@@ -66,7 +66,7 @@ def _whole(document: dict[str, Any]) -> str:
 
 
 def _sums(document: dict[str, Any]) -> str:
-    """The largest errors of softmaxes, sums and means, in both types."""
+    """Return the largest errors of softmaxes, sums and means, in both types."""
     columns = ["of", *(f"{dtype} {_TITLES[name]}" for dtype in _DTYPES for name in _NAMES)]
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for result in document["results"]:

@@ -87,7 +87,7 @@ def _section(title: str, names: list[str]) -> str:
 
 
 def _types(name: str) -> str:
-    """The kinds of types that a function takes which is one of an op."""
+    """Return the kinds of types that a function takes which is one of an op."""
     op = _OPS.get(name)
     if op is None:
         return ""

@@ -10,7 +10,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def block(name: str, text: str) -> str:
-    """The part called `name`, with its comments around it."""
+    """Return the part called `name`, with its comments around it."""
     return f"<!-- {name}: begin -->\n{text}\n<!-- {name}: end -->"
 
 

@@ -90,7 +90,7 @@ print(*sys.version_info[:3], int(bool(sysconfig.get_config_var("Py_GIL_DISABLED"
 
 
 def ask(command: str) -> Interpreter | None:
-    """What a command is; None where it is no Python that can make environments."""
+    """Return what a command is; None if it is no Python that can make environments."""
     try:
         done = subprocess.run([command, "-c", _ASK], capture_output=True, text=True, check=True, cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
@@ -100,7 +100,7 @@ def ask(command: str) -> Interpreter | None:
 
 
 def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, Interpreter]:
-    """One of each minor version from `oldest` on, by name: the newest, and of equals the first."""
+    """Return one of each minor version from `oldest` on, by name: the newest, and of equals the first."""
     chosen: dict[str, Interpreter] = {}
     for one in found:
         if one.version >= oldest and (one.name not in chosen or one.version > chosen[one.name].version):
@@ -109,12 +109,12 @@ def choose(found: Iterable[Interpreter], oldest: tuple[int, ...]) -> dict[str, I
 
 
 def oldest_python(project: Mapping[str, Any]) -> tuple[int, ...]:
-    """The lower bound of `requires-python`."""
+    """Return the lower bound of `requires-python`."""
     return tuple(map(int, re.findall(r"\d+", project["requires-python"])))
 
 
 def constraints(project: Mapping[str, Any]) -> list[str]:
-    """Each requirement of the package and its extras at its lower bound, as pip's constraints."""
+    """Return each requirement of the package and its extras at its lower bound, as pip's constraints."""
     extras = project["optional-dependencies"]
     requirements = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
     lines = []
@@ -193,7 +193,7 @@ def _versions(python: str) -> dict[str, str]:
 
 
 def outcome(output: str, code: int) -> str:
-    """A step's cell in the table: what pytest counted, where it did, and whether the step failed."""
+    """Return a step's cell in the table: what pytest counted, where it did, and whether the step failed."""
     counted = re.findall(r"^=* ?(\d+ (?:passed|failed|skipped|error).*?)(?: in [\d.]+s.*)?$", output, re.MULTILINE)
     said = re.sub(r", \d+ (?:deselected|warnings?)", "", counted[-1]) if counted else "ok"
     return said if code == 0 else f"FAILED: {said if counted else f'exit code {code}'}"
@@ -214,7 +214,7 @@ COLUMNS: Final = (
 
 
 def table(rows: Sequence[Row]) -> str:
-    """A table in Markdown; "not run" where a step before had failed."""
+    """Return a table in Markdown; "not run" where a step before had failed."""
     lines = [
         ["environment", *COLUMNS],
         *([row.name, *(row.results.get(c, "not run") for c in COLUMNS)] for row in rows),
@@ -248,7 +248,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 def plan(
     found: Mapping[str, Interpreter], arguments: argparse.Namespace, oldest: tuple[int, ...]
 ) -> dict[str, Interpreter]:
-    """The environments to run, by name, with their Pythons."""
+    """Return the environments to run, by name, with their Pythons."""
     plan = {name: python for name, python in found.items() if not python.free_threaded}
     first = ".".join(map(str, oldest))
     if not arguments.pre and first in plan:

@@ -85,7 +85,9 @@ def kernels_of_sums(data_type: DataType) -> Iterator[compiler.KernelSource]:
 
 
 def segments() -> Iterator[tuple[compiler.KernelSource, int, int, int]]:
-    """The kernels for one hot id with 500,000 rows of 768 columns, and for one with 2^20 of 64; how many threads have
+    """Yield the kernels for one hot id with 500,000 rows of 768 columns, and for one with 2^20 of 64.
+
+    How many threads have
     work, and the rows of each with their bytes."""
     data_type, number, pack = DataType.kFloat, DataType.kInt32, pack_elements(DataType.kFloat)
     for num_rows, cols in ((500_000, 768), (2**20, 64)):
@@ -96,7 +98,7 @@ def segments() -> Iterator[tuple[compiler.KernelSource, int, int, int]]:
 
 
 def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_bytes: int, ptxas: str) -> str:
-    """One line of the table of one segment."""
+    """Return one line of the table of one segment."""
     blocks = resident_blocks(resources(ptxas, compiler.ptx(kernel, _CC), _CC))
     at_work = min(threads, blocks * BLOCK_THREADS * _MULTIPROCESSORS)
     at_once = long_runs.rows_at_once(DataType.kFloat, row_bytes // DataType.kFloat.itemsize) * row_bytes
@@ -106,7 +108,7 @@ def segment_row(kernel: compiler.KernelSource, threads: int, num_rows: int, row_
 
 
 def row(kernel: compiler.KernelSource, ptxas: str) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     text = compiler.ptx(kernel, _CC)
     used, loop = resources(ptxas, text, _CC), main_loop(text)
     blocks = resident_blocks(used)
@@ -119,7 +121,7 @@ def row(kernel: compiler.KernelSource, ptxas: str) -> str:
 
 
 def resident_blocks(used: Resources) -> int:
-    """The blocks that a multiprocessor holds; registers are given to warps in eighths of a kilobyte each."""
+    """Return the blocks that a multiprocessor holds; registers are given to warps in eighths of a kilobyte each."""
     by_registers = _REGISTERS // (-(-used.registers // 8) * 8 * BLOCK_THREADS)
     return min(by_registers, _SHARED // (used.shared + _BLOCK_SHARED), _THREADS // BLOCK_THREADS)
 
@@ -130,7 +132,7 @@ def issue_share(loop: Loop) -> float:
 
 
 def needed_bytes(loop: Loop) -> float:
-    """The bytes that a multiprocessor must have under way: what arrives within the latency."""
+    """Return the bytes that a multiprocessor must have under way: what arrives within the latency."""
     return _BYTES_PER_SECOND * loop.loaded / loop.moved * _LATENCY / _MULTIPROCESSORS
 
 

@@ -27,7 +27,7 @@ _BLANKS: Final = "    "
 
 
 def stub() -> str:
-    """The contents of the file."""
+    """Return the contents of the file."""
     others = sorted(set(ep.ops.__all__) - FUNCTIONS.keys())
     lines = [_HEAD.rstrip()]
     lines += [f"from {getattr(ep.ops, name).__module__} import {name} as {name}" for name in others]

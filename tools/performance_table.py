@@ -70,7 +70,7 @@ def _machine(document: dict[str, Any], most_runs: int) -> str:
 
 
 def _speed(document: dict[str, Any], results: list[Result]) -> str:
-    """The one figure of it all."""
+    """Return the one figure of it all."""
     ratios = [r["ratio"] for r in results if r["ratio"] and r["dtype"] == "float32" and r["size"] >= report.FROM]
     mean = statistics.geometric_mean(ratios)
     return (
@@ -81,7 +81,7 @@ def _speed(document: dict[str, Any], results: list[Result]) -> str:
 
 
 def _summary(results: list[Result]) -> str:
-    """The means that the benchmark prints after its table, and how many cases are behind."""
+    """Return the means that the benchmark prints after its table, and how many cases are behind."""
     lines = ["| cases | number | ratio |", "|---|--:|--:|"]
     lines += [f"| {what} | {number} | {ratio:.2f} |" for what, ratio, number in report.means(results)]
     said = report.behind(results)[1]
@@ -102,7 +102,7 @@ def _data_types(results: list[Result]) -> str:
 
 
 def _memory(results: list[Result]) -> str:
-    """The share of the best peer's copy bandwidth that cases beyond the caches reach, by number of elements."""
+    """Return the share of the best peer's copy bandwidth that cases beyond the caches reach, by number of elements."""
     found: dict[str, dict[int, str]] = {}
     for name, cases in _MEMORY_CASES:
         for result in results:
@@ -114,7 +114,7 @@ def _memory(results: list[Result]) -> str:
 
 
 def _of_processor(path: Path) -> str:
-    """The processor, and for each case and size the lowest of the ratios of all data types, with that type."""
+    """Return the processor, and for each case and size the lowest of the ratios of all data types, with that type."""
     document = json.loads(path.read_text())
     results = [result for result in report.combined(document["runs"]) if result["ratio"]]
     found: dict[str, dict[int, str]] = {}
@@ -136,7 +136,7 @@ def _of_processor(path: Path) -> str:
 
 
 def _of_subject(name: str, tables: Callable[[list[Result]], list[str]]) -> str:
-    """The processor, and the tables of what a file of the subject's own holds."""
+    """Return the processor, and the tables of what a file of the subject's own holds."""
     path = ROOT / _RESULTS_FOLDER / f"{name}.json"
     if not path.exists():
         return "Not measured."
@@ -213,7 +213,7 @@ def _times_by_columns(results: list[Result]) -> list[str]:
 
 
 def _startup(document: dict[str, Any]) -> str:
-    """What a new process pays, and one element."""
+    """Return what a new process pays, and one element."""
     found = document["startup"]
     if not found:
         return "Not measured."
@@ -227,7 +227,7 @@ def _startup(document: dict[str, Any]) -> str:
 
 
 def _ratios(results: list[Result], dtype: str) -> str:
-    """A row for each case of a data type: the ratio to the best peer at each size, and who that is."""
+    """Return a row for each case of a data type: the ratio to the best peer at each size, and who that is."""
     found: dict[str, dict[int, str]] = {}
     for result in results:
         if result["dtype"] == dtype and report.FROM <= result["size"] <= _MEMORY_FROM and result["ratio"]:

@@ -50,7 +50,7 @@ def _each(bytes_of_all: int, ranks: int) -> str:
 
 
 def _gather(mesh: Sequence[int], params: str, indices: str, out: str) -> Choice:
-    """What is chosen for a gather."""
+    """Return what is chosen for a gather."""
     operator = operator_named("gather")
     inputs: list[Any] = [np.broadcast_to(np.float32(0), _TABLE), np.broadcast_to(np.int64(0), _TOKENS)]
     problem = operator.problem(inputs, operator.resolve(*inputs), 1)

@@ -27,12 +27,12 @@ class Instructions:
 
     @property
     def widest_load(self) -> int:
-        """Bytes of the widest load from global memory; 0 where there is none."""
+        """Bytes of the widest load from global memory; 0 if there is none."""
         return max((_bytes(access) for access in self.accesses if access.startswith("ld")), default=0)
 
     @property
     def widest_store(self) -> int:
-        """Bytes of the widest store to global memory; 0 where there is none."""
+        """Bytes of the widest store to global memory; 0 if there is none."""
         return max((_bytes(access) for access in self.accesses if access.startswith("st")), default=0)
 
 
@@ -77,7 +77,7 @@ class Loop:
 
 
 def main_loop(text: str) -> Loop:
-    """The loop that most of a kernel's work is in; all of the kernel where it has none."""
+    """Return the loop that most of a kernel's work is in; all of the kernel where it has none."""
     _, _, body = text.partition(".entry")
     lines = [line.strip() for line in body.splitlines() if line.strip() and not line.strip().startswith((".", "//"))]
     labels = {line[:-1]: place for place, line in enumerate(lines) if line.endswith(":")}

@@ -34,12 +34,12 @@ class Count:
     moved: int
 
     def of(self, *names: str) -> int:
-        """How many instructions with these names were executed; all of them without names."""
+        """Return how many instructions with these names were executed; all of them without names."""
         return sum(count for site, count in self.instructions.items() if not names or site.name in names)
 
 
 def counts(case: Case, driver: PtxDriver) -> list[Count]:
-    """What each kernel of one launch of a case executed."""
+    """Return what each kernel of one launch of a case executed."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0)
     trial = set_up(case, device, factory_of(case.primitive))
     if not trial.is_right:

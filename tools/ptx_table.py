@@ -94,17 +94,17 @@ def kernels() -> Iterator[compiler.KernelSource]:
 
 
 def _unit_types() -> list[DataType]:
-    """What elements are moved as: a type for each size."""
+    """Return what elements are moved as: a type for each size."""
     return sorted({unit_of(data_type) for data_type in _types(ADD)}, key=lambda each: each.itemsize)
 
 
 def _types(keys: Iterable[Key], side: int = 0) -> list[DataType]:
-    """The data types that keys have at a place."""
+    """Return the data types that keys have at a place."""
     return sorted({key.dtypes[side] for key in keys}, key=str)
 
 
 def _choices() -> Iterator[compiler.KernelSource]:
-    """Where."""
+    """Yield where."""
     conds = sorted({unit_of(cond) for cond in _types(WHERE)}, key=str)
     for cond, unit_type in product(conds, _unit_types()):
         usual = Variant(pack_elements(cond, unit_type), (Access.SAME,) * 3)
@@ -130,7 +130,7 @@ def _one_hots() -> Iterator[compiler.KernelSource]:
 
 
 def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]) -> Iterator[Variant]:
-    """Every way to read operands, where dst is written in order."""
+    """Yield every way to read operands, where dst is written in order."""
     for ways in product(_CONSTANT, repeat=num_operands):
         yield Variant(elements, ways)
     for num_axes, bits in walks:
@@ -144,7 +144,7 @@ def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]
 
 
 def _strided(elements: int) -> Iterator[Variant]:
-    """Every way to read an operand, and to write dst with gaps too."""
+    """Yield every way to read an operand, and to write dst with gaps too."""
     yield from _variants(elements, 1, _WALKS)
     for num_axes, bits in _WALKS:
         for way in (*_BY_PACKS, *_CONSTANT):
@@ -154,7 +154,7 @@ def _strided(elements: int) -> Iterator[Variant]:
 
 
 def _row(place: int, cc: tuple[int, int], ptxas: str | None) -> tuple[str, bool]:
-    """One line of the table, and whether the kernel is as it should be."""
+    """Return one line of the table, and whether the kernel is as it should be."""
     kernel = _ALL[place]
     try:
         text = compiler.ptx(kernel, cc)

@@ -22,7 +22,7 @@ def parts() -> list[tuple[str, str, str]]:
 
 
 def _short() -> str:
-    """A row for the devices that support the same: each primitive with the number of its keys."""
+    """Return a row for the devices that support the same: each primitive with the number of its keys."""
     found: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     for entry in sorted(registered(), key=lambda entry: entry.interface.__name__):
         found[entry.interface.__name__][entry.device_type.tag].append(entry)
@@ -41,7 +41,7 @@ def _short() -> str:
 
 
 def _long() -> str:
-    """Every op: those with the same data types share a row, and devices with the same rows a column."""
+    """Return every op: those with the same data types share a row, and devices with the same rows a column."""
     entries_by_device = sorted(registered(), key=lambda entry: entry.device_type.tag)  # whichever was imported first
     devices = list(dict.fromkeys(entry.device_type.tag for entry in entries_by_device))
     by_op: dict[tuple[str, str], dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
@@ -63,7 +63,7 @@ def _long() -> str:
 
 
 def _without_keys() -> dict[str, list[str]]:
-    """The primitives whose factories list no keys, each with the devices that have one."""
+    """Return the primitives whose factories list no keys, each with the devices that have one."""
     with_keys, found = {(entry.interface, entry.device_type) for entry in registered()}, defaultdict(list)
     for device_type in sorted(DeviceType, key=lambda one: one.tag):
         for factory in implemented(device_type):
@@ -73,7 +73,7 @@ def _without_keys() -> dict[str, list[str]]:
 
 
 def _types(entries: list[Entry]) -> str:
-    """The data types of the entries of an op on a device: `8 integer types → bool`."""
+    """Return the data types of the entries of an op on a device: `8 integer types → bool`."""
     if not entries:
         return "-"
     return in_words(entries[0].interface, [entry.dtypes for entry in entries], in_groups).replace("->", "→")

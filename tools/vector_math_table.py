@@ -38,7 +38,7 @@ def _functions() -> str:
 
 
 def _gains() -> str:
-    """What each form gains, at both numbers of elements, with AVX-512 and without it."""
+    """Return what each form gains, at both numbers of elements, with AVX-512 and without it."""
     measured = json.loads((ROOT / _MEASURED).read_text())
     found: dict[tuple[str, str, str, str], dict[bool, str]] = {}
     for gain in measured["gains"]:
@@ -57,7 +57,7 @@ def _gains() -> str:
 
 
 def _place(function: Any) -> str:
-    """The module that a compiled function is named in, as a path in the package."""
+    """Return the module that a compiled function is named in, as a path in the package."""
     if function is None:
         return ""
     modules = sorted(name for name in sys.modules if name.startswith(_PACKAGE))

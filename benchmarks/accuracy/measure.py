@@ -73,7 +73,7 @@ class Task:
     with_peers: bool
 
     def errors_of(self, number: int) -> list[Errors]:
-        """The errors for the arguments of one piece."""
+        """Return the errors for the arguments of one piece."""
         x = self.arguments.piece(number)
         want = exact(self.op, x, *_defaults(self.op)).astype(np.longdouble)
         # a difference of two terms is as accurate as the larger of them
@@ -88,7 +88,7 @@ class Task:
 def measure(
     op: UnaryOp, arguments: Arguments, device: str, with_peers: bool, pool: Executor, advance: Callable[[int], None]
 ) -> Accuracy:
-    """The errors of `op` on the device and those of its peers, on the same arguments.
+    """Return the errors of `op` on the device and those of its peers, on the same arguments.
 
     advance: called with the number of pieces that were done.
     """

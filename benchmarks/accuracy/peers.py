@@ -35,7 +35,7 @@ _TORCH_ACTIVATIONS: Final = {
 
 
 def peers(op: U) -> Iterator[tuple[str, Function]]:
-    """The function of each library that has it and is installed, by the library's name."""
+    """Yield the function of each library that has it and is installed, by the library's name."""
     if op in _NUMPY:
         yield "numpy", getattr(np, _NUMPY[op])
     if find_spec("torch") is None:

@@ -46,7 +46,7 @@ _ONE_HAS_ALL: Final = (30.0, 0.0, 1.0)
 
 
 def exact_sum(x: Array) -> np.longdouble:
-    """The sum of `x` in long double, exact but for that rounding."""
+    """Return the sum of `x` in long double, exact but for that rounding."""
     parts: list[float] = []
     for begin in range(0, x.size, _PIECE):
         parts += _sum_and_rest(x[begin : begin + _PIECE].tolist())
@@ -60,7 +60,7 @@ def _sum_and_rest(values: list[float]) -> tuple[float, float]:
 
 
 def measure_rows(device: DeviceUnderTest, name: str, dtype: np.dtype[Any], cols: tuple[int, ...]) -> Iterator[Any]:
-    """The errors of a softmax by what its logits are."""
+    """Yield the errors of a softmax by what its logits are."""
     tested, torch_name = _ROWS[name]
     functions = dict(_row_functions(device, name, dtype, torch_name))
     rng, data_type = np.random.default_rng(SEED), as_data_type(dtype)
@@ -101,7 +101,7 @@ def _errors_of_rows(tested: softmaxes.RowPrimitive, functions: dict[str, Functio
 
 
 def measure_sums(device: DeviceUnderTest, dtype: np.dtype[Any], lengths: tuple[int, ...]) -> Iterator[Any]:
-    """The errors of kSum and kMean of so many numbers from [0, 1)."""
+    """Yield the errors of kSum and kMean of so many numbers from [0, 1)."""
     rng = np.random.default_rng(SEED)
     for length in lengths:
         x = rng.random(length, dtype)

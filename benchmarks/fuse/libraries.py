@@ -19,7 +19,7 @@ Call = Callable[[], Any]
 """Computes the results, anew each time, and returns when they are there."""
 
 Library = Callable[[Expression, Arrays], Call | None]
-"""(an expression, its arrays) -> what computes it; None where the library has no way to."""
+"""(an expression, its arrays) -> what computes it; None if the library has no way to."""
 
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 

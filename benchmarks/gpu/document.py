@@ -62,7 +62,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _driver_version() -> str:
-    """The version of NVIDIA's kernel driver; empty where nvidia-smi does not say."""
+    """Return the version of NVIDIA's kernel driver; empty if nvidia-smi does not say."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)

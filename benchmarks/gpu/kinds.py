@@ -56,7 +56,7 @@ AT_COPY_SPEED: Final = (
 
 
 def kind_of(case: Case) -> str:
-    """The kind of a case. Raises TypeError for work that has none."""
+    """Return the kind of a case. Raises TypeError for work that has none."""
     match case.work:
         case UnaryWork() if case.primitive is Memcpy:
             return "memcpy"
@@ -106,5 +106,5 @@ def kind_of(case: Case) -> str:
 
 
 def _rows(case: Case, inner: int) -> str:
-    """Whether the rows of `inner` elements are wide."""
+    """Return whether the rows of `inner` elements are wide."""
     return f"{'rows from' if inner * case.out_type.itemsize >= _WIDE else 'rows below'} {_WIDE} B"

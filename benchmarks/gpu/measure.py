@@ -47,14 +47,14 @@ class Bench:
         self._driver.copy(self._index, self._to.address, self._from.address, self._from.nbytes, self._stream.handle)
 
     def copy_speed(self) -> float:
-        """Bytes per second of that copy, those read and those written."""
+        """Return bytes per second of that copy, those read and those written."""
         return self._speed(self._clock.interleaved({"copy": self.copy}, self._seconds)["copy"])
 
     def _speed(self, copy: Measured) -> float:
         return 2 * self._from.nbytes / copy.device.median
 
     def measure(self, case: Case, size: int) -> Result:
-        """The times of a case of about `size` elements.
+        """Return the times of a case of about `size` elements.
 
         `wrong` says of those whose result differs, or who failed, that they were not timed.
         """
@@ -174,7 +174,7 @@ class Bench:
         return ready
 
     def _computed(self, call: Call, out: Any) -> Array:
-        """What a call writes over bytes that no right result is likely to have."""
+        """Return what a call writes over bytes that no right result is likely to have."""
         self._driver.fill(self._index, out.address, _POISON, out.nbytes, self._stream.handle)
         call()
         self._stream.Sync()
@@ -182,7 +182,7 @@ class Bench:
         return np.concatenate(pieces)
 
     def _is_right(self, case: Case, arrays: Arrays, result: Array) -> bool:
-        """Whether NumPy computes the same."""
+        """Return whether NumPy computes the same."""
         if not case.numpy_has_it:
             x = arrays[0].reshape(-1)[:_ONE_BY_ONE]
             expected = np.empty(x.shape, case.out_type)
@@ -195,7 +195,10 @@ class Bench:
 
 
 def compared(count: int) -> list[slice]:
-    """The parts of a result of so many elements that are compared; the first and the last element are among them."""
+    """Return the parts of a result of so many elements that are compared.
+
+    The first and the last element are among them.
+    """
     if count <= _COMPARED:
         return [slice(0, count)]
     length = _COMPARED // _PIECES
@@ -204,7 +207,7 @@ def compared(count: int) -> list[slice]:
 
 
 def _in_turn(calls: list[Call]) -> Call:
-    """One call after the other, over and over."""
+    """Return one call after the other, over and over."""
     if len(calls) == 1:
         return calls[0]
     endless = itertools.cycle(calls)

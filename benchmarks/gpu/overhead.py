@@ -23,7 +23,7 @@ _REPLAYS: Final = 10
 
 
 def cases() -> list[Case]:
-    """One element each."""
+    """Return one element each."""
     return [
         unary("relu", UnaryOp.kRelu, (1,), numpy_ways.relu),
         binary("add", BinaryOp.kAdd, (1,), (1,), np.add),

@@ -38,7 +38,7 @@ _ADAPTERS: Final = {"torch": "torch_", "cupy": "cupy_"}
 
 
 def installed(wanted: Sequence[str], stream: Any) -> tuple[list[Peer], dict[str, str]]:
-    """The wanted libraries that work here, and why the others do not."""
+    """Return the wanted libraries that work here, and why the others do not."""
     peers: list[Peer] = []
     absent: dict[str, str] = {}
     for name in _ADAPTERS:

@@ -38,7 +38,7 @@ class Planned:
 def planned(
     sets: Sequence[str], dtypes: Sequence[str] | None = None, sizes: Sequence[int] | None = None, pattern: str = ""
 ) -> Iterator[Planned]:
-    """Every case once. Where sizes are asked for, these with all cases; otherwise `SIZES` with the core ones."""
+    """Yield every case once. Where sizes are asked for, these with all cases; otherwise `SIZES` with the core ones."""
     wanted, seen = dtypes or DTYPES, set()
     for of_pass, in_pass, every in (*_PASSES, (DTYPES, sizes or SIZES, sizes is not None)):
         for size in in_pass:

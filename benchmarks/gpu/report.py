@@ -52,7 +52,7 @@ def show(document: dict[str, Any], *, table: bool = False) -> None:
 
 
 def targets(document: dict[str, Any]) -> list[Target]:
-    """Every target."""
+    """Return every target."""
     results: list[Result] = document["results"]
     found = []
     for kind in AT_COPY_SPEED:
@@ -93,12 +93,12 @@ def geometric_mean(values: Iterable[float]) -> float | None:
 
 
 def behind(results: Iterable[Result]) -> list[Result]:
-    """The cases that a peer does better, the worst first."""
+    """Return the cases that a peer does better, the worst first."""
     return sorted((r for r in results if _rated(r) and r["ratio"] < WANTED_RATIO), key=lambda r: r["ratio"])
 
 
 def below_copy(results: Iterable[Result]) -> list[Result]:
-    """The cases that are to run at the speed of a copy and do not, the worst first."""
+    """Return the cases that are to run at the speed of a copy and do not, the worst first."""
     found = (r for r in results if _shares(r) and r["kind"] in AT_COPY_SPEED and r["share_of_copy"] < WANTED_SHARE)
     return sorted(found, key=lambda r: r["share_of_copy"])
 

@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> int:
 
 
 def new_document(device: Any) -> dict[str, Any]:
-    """What there is before anything was measured."""
+    """Return what there is before anything was measured."""
     empty: dict[str, Any] = {
         **{"tests": {}, "peers": {}, "absent_peers": {}, "copy_bytes": None, "copy_gb_per_s": None},
         **{"overhead": {}, "graph": {}, "left_out": {}, "not_measured": [], "failed": [], "results": []},
@@ -184,7 +184,7 @@ def _say(text: str) -> None:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """What asks the process to end interrupts it as Ctrl-C does."""
+    """Yield what asks the process to end interrupts it as Ctrl-C does."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt

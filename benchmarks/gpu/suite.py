@@ -37,7 +37,7 @@ def command() -> list[str]:
 def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
     """Run the tests for so many seconds at most.
 
-    exit_code: None where they were stopped at the limit; `failed` tells if some had failed by then.
+    exit_code: None if they were stopped at the limit; `failed` tells if some had failed by then.
     """
     arguments = list(given or command())
     begin = time.monotonic()

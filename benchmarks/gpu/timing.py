@@ -116,7 +116,7 @@ def measured(samples: list[Sample], launches: int) -> Measured:
 
 
 def host_seconds(call: Call, wait: Call, launches: int, batches: int) -> float:
-    """What a launch takes in Python: the median over batches; `wait` is called after each, and not counted."""
+    """Return what a launch takes in Python: the median over batches; `wait` is called after each, and not counted."""
     samples = []
     call()
     wait()

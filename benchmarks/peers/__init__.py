@@ -37,7 +37,7 @@ class Peer(Protocol):
     note: str
 
     def prepare(self, case: Case, inputs: Arrays, out: Array) -> Contender | None:
-        """Make everything ready for a call; None where the library cannot do this case."""
+        """Make everything ready for a call; None if the library cannot do this case."""
 
 
 _ADAPTERS: Final = {
@@ -51,6 +51,6 @@ NAMES: Final = tuple(_ADAPTERS)
 
 
 def installed_peers(threads: int, wanted: Sequence[str] = NAMES) -> list[Peer]:
-    """The adapters of the wanted libraries that are installed, each set to so many threads."""
+    """Return the adapters of the wanted libraries that are installed, each set to so many threads."""
     present = [name for name in NAMES if name in wanted and find_spec(name) is not None]
     return [import_module(f"benchmarks.peers.{_ADAPTERS[name]}").Adapter(threads) for name in present]

@@ -75,7 +75,7 @@ class Adapter:
 
 
 def _has_weights(case: Case) -> bool:
-    """Whether the second operand is part of the model: the runtime then packs it once."""
+    """Return whether the second operand is part of the model: the runtime then packs it once."""
     return isinstance(case.work, MatmulWork) and case.work.has_weights
 
 

@@ -181,7 +181,7 @@ def _pad(out: torch.Tensor, value: int, inside: torch.Tensor, src: torch.Tensor)
 
 
 def _tensor(array: Array) -> torch.Tensor:
-    """A tensor on the array's memory."""
+    """Return a tensor on the array's memory."""
     is_bfloat16 = array.dtype == ml_dtypes.bfloat16
     tensor: torch.Tensor = torch.from_numpy(array.view(np.int16) if is_bfloat16 else array)
     return tensor.view(torch.bfloat16) if is_bfloat16 else tensor

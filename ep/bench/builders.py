@@ -50,7 +50,7 @@ def gather(
     order: data.Order = "skewed",
     **about: Any,
 ) -> Case:
-    """Rows of `row_size` elements of [outer, rows, row_size]."""
+    """Return rows of `row_size` elements of [outer, rows, row_size]."""
     item, index, dims = np.dtype(dtype), np.dtype(index_type), (outer, rows, row_size)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -112,7 +112,7 @@ def batch_gather(
 def expand(
     name: str, src_dims: tuple[int, ...], dst_dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any
 ) -> Case:
-    """An array repeated along the axes where src_dims has 1."""
+    """Return an array repeated along the axes where src_dims has 1."""
     item = np.dtype(dtype)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -141,7 +141,7 @@ def unary(
     domain: tuple[float, float] | None = None,
     **about: Any,
 ) -> Case:
-    """An op on numbers of its domain; `numpy(x, out)` is NumPy's way."""
+    """Return an op on numbers of its domain; `numpy(x, out)` is NumPy's way."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -170,7 +170,9 @@ def binary(
     relative_error: float = 0.0,
     **about: Any,
 ) -> Case:
-    """An op on pairs of numbers, the first operand's of the domain, with broadcasting; `numpy(x, y, out)` as above.
+    """Return an op on pairs of numbers, the first operand's of the domain, with broadcasting.
+
+    `numpy(x, y, out)` as above.
 
     dst_type: that of the operands where left out.
     """

@@ -29,7 +29,7 @@ _VALUE = 3
 
 
 def cast(name: str, dims: tuple[int, ...], src_type: DTypeLike, dst_type: DTypeLike, **about: Any) -> Case:
-    """Numbers of one type in another."""
+    """Return numbers of one type in another."""
     src, dst, count = np.dtype(src_type), np.dtype(dst_type), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -48,7 +48,7 @@ def cast(name: str, dims: tuple[int, ...], src_type: DTypeLike, dst_type: DTypeL
 
 
 def transpose(name: str, rows: int, columns: int, src_type: DTypeLike, dst_type: DTypeLike, **about: Any) -> Case:
-    """A matrix converted into its transpose, by strides."""
+    """Return a matrix converted into its transpose, by strides."""
     src, dst, dims = np.dtype(src_type), np.dtype(dst_type), (columns, rows)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -75,7 +75,7 @@ def where(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """Elements of x where a bool says so, else of y, with broadcasting."""
+    """Return elements of x where a bool says so, else of y, with broadcasting."""
     item, cond = np.dtype(dtype), np.dtype(np.bool_)
     dims = np.broadcast_shapes(cond_dims, x_dims, y_dims)
 
@@ -97,7 +97,7 @@ def where(
 
 
 def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """The sum of several operands."""
+    """Return the sum of several operands."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -117,7 +117,7 @@ def add(name: str, num_srcs: int, dims: tuple[int, ...], dtype: DTypeLike = np.f
 
 
 def fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """One number everywhere."""
+    """Return one number everywhere."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def bind(primitive: Fill, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
@@ -130,7 +130,7 @@ def fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **abou
 
 
 def tensor_fill(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """One element of the device's memory everywhere."""
+    """Return one element of the device's memory everywhere."""
     item, count = np.dtype(dtype), math.prod(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -155,7 +155,7 @@ def one_hot(
     index_type: DTypeLike = np.int64,
     **about: Any,
 ) -> Case:
-    """A row of zeros and a one for each index."""
+    """Return a row of zeros and a one for each index."""
     item, index, dims = np.dtype(dtype), np.dtype(index_type), (num_indices, depth)
 
     def make(rng: np.random.Generator) -> Arrays:

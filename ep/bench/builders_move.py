@@ -36,7 +36,7 @@ def permute(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """An array with its axes in another order."""
+    """Return an array with its axes in another order."""
     item, dims = np.dtype(dtype), tuple(src_dims[axis] for axis in permutation)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -62,7 +62,7 @@ def pad(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """An array inside a border of one number."""
+    """Return an array inside a border of one number."""
     item = np.dtype(dtype)
     dims = tuple(map(sum, zip(src_dims, before, after, strict=True)))
 
@@ -95,7 +95,7 @@ def cut(
     dtype: DTypeLike = np.float32,
     **about: Any,
 ) -> Case:
-    """The box of `dims` that begins at `begin` in an array."""
+    """Return the box of `dims` that begins at `begin` in an array."""
     item, origin = np.dtype(dtype), (0,) * len(dims)
 
     def make(rng: np.random.Generator) -> Arrays:
@@ -141,7 +141,7 @@ def join(
 
 
 def copy_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """The same bytes in another place of the device's memory."""
+    """Return the same bytes in another place of the device's memory."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
 
@@ -170,7 +170,7 @@ def copy_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, 
 
 
 def set_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
-    """One value in every byte."""
+    """Return one value in every byte."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
 

@@ -28,7 +28,10 @@ def matmul(
     has_weights: bool = False,
     **about: Any,
 ) -> Case:
-    """A product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size; has_weights: b is constant."""
+    """Return a product `[m, k]` by `[k, n]`, or a batch of them where there is a batch size.
+
+    has_weights: b is constant.
+    """
     item, batch = np.dtype(dtype), (batch_size,) * bool(batch_size)
     sizes = (*batch, m, n, k)
 

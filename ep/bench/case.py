@@ -216,7 +216,7 @@ class Case:
     core: bool = True
 
     def is_right(self, result: Array, expected: Array) -> bool:
-        """Whether `result` is as near to the expected one as it should be."""
+        """Return whether `result` is as near to the expected one as it should be."""
         if self.relative_error == 0:
             return np.array_equal(result, expected)
         wide, bounds = np.result_type(self.out_type, np.float32), (self.relative_error, self.absolute_error)

@@ -35,7 +35,7 @@ def layouts(size: int) -> Iterator[tuple[str, Dims, Dims]]:
 
 
 def binary_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Every way to broadcast an addition to `size` elements, products and comparisons of two, and powers."""
+    """Yield every way to broadcast an addition to `size` elements, products and comparisons of two, and powers."""
     for layout, dims0, dims1 in layouts(size):
         yield _case("add", BinaryOp.kAdd, layout, dims0, dims1, dtype)
     for layout, dims0, dims1 in list(layouts(size))[:3]:

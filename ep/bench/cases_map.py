@@ -47,13 +47,13 @@ def add_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def fill_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """One number everywhere."""
+    """Yield one number everywhere."""
     yield fill("fill", (size,), dtype, group="fill")
     yield tensor_fill("fill with an element", (size,), dtype, group="fill", core=False)
 
 
 def one_hot_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Rows of few and of many classes."""
+    """Yield rows of few and of many classes."""
     for depth in [depth for depth in _DEPTHS if depth <= size] or [size]:
         rows = max(size // depth, 1)
         yield one_hot(f"one-hot of {depth:,}", rows, depth, dtype, group="one-hot", core=depth == _DEPTHS[-1])

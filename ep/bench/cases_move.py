@@ -59,10 +59,10 @@ def copy_nd_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def memcpy_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """A plain copy."""
+    """Yield a plain copy."""
     yield copy_bytes("copy bytes", (size,), dtype, group="memcpy")
 
 
 def memset_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """One value in every byte."""
+    """Yield one value in every byte."""
     yield set_bytes("set bytes", (size,), dtype, group="memset")

@@ -42,7 +42,7 @@ def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Products of models, and squares, whatever sizes are asked for; of floating types alone."""
+    """Yield products of models, and squares, whatever sizes are asked for; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "products"}
@@ -56,6 +56,6 @@ def model_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def _sides(size: int, first: int) -> tuple[int, int]:
-    """Two sides of `size` elements, of which one is as long as that, or shorter."""
+    """Return two sides of `size` elements, of which one is as long as that, or shorter."""
     short = min(first, math.isqrt(size))
     return short, size // short

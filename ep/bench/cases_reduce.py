@@ -19,7 +19,7 @@ _WORDS: Final = 4096
 
 
 def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Rows of attention, of a layer, and of a vocabulary, and one row alone; of floating types alone."""
+    """Yield rows of attention, of a layer, and of a vocabulary, and one row alone; of floating types alone."""
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "softmax"}
@@ -35,7 +35,7 @@ def softmax_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
 
 
 def row_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """The four softmaxes of short and long rows; of floating types alone."""
+    """Yield the four softmaxes of short and long rows; of floating types alone."""
     if dtype.kind in "biu":
         return
     for log in (False, True):

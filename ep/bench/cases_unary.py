@@ -38,7 +38,7 @@ _DOMAINS: Final = {
 
 
 def unary_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
-    """Every unary op of `size` elements that there is for `dtype`."""
+    """Yield every unary op of `size` elements that there is for `dtype`."""
     for op in _MEMORY_BOUND:
         if op is not UnaryOp.kNegative or dtype in FLOATS:
             core = op in (UnaryOp.kRelu, UnaryOp.kAbs)

@@ -17,7 +17,7 @@ _BLOCK: Final = 2**20 + 7  # random numbers repeat after so many, which the time
 def numbers(
     rng: np.random.Generator, dims: tuple[int, ...], dtype: np.dtype[Any], low: float | None = None, high: float = 0.0
 ) -> Array:
-    """Numbers in [low, high), or normally distributed ones; small integers for an integer dtype."""
+    """Return numbers in [low, high), or normally distributed ones; small integers for an integer dtype."""
     count = math.prod(dims)
     size = min(count, _BLOCK)
     block: Array

@@ -169,12 +169,12 @@ def segment_sum(rows: Array, ids: Array, out: Array) -> None:
 
 
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
-    """What indexes an array for the box of `dims` that begins there."""
+    """Return what indexes an array for the box of `dims` that begins there."""
     return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))
 
 
 def inside_border(src: Any, before: Sequence[int], out: Any) -> tuple[Any, Any]:
-    """The part of `out` inside the border, and what of `src` goes there: `np.pad` has no `out`."""
+    """Return the part of `out` inside the border, and what of `src` goes there: `np.pad` has no `out`."""
     begin = [max(size, 0) for size in before]
     end = [min(size + there, room) for size, there, room in zip(before, src.shape, out.shape, strict=True)]
     inside = [stop - start for start, stop in zip(begin, end, strict=True)]
@@ -194,7 +194,7 @@ def one_hot(indices: Array, out: Array) -> Call:
 
 
 def one_by_one(function: Callable[[float], float]) -> Way:
-    """A way to compute what only the standard library has."""
+    """Return a way to compute what only the standard library has."""
     each: Any = np.frompyfunc(function, 1, 1)
 
     def way(x: Array, out: Array) -> None:

@@ -37,7 +37,7 @@ def draw(panels: Mapping[str, Sequence[Point]], copies: Mapping[str, float], tit
 
     panels: the points of each case by its title, ascending in size.
     copies: GB/s of what the bandwidth is compared with, drawn as a line across, by its name.
-    Raises ValueError where there are no panels, and what `check_path` does.
+    Raises ValueError if there are no panels, and what `check_path` does.
     """
     if not panels:
         raise ValueError("nothing to plot: no case was measured at three sizes or more")

@@ -31,7 +31,7 @@ class Timing:
 
     @classmethod
     def of(cls, samples: Sequence[float]) -> Timing:
-        """The timing that two samples or more give."""
+        """Return the timing that two samples or more give."""
         lower, median, upper = statistics.quantiles(samples, n=4)
         return cls(median, lower, upper)
 

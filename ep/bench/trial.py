@@ -85,7 +85,7 @@ def set_up(case: Case, device: Device, factory: type[Any]) -> Trial:
 
 
 def to_device(array: Array, stream: Stream) -> Any:
-    """A flat buffer on the stream's device with the elements of a contiguous array."""
+    """Return a flat buffer on the stream's device with the elements of a contiguous array."""
     buffer = stream.device().Alloc(_OPTIONS, array.nbytes).view(array.dtype)
     if isinstance(buffer, np.ndarray):
         np.copyto(buffer, array.reshape(-1))
@@ -97,7 +97,7 @@ def to_device(array: Array, stream: Stream) -> Any:
 
 
 def to_host(buffer: Any, dims: Sequence[int], dtype: np.dtype[Any], stream: Stream) -> Array:
-    """An array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
+    """Return an array of the elements of a buffer on the stream's device; no copy where the host sees that memory."""
     if isinstance(buffer, np.ndarray):
         return buffer.reshape(dims)
     if hasattr(buffer, "copy_to_host"):

@@ -92,7 +92,7 @@ def _plot(arguments: Namespace) -> int:
 
 
 def _coverage(arguments: Namespace, device: Device, count: int) -> Coverage:
-    """The chosen cases of about `count` elements on a device; CommandError where there are none."""
+    """Return the chosen cases of about `count` elements on a device; CommandError if there are none."""
     cases = [
         case for case in bench_cases(count) if arguments.primitive is None or case.primitive in arguments.primitive
     ]

@@ -13,7 +13,7 @@ from ep.cli.parser import Parser
 
 
 def complete(commands: Mapping[str, tuple[str, str]]) -> None:
-    """Answer the shell, and end the process; do nothing where argcomplete is missing."""
+    """Answer the shell, and end the process; do nothing if argcomplete is missing."""
     try:
         import argcomplete
     except ImportError:

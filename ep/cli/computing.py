@@ -35,7 +35,7 @@ class Device(NamedTuple):
 
 
 def device_of(device_type: DeviceType) -> Device:
-    """The first device of a type; CommandError where operators do not run on it."""
+    """Return the first device of a type; CommandError where operators do not run on it."""
     from ep.ops.devices import arrays_on
 
     try:
@@ -52,5 +52,5 @@ def device_of(device_type: DeviceType) -> Device:
 
 
 def refused(error: Exception) -> CommandError:
-    """An operator's error as the command's, in one line."""
+    """Return an operator's error as the command's, in one line."""
     return CommandError(" ".join(str(error).split()) or type(error).__name__)

@@ -27,7 +27,7 @@ class Coverage:
         self.failures: list[str] = []
 
     def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False) -> list[T]:
-        """What `do` makes of each case once it is set up; one that raises is among the failures, in one line.
+        """Return what `do` makes of each case once it is set up; one that raises is among the failures, in one line.
 
         one_of_each: run the first case of each primitive that the device has.
         """
@@ -55,7 +55,7 @@ class Coverage:
         self.failures.append(f"{case.primitive.__name__} ({case.name}): {present.one_line(error)}")
 
     def in_words(self) -> str:
-        """What was not run, once all of it ran; nothing where the cases and the device cover each other."""
+        """Return what was not run, once all of it ran; nothing if the cases and the device cover each other."""
         implemented = list(dict.fromkeys(entry.interface for entry in registered(self.device.device_type())))
         covered = {case.primitive for case in self.cases}
         if not self.ran:
@@ -83,7 +83,7 @@ def _in_words(cases: Sequence[Case]) -> str:
 
 
 def why_nothing_ran(coverages: Sequence[Coverage]) -> str:
-    """Why no device ran anything; empty where one did."""
+    """Return why no device ran anything; empty if one did."""
     if any(coverage.ran for coverage in coverages):
         return ""
     return "nothing was run: " + "; ".join(coverage.in_words() for coverage in coverages)

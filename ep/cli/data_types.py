@@ -25,7 +25,7 @@ GROUPS: Final = {
 def in_words(
     interface: type[Any], keys: Sequence[tuple[DataType, ...]], words: Callable[[Iterable[DataType]], str]
 ) -> str:
-    """The data types of several keys of an interface in one line; `words` says what a set of them is called.
+    """Return the data types of several keys of an interface in one line; `words` says what a set of them is called.
 
     `A, B` where each goes to itself, `A, B -> C` where each of the first goes with each of the second (`by` where the
     second is not what comes out), `A -> C; B -> D` where they go with different ones.
@@ -63,7 +63,7 @@ def in_groups(data_types: Iterable[DataType]) -> str:
 
 
 def legend(used: Iterable[str]) -> dict[str, str]:
-    """The data types of those groups of several that are named in a text of `used`."""
+    """Return the data types of those groups of several that are named in a text of `used`."""
     found = "\n".join(used)
     return {name: by_name(group) for name, group in GROUPS.items() if len(group) > 1 and name in found}
 

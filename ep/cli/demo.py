@@ -53,7 +53,7 @@ _TOKENS, _HIDDEN = 16_384, 768
 
 
 def demo_cases() -> list[Case]:
-    """The demo: what a small language model does to its data."""
+    """Return the demo: what a small language model does to its data."""
     activations = (_TOKENS, _HIDDEN)
     return [
         gather("look up 16,384 words in a 30,522 x 384 embedding table", 30_522, 384, _TOKENS),
@@ -116,7 +116,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _cases(device: Device) -> list[Case]:
-    """The demo, or for a simulated device small cases: it would take hours for the demo."""
+    """Return the demo, or for a simulated device small cases: it would take hours for the demo."""
     if not getattr(device, "simulated", False):
         return demo_cases()
     output.note(f"{present.label(device)} is simulated: its results have about {_SIMULATED:,} elements")
@@ -147,7 +147,7 @@ def _run(coverage: Coverage) -> bool:
 
 
 def _measure(case: Case, trial: Trial) -> tuple[tuple[str, ...], float, bool]:
-    """The row of a case, the seconds that its first launch took, and whether it is right."""
+    """Return the row of a case, the seconds that its first launch took, and whether it is right."""
     times = trial.time(_SECONDS)
     row = (
         case.name,

@@ -99,7 +99,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _of_itself(device: Device) -> list[Finding]:
-    """What the device says."""
+    """Return what the device says."""
     said: list[Finding] = []
     try:
         with output.status(f"looking at {present.label(device)}"):

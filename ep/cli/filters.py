@@ -21,7 +21,7 @@ def add_filters(parser: Parser) -> None:
 
 
 def chosen(arguments: Namespace) -> list[Entry]:
-    """The registered keys that pass every filter; where none does, a line on stderr says so."""
+    """Return the registered keys that pass every filter; where none does, a line on stderr says so."""
     ops = None if arguments.op is None else [op.name for op in arguments.op]  # kMax is a name of two
     entries = [
         entry

@@ -11,7 +11,7 @@ from ep.include.device_type import DeviceType
 
 
 def on_disk(device_types: Iterable[DeviceType] | None = None) -> dict[str, KernelsOnDisk]:
-    """What there is, by the tag of the device type: of some device types, or of all."""
+    """Return what there is, by the tag of the device type: of some device types, or of all."""
     return {tag: kernels.on_disk() for tag, kernels in _kernels(device_types).items()}
 
 

@@ -67,7 +67,7 @@ def _yes(holds: bool) -> str:
 
 
 def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
-    """The type of each input."""
+    """Return the type of each input."""
     from ep.ops.declare.operator import Role
 
     of_roles = {Role.INDICES: DataType.kInt64, Role.CONDITION: DataType.kBool}
@@ -85,7 +85,7 @@ def _types(operator: Any, given: Sequence[str]) -> list[DataType]:
 
 
 def _attributes(operator: Any, given: Sequence[str]) -> dict[str, Any]:
-    """The attributes that kernels ask for: those given, and defaults."""
+    """Return the attributes that kernels ask for: those given, and defaults."""
     attributes = {one.name: one.default for one in operator.attributes if not one.is_required}
     for text in given:
         name, equals, value = text.partition("=")
@@ -106,7 +106,7 @@ def _attributes(operator: Any, given: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A number or a truth value, or the text itself."""
+    """Return a number or a truth value, or the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

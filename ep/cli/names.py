@@ -29,17 +29,17 @@ INTERFACES: Final[Mapping[str, type[Primitive]]] = {
 
 
 def factory_of(interface: type[Primitive]) -> Any:
-    """The factory contract of an interface."""
+    """Return the factory contract of an interface."""
     return getattr(contracts, f"{interface.__name__}Factory")
 
 
 def short_name(interface: type[Primitive]) -> str:
-    """The shortest name of an interface, for narrow tables."""
+    """Return the shortest name of an interface, for narrow tables."""
     return min((name for name, value in INTERFACES.items() if value is interface), key=len)
 
 
 def interfaces_in_words() -> tuple[str, str]:
-    """Two clauses: which interfaces a device implements, and which are contracts alone."""
+    """Return two clauses: which interfaces a device implements, and which are contracts alone."""
     implemented = {entry.interface for entry in registered()}
     there, not_there = (
         ", ".join(dict.fromkeys(value.__name__ for value in INTERFACES.values() if (value in implemented) is wanted))
@@ -67,7 +67,7 @@ class Names(Generic[T]):
         self._otherwise, self._all_of_them = otherwise, all_of_them or self._listed
 
     def __call__(self, text: str) -> T:
-        """The one that `text` names; ArgumentTypeError, naming the nearest, where there is none."""
+        """Return the one that `text` names; ArgumentTypeError, naming the nearest, if there is none."""
         found = self.find(text)
         if found is None:
             hint = self._otherwise(text) or self._near(text) or self._all_of_them()
@@ -75,7 +75,7 @@ class Names(Generic[T]):
         return found
 
     def find(self, text: str) -> T | None:
-        """As above, None where there is none."""
+        """As above, None if there is none."""
         known = self._members()
         by_folded = {_fold(name): member for name, member in known.items()}
         bare = {_fold(name[1:]): member for name, member in known.items() if _is_enumerator(name)}
@@ -86,11 +86,11 @@ class Names(Generic[T]):
         return None
 
     def known(self) -> list[str]:
-        """The names to offer, without the k."""
+        """Return the names to offer, without the k."""
         return list(dict.fromkeys(name[1:] if _is_enumerator(name) else name for name in self._members()))
 
     def _near(self, text: str) -> str:
-        """What may have been meant: a name that is spelt alike, or that contains the text."""
+        """Return what may have been meant: a name that is spelt alike, or that contains the text."""
         known = self._members()
         containing = [repr(name) for name in known if text and _fold(text) in _fold(name)]
         if not (hint := did_you_mean(text, known)) and 0 < len(containing) <= _MOST_MEANT:
@@ -139,7 +139,7 @@ device_type: Final = Names("device type", _device_types)
 
 
 def is_start_of(name: str, text: str) -> bool:
-    """Whether `text` is how a name may begin as it is typed; an option is typed as it is."""
+    """Return whether `text` is how a name may begin as it is typed; an option is typed as it is."""
     if name.startswith(text) or text.startswith("-"):
         return name.startswith(text)
     return _fold(name).startswith((_fold(text), _fold(text.removeprefix("k"))))
@@ -156,5 +156,5 @@ def _is_enumerator(name: str) -> bool:
 
 
 def _fold(name: str) -> str:
-    """One spelling for kFastGelu, kfastgelu and k_fast_gelu."""
+    """Return one spelling for kFastGelu, kfastgelu and k_fast_gelu."""
     return name.casefold().replace("_", "").replace("-", "")

@@ -21,7 +21,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def read(path: str, data_type: DataType | None = None) -> Array:
-    """The array in the file `path`, memory-mapped; CommandError where there is none.
+    """Return the array in the file `path`, memory-mapped; CommandError if there is none.
 
     data_type: what its elements are. Raw bytes of that size, as NumPy stores what it has no name for, are taken as
     such; an array of another data type is refused.
@@ -57,7 +57,7 @@ class Target:
 
 
 def target(name: str) -> Target:
-    """Where `name` is, `-` for stdout; CommandError where that takes no array."""
+    """Return where `name` is, `-` for stdout; CommandError where that takes no array."""
     if name == "-":
         if text.is_terminal():
             raise CommandError("stdout is a terminal, which no array is written to: redirect it, or name a file")
@@ -74,7 +74,10 @@ def target(name: str) -> Target:
 
 
 def targets(name: str, several: bool, count: int) -> list[Target]:
-    """Where the results go: under `name`; where there are several, y.npy stands for y.0.npy, y.1.npy and so on."""
+    """Return where the results go: under `name`.
+
+    Where there are several, y.npy stands for y.0.npy, y.1.npy and so on.
+    """
     if not several:
         return [target(name)]
     if name == "-":

@@ -55,7 +55,7 @@ def add_commands(commands: Any) -> Iterator[Parser]:
 
 
 def plan(arguments: Namespace) -> Plan:
-    """What the arguments ask for; CommandError for files that cannot be read."""
+    """Return what the arguments ask for; CommandError for files that cannot be read."""
     from ep.ops.declare.operator import Role
 
     operator = arguments.declared
@@ -115,7 +115,7 @@ def _number(given: str) -> complex:
 
 
 def _literal(given: str) -> Any:
-    """A number, or numbers with commas between; in parentheses they may be nested."""
+    """Return a number, or numbers with commas between; in parentheses they may be nested."""
     try:
         found = ast.literal_eval(given)
     except (ValueError, SyntaxError):
@@ -173,7 +173,7 @@ def _number_in(given: str) -> float | None:
 
 
 def _tinies(inputs: Sequence[Any], values: Mapping[int, int]) -> list[Any]:
-    """One element of each array, in as many axes as it has; numbers as they are."""
+    """Return one element of each array, in as many axes as it has; numbers as they are."""
     return [
         np.full((1,) * one.ndim, values.get(position, 0), one.dtype) if isinstance(one, np.ndarray) else one
         for position, one in enumerate(inputs)
@@ -181,7 +181,7 @@ def _tinies(inputs: Sequence[Any], values: Mapping[int, int]) -> list[Any]:
 
 
 def _tiny_value(name: str, value: Any) -> Any:
-    """An attribute that goes with arrays of one element."""
+    """Return an attribute that goes with arrays of one element."""
     if name in ("sizes", "shape"):
         return (1,) * len(value)
     if name == "pad_width":

@@ -54,7 +54,7 @@ def _console() -> Any:
 
 
 def _widths(columns: Sequence[str], rows: Rows, available: int) -> list[int] | None:
-    """How wide to make each column: the widest ones give way first; None where the words of all do not fit."""
+    """Return how wide to make each column: the widest ones give way first; None if the words of all do not fit."""
     natural, least = [], []
     for cells in zip(columns, *rows, strict=True):
         natural.append(max(map(len, cells)))

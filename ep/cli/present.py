@@ -11,13 +11,13 @@ from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
 
 
 def device_types() -> list[DeviceType]:
-    """Every device type that ep or an installed package names, whether or not it has devices."""
+    """Return every device type that ep or an installed package names, whether or not it has devices."""
     load_all_providers()
     return list(DeviceType)
 
 
 def devices_of(device_type: DeviceType) -> list[Device]:
-    """The devices of a type that are present; DeviceUnavailableError, saying why, where there is none.
+    """Return the devices of a type that are present; DeviceUnavailableError, saying why, if there is none.
 
     EnvironmentVariableError where a variable keeps them from being made.
     """
@@ -29,7 +29,7 @@ def devices_of(device_type: DeviceType) -> list[Device]:
 
 
 def devices(only: list[DeviceType] | None = None) -> list[Device]:
-    """The devices to run on: all that are present, or those of `only` some types, each of which must be there.
+    """Return the devices to run on: all that are present, or those of `only` some types, each of which must be there.
 
     A simulated device is present only by name: it would take hours for what others do in a second. What is left out
     though it is there is named on stderr. CommandError where nothing is left.
@@ -63,5 +63,5 @@ def label(device: Device) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """An exception as a line of a report."""
+    """Return an exception as a line of a report."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -27,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def are_asked_for(arguments: Namespace) -> bool:
-    """Whether the operator is to run on ranks."""
+    """Return whether the operator is to run on ranks."""
     return bool(arguments.sbp) or arguments.mesh is not None
 
 
@@ -98,7 +98,7 @@ def _file(target: npy.Target) -> npy.Target:
 
 
 def _placed(value: Any, placement: Any, sbp: tuple[Sbp, ...], device: Device) -> Any:
-    """A tensor of which this rank has read its piece; a number as it is."""
+    """Return a tensor of which this rank has read its piece; a number as it is."""
     from ep.mesh import from_whole, to_global
 
     if not isinstance(value, np.ndarray):
@@ -108,7 +108,7 @@ def _placed(value: Any, placement: Any, sbp: tuple[Sbp, ...], device: Device) ->
 
 
 def _to_write(tensor: Any) -> tuple[Sbp, ...]:
-    """How it lies for the ranks to write it: what is partial is put together first."""
+    """Return how it lies for the ranks to write it: what is partial is put together first."""
     whole: Sbp = Split(0) if tensor.ndim else Broadcast()
     return tuple(whole if isinstance(one, Partial) else one for one in tensor.sbp)
 
@@ -134,7 +134,7 @@ def _write(target: npy.Target, tensor: Any, device: Device) -> None:
 def _of_inputs(
     given: Sequence[tuple[str, tuple[Sbp, ...]]], plan: operators.Plan, num_axes: int
 ) -> list[tuple[Sbp, ...]]:
-    """How each input lies: B where nothing is said."""
+    """Return how each input lies: B where nothing is said."""
     operator = plan.operator
     names, lies = operator.input_names, {}
     for name, sbps in given:

@@ -57,14 +57,14 @@ def draw(tensors: Mapping[str, tuple[Dims, Sequence[Sbp]]], mesh: Dims, title: s
 
 
 def _kind(places: Sequence[Sbp]) -> str:
-    """Whether ranks have numbers that are still to be combined, parts, or all."""
+    """Return whether ranks have numbers that are still to be combined, parts, or all."""
     if not all(isinstance(one, Split | Broadcast) for one in places):
         return "partial"
     return "split" if any(isinstance(one, Split) for one in places) else "all of it"
 
 
 def _drawn_axes(shape: Dims, places: Sequence[Sbp]) -> tuple[int | None, int | None]:
-    """The axes that go down and across: those that are split, then the first ones."""
+    """Return the axes that go down and across: those that are split, then the first ones."""
     split = [one.axis for one in places if isinstance(one, Split)]
     chosen = sorted([*dict.fromkeys([*split, *range(len(shape))])][:2])
     if len(chosen) == 2:
@@ -73,7 +73,7 @@ def _drawn_axes(shape: Dims, places: Sequence[Sbp]) -> tuple[int | None, int | N
 
 
 def _extents(shape: Dims, places: Sequence[Sbp], mesh: Dims, rank: Dims) -> list[tuple[float, float]]:
-    """Where the piece of a rank begins along each axis, and how long it is: in parts of the whole."""
+    """Return where the piece of a rank begins along each axis, and how long it is: in parts of the whole."""
     extents = [(0, size) for size in shape]
     for one, ranks, own in zip(places, mesh, rank, strict=True):
         if isinstance(one, Split):

@@ -91,7 +91,7 @@ def _documentation(documented: Any) -> str:
 
 
 def _columns() -> int:
-    """How wide lines may be: a pipe takes them as they are."""
+    """Return how wide lines may be: a pipe takes them as they are."""
     return text.width() if text.is_terminal() else 1000
 
 

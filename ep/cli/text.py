@@ -16,12 +16,12 @@ _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
 def is_terminal() -> bool:
-    """Whether a person looks at the output."""
+    """Return whether a person looks at the output."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def width() -> int:
-    """The columns of the terminal, or what COLUMNS says; 80 where there is neither."""
+    """Return the columns of the terminal, or what COLUMNS says; 80 where there is neither."""
     return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
@@ -38,7 +38,7 @@ def wrap(text: str, columns: int, indent: str = "", more: str | None = None) -> 
 
 
 def reflow(text: str, columns: int) -> str:
-    """A docstring in lines of at most `columns`, broken between words only; as it is where its lines fit.
+    """Return a docstring in lines of at most `columns`, broken between words only; as it is where its lines fit.
 
     Prose, which is not indented, is filled paragraph by paragraph, and so is what is said of a parameter. Other lines,
     such as examples, stay lines of their own.
@@ -87,7 +87,7 @@ def times(*seconds: float) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """One time, as `times` has it."""
+    """Return one time, as `times` has it."""
     return times(seconds)[0]
 
 
@@ -99,7 +99,7 @@ def _three_digits(value: float) -> str:
 
 
 def megabytes(size: int) -> str:
-    """A number of bytes as people say it."""
+    """Return a number of bytes as people say it."""
     for unit, step in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= step:
             return f"{size / step:.1f} {unit}"

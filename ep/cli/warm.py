@@ -65,7 +65,7 @@ def prepare(entries: Sequence[Entry]) -> Failures:
 
 
 def make(entry: Entry) -> Primitive | None:
-    """A primitive for a registered key; what the key leaves open takes any value."""
+    """Return a primitive for a registered key; what the key leaves open takes any value."""
     factory = names.factory_of(entry.interface)
     data_types = iter(entry.dtypes)
     arguments: dict[str, Any] = {}

@@ -29,7 +29,7 @@ class BoundedCache(dict[Hashable, Any]):
         self.older = {}
 
     def __missing__(self, key: Hashable) -> Any:
-        """The value of a key that is not among the younger ones; None where there is none at all."""
+        """Return the value of a key that is not among the younger ones; None if there is none at all."""
         value = self.older.get(key)
         if value is not None:
             self.put(key, value)
@@ -39,7 +39,7 @@ class BoundedCache(dict[Hashable, Any]):
     get = dict.__getitem__  # type: ignore[assignment]
 
     def find(self, *dims: Any) -> Any:
-        """The value that is kept for dims, strides or positions, as Launch is given them; None where there is none.
+        """Return the value that is kept for dims, strides or positions, as Launch is given them; None if there is none.
 
         Only tuples of integers, or None, are looked up: True and 1.0 are the same key as 1, and have to be refused.
         """
@@ -49,7 +49,7 @@ class BoundedCache(dict[Hashable, Any]):
             return None
 
     def keep(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return the value of `key`, made with `make` where there is none."""
+        """Return the value of `key`, made with `make` if there is none."""
         value: V | None = self.get(key)
         if value is None:
             value = make()

@@ -28,7 +28,7 @@ def check_plain(value: Any, argument: str) -> None:
 
 
 def is_masked_array(value: Any) -> bool:
-    """Whether a value is an array of `numpy.ma`, which is not imported for that: who has one has imported it."""
+    """Return whether a value is an array of `numpy.ma`, which is not imported for that: who has one has imported it."""
     return isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 
@@ -84,5 +84,5 @@ def check_overlap(
 
 
 def _is_unnamed_bfloat16(dtype: np.dtype[Any], data_type: DataType) -> bool:
-    """Whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
+    """Return whether this is bfloat16 behind an interface that cannot name it, such as a `.npy` file: two raw bytes."""
     return data_type is DataType.kBFloat16 and (dtype.kind, dtype.itemsize, dtype.names) == ("V", 2, None)

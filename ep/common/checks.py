@@ -116,7 +116,10 @@ def _each(values: Any, argument: str, check: Callable[[Any, str], int]) -> tuple
 
 
 def _are_sizes(values: tuple[Any, ...]) -> bool:
-    """Whether all are ints that every check takes as they are; most are, and a check of each takes far longer."""
+    """Return whether all are ints that every check takes as they are.
+
+    Most are, and a check of each takes far longer.
+    """
     for value in values:  # noqa: SIM110  not all(...): a generator takes longer
         if type(value) is not int or not 0 <= value <= kMaxSize:
             return False

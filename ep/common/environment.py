@@ -41,7 +41,7 @@ class Variable(Generic[T]):
     may_be_empty: bool = False
 
     def text(self) -> str | None:
-        """Return its value; None where it is not set."""
+        """Return its value; None if it is not set."""
         text = os.environ.get(self.name)
         return text if text or self.may_be_empty else None
 
@@ -92,7 +92,7 @@ def _threads(text: str) -> int:
 
 
 def _folder(text: str) -> Path:
-    """A path that means the same in every folder; `~` is the shell's, and would be a folder of that name."""
+    """Return a path that means the same in every folder; `~` is the shell's, and would be a folder of that name."""
     if not os.path.isabs(text):
         raise ValueError
     return Path(text)

@@ -44,15 +44,15 @@ class FastIntegerMath:
         return self.divisor, self.multiplier - (self.multiplier >> 63 << 64), self.shift
 
     def divide(self, n: int) -> int:
-        """The quotient n // divisor."""
+        """Return the quotient n // divisor."""
         return quotient(n, self.multiplier, self.shift, self.bits)
 
     def remainder(self, n: int) -> int:
-        """The remainder n % divisor."""
+        """Return the remainder n % divisor."""
         return n - self.divide(n) * self.divisor
 
     def divmod(self, n: int) -> tuple[int, int]:
-        """Both at once."""
+        """Return both at once."""
         q = self.divide(n)
         return q, n - q * self.divisor
 

@@ -11,7 +11,7 @@ from ep.include.process import exclusively
 
 @cache
 def why_unsupported() -> str | None:
-    """Why no device works in the running build of Python; None where they do."""
+    """Return why no device works in the running build of Python; None if they do."""
     # it imports what the build was configured with
     if exclusively(lambda: sysconfig.get_config_var("Py_GIL_DISABLED")):
         return (

@@ -12,7 +12,7 @@ _acquire = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(("PyTh
 
 
 def new_taken_lock() -> int:
-    """The address of a new lock, taken: who acquires it sleeps until it is released. It is never destroyed."""
+    """Return the address of a new lock, taken: who acquires it sleeps until it is released. It is never destroyed."""
     lock = _allocate()
     if not lock:
         raise MemoryError("no more locks can be made")
@@ -21,7 +21,7 @@ def new_taken_lock() -> int:
 
 
 def was_released(lock: int) -> bool:
-    """Whether a taken lock was released; if so, it is taken again."""
+    """Return whether a taken lock was released; if so, it is taken again."""
     return bool(_acquire(lock, 0))
 
 
@@ -31,5 +31,5 @@ def release(lock: int) -> None:
 
 
 def release_function() -> int:
-    """The address of the C function that releases the lock whose address it is given."""
+    """Return the address of the C function that releases the lock whose address it is given."""
     return ctypes.cast(_release, ctypes.c_void_p).value or 0

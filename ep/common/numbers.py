@@ -24,7 +24,7 @@ class Numbers:
         self._last: tuple[Any, Array | None] = None, None  # found without hashing
 
     def array(self, number: Any, argument: str) -> Array:
-        """The array of a number, which the caller calls `argument`; raises what `convert` raises."""
+        """Return the array of a number, which the caller calls `argument`; raises what `convert` raises."""
         last, array = self._last
         if array is None or number is not last:
             array = self._find(number, argument)

@@ -18,7 +18,7 @@ _NO_NUMBERS = (np.flexible, np.datetime64, np.timedelta64)
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether `value` is a plain number: Python's or NumPy's, not an array."""
+    """Return whether `value` is a plain number: Python's or NumPy's, not an array."""
     # the usual ones first: an abstract class takes longer to ask
     if type(value) in (float, int):
         return True
@@ -26,7 +26,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def number_key(number: Any) -> tuple[type, Any]:
-    """What tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros; it knows a NaN again."""
+    """Return what tells numbers apart that compare equal: True, 1 and 1.0, or the two zeros; it knows a NaN again."""
     kind = type(number)
     if kind is int or kind is bool or (kind is float and number == number and number):  # the usual ones first
         return kind, number
@@ -82,7 +82,7 @@ def convert_value(value: Any, data_type: DataType, argument: str) -> Any:
 
 
 def _is_held(number: Any, element: Any) -> bool:
-    """Whether a number is not finite itself where it became infinity."""
+    """Return whether a number is not finite itself where it became infinity."""
     return not math.isinf(element) or number in (math.inf, -math.inf)
 
 
@@ -108,7 +108,7 @@ def _to_floating(number: Any, data_type: DataType) -> Any:
 
 
 def _nearest(number: Any) -> float:
-    """The double nearest to a number; infinity beyond the largest one."""
+    """Return the double nearest to a number; infinity beyond the largest one."""
     try:
         return float(number)
     except OverflowError:  # float() refuses integers and fractions that are too large
@@ -116,7 +116,7 @@ def _nearest(number: Any) -> float:
 
 
 def _to_odd(number: Any) -> float:
-    """A number as a double that rounds to any narrower type as the number itself does.
+    """Return a number as a double that rounds to any narrower type as the number itself does.
 
     It is the number, or where that lies between two doubles, the one whose last bit is 1: it is never a tie.
     """

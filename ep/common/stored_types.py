@@ -24,12 +24,12 @@ UNITS: Final = {each.itemsize: each for each in (*UNSIGNED, DataType.kComplex128
 
 
 def unit_of(data_type: DataType) -> DataType:
-    """The data type as which elements of `data_type` are moved."""
+    """Return the data type as which elements of `data_type` are moved."""
     return UNITS[data_type.itemsize]
 
 
 def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
-    """The pair of types whose kernel serves `op` from `src_type` to `dst_type`: it makes the same bits."""
+    """Return the pair of types whose kernel serves `op` from `src_type` to `dst_type`: it makes the same bits."""
     if op in (UnaryOp.kIdentity, UnaryOp.kCast):
         return _same_conversion(src_type, dst_type)
     if op in _WITHOUT_SIGN:
@@ -38,7 +38,7 @@ def stored_types(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType)
 
 
 def stored_as(data_type: DataType) -> DataType:
-    """The data type as which elements are stored and computed: kChar is kInt8."""
+    """Return the data type as which elements are stored and computed: kChar is kInt8."""
     return DataType.kInt8 if data_type is DataType.kChar else data_type
 
 
@@ -48,12 +48,12 @@ def added_as(data_type: DataType) -> tuple[DataType, int]:
 
 
 def _without_sign(data_type: DataType) -> DataType:
-    """The unsigned type of an integer's size; any other type itself."""
+    """Return the unsigned type of an integer's size; any other type itself."""
     return unit_of(data_type) if number_kind(data_type) is Kind.INTEGER else data_type
 
 
 def _same_conversion(src_type: DataType, dst_type: DataType) -> tuple[DataType, DataType]:
-    """The pair of types that stands for all those which are converted by the same instructions."""
+    """Return the pair of types that stands for all those which are converted by the same instructions."""
     src_kind, dst_kind = number_kind(src_type), number_kind(dst_type)
     if src_type is dst_type and src_kind is not Kind.BOOL:  # a bool is made 0 or 1
         return unit_of(src_type), unit_of(src_type)

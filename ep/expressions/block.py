@@ -95,7 +95,7 @@ class Block:
             self._views.clear()
 
     def _assigned(self) -> list[tuple[int, Any, LazyArray]]:
-        """The number of each view that was assigned to, its array, and the view."""
+        """Return the number of each view that was assigned to, its array, and the view."""
         return [(k, array, view) for k, (_, array, view) in enumerate(self._views) if view.node.position != view.view]
 
     def _program(self) -> Program | None:

@@ -139,7 +139,7 @@ class Explanation(str):
         return _Box(kind, [*title, *_why("alone: ", group.why)], inside, edges, layers)
 
     def _operation(self, position: int) -> str:
-        """The name of an operation, with the constants among its operands."""
+        """Return the name of an operation, with the constants among its operands."""
         node = self._nodes[position]
         constants = [self._nodes[one].constant is not None for one in node.inputs]
         is_one_of_several = node.result or (position + 1 < len(self._nodes) and self._nodes[position + 1].result)

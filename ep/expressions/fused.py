@@ -109,7 +109,7 @@ class Fused:
         return found.program.schedule.explain(found.names_of(self._names(args, kwargs)))
 
     def _find(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], _Trace | None]:
-        """What reads the arrays, what the arguments hold, and the trace for it, made where there is none.
+        """Return what reads the arrays, what the arguments hold, and the trace for it, made if there is none.
 
         There is no trace for the arrays of another.
         """
@@ -171,7 +171,7 @@ class Fused:
 
 
 def _quick_key(args: tuple[Any, ...]) -> Any:
-    """What a trace is found by where all arguments are ndarrays, arrays of a device, and numbers; else None."""
+    """Return what a trace is found by where all arguments are ndarrays, arrays of a device, and numbers; else None."""
     key: Any = None
     for one in args:
         kind = type(one)
@@ -189,7 +189,7 @@ def _quick_key(args: tuple[Any, ...]) -> Any:
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
-    """The names of positional parameters, as far as a function says them."""
+    """Return the names of positional parameters, as far as a function says them."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C
@@ -198,12 +198,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number that may be another one in the next call; True and False choose, as text does."""
+    """Return whether a value is a number that may be another one in the next call.
+
+    True and False choose, as text does.
+    """
     return is_weak(value) and not isinstance(value, bool)
 
 
 def _exact(value: Any, name: str) -> Any:
-    """The key of an argument that the trace depends on; TypeError where it has none."""
+    """Return the key of an argument that the trace depends on; TypeError where it has none."""
     try:
         return exact(value)
     except Inexact:
@@ -227,7 +230,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _noted(value: Any, trace: Trace, name: str) -> Any:
-    """What the function returned, with the position of its value in the place of each array."""
+    """Return what the function returned, with the position of its value in the place of each array."""
 
     def note(one: Any) -> Any:
         if isinstance(one, LazyArray):

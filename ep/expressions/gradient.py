@@ -72,7 +72,10 @@ def grad(function: Callable[..., Any], by: Place | Sequence[Place] = 0, *, has_a
 
 
 def _places(by: Any) -> list[Place]:
-    """The arguments that `by` is; TypeError where it is something else, ValueError for none, and before the first."""
+    """Return the arguments that `by` is.
+
+    TypeError where it is something else, ValueError for none, and before the first.
+    """
     places = [by] if isinstance(by, Place) or not isinstance(by, Sequence) else [*by]
     for one in places:
         if isinstance(one, bool) or not isinstance(one, Place):
@@ -85,7 +88,7 @@ def _places(by: Any) -> list[Place]:
 
 
 def _chosen(place: Place, values: Mapping[Place, Any], parameters: Sequence[str], name: str) -> Place:
-    """The key of an argument among `values`, which are by position, or by name where they were given so."""
+    """Return the key of an argument among `values`, which are by position, or by name where they were given so."""
     if place in values:
         return place
     if isinstance(place, str):
@@ -98,14 +101,14 @@ def _chosen(place: Place, values: Mapping[Place, Any], parameters: Sequence[str]
 
 
 def _label(place: Place, parameters: Sequence[str]) -> str:
-    """What errors call an argument."""
+    """Return what errors call an argument."""
     if isinstance(place, str):
         return place
     return parameters[place] if place < len(parameters) else f"argument {place}"
 
 
 def _aliased(value: Any, label: str) -> Any:
-    """The same with an alias for each array; TypeError for what has no gradient."""
+    """Return the same with an alias for each array; TypeError for what has no gradient."""
     names: list[str] = []
     name_leaves(value, label, names)
     rest = iter(names)
@@ -123,7 +126,7 @@ def _aliased(value: Any, label: str) -> Any:
 
 
 def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]) -> LazyArray:
-    """The loss that a function returned; an error where it is none."""
+    """Return the loss that a function returned; an error if it is none."""
     if has_aux and not (isinstance(result, tuple) and len(result) == 2):
         raise TypeError(f"{name} returns {shown(result)}; with has_aux, it must return a pair: the loss and the rest")
     loss = result[0] if has_aux else result
@@ -139,7 +142,7 @@ def _loss_of(result: Any, name: str, has_aux: bool, aliases: Sequence[LazyArray]
 
 
 def _inlined(value: Any, aliases: Sequence[LazyArray]) -> Any:
-    """The same value, whose arrays are computed from what aliases stand for."""
+    """Return the same value, whose arrays are computed from what aliases stand for."""
     lazies = [one for one in leaves_of(value) if isinstance(one, LazyArray)]
     rest = iter(inlined(lazies, aliases))
     return mapped(lambda one: next(rest) if isinstance(one, LazyArray) else one, value)

@@ -64,7 +64,7 @@ class Group:
         return tuple(1 if axis in gone else size for axis, size in enumerate(self.shape))
 
     def takes(self, sources: Set[int]) -> bool:
-        """Whether one more value has room, with all that is read then."""
+        """Return whether one more value has room, with all that is read then."""
         return not self.values or (len(self.values) < _MOST_VALUES and len(sources) <= _MOST_SOURCES)
 
 
@@ -80,7 +80,7 @@ class Grouping:
     ) -> None:
         """views: positions of values that lie in the memory of others.
 
-        why_alone: says why a value is in no kernel; empty where it is.
+        why_alone: says why a value is in no kernel; empty if it is.
         """
         self._nodes = nodes
         self._stages: dict[int, int] = {}
@@ -104,7 +104,7 @@ class Grouping:
                     self._readers.setdefault(one, set()).add(value)
 
     def ordered(self) -> list[Group]:
-        """All groups, in the order in which they are computed."""
+        """Return all groups, in the order in which they are computed."""
         found: list[Group] = []
         for stage in range(-1, max(self._stages.values(), default=-1) + 1):
             found += [group for group in self._kernels.values() if group.stage == stage and group.values]

@@ -80,7 +80,7 @@ class Layout:
         self._parts[Edge(last, edge.end, at_last, edge.at_end)] = None
 
     def _wished(self, item: Hashable, side: int) -> float:
-        """The centre of an item that makes its edges to one side straight; without such, where it is."""
+        """Return the centre of an item that makes its edges to one side straight; without such, where it is."""
         found = []
         for edge, end in self._ends.get(item, ()):
             if end == side:

@@ -44,12 +44,12 @@ class Number(LaterNumber):
         return self._trace.give_number(lambda arguments: as_weak(compute(arguments), dtype, argument), dtype)
 
     def pinned(self) -> Any:
-        """The value, which the trace depends on from now on."""
+        """Return the value, which the trace depends on from now on."""
         self._pins |= self._of
         return self._value
 
     def combined(self, function: Callable[..., Any], *others: Any) -> Any:
-        """What a function gives of this number and others."""
+        """Return what a function gives of this number and others."""
         parts = [self, *others]
         computes = [one._compute if isinstance(one, Number) else (lambda _, one=one: one) for one in parts]
         value = function(*(one._value if isinstance(one, Number) else one for one in parts))

@@ -45,7 +45,7 @@ class _Text:
             self._lines += [f"del {', '.join(map(self._value, last))}"] if last else []
 
     def body(self, results: Sequence[int]) -> Callable[..., list[Array]]:
-        """The function body(base, given, direct) that returns results; direct: where to write some of them."""
+        """Return the function body(base, given, direct) that returns results; direct: where to write some of them."""
         lines = [*self._lines, f"return [{', '.join(map(self._array, results))}]"]
         text = "\n    ".join(["def body(base, given, direct):", *lines])
         return function_of(text, "body", __name__, self._names)
@@ -58,12 +58,12 @@ class _Text:
         return f"c{position}" if position in self._constants else f"v{position}"
 
     def _array(self, position: int) -> str:
-        """A value as an array, if it may be a number in the form that kernels take."""
+        """Return a value as an array, if it may be a number in the form that kernels take."""
         value = self._value(position)
         return f"number(base, {value})" if self._on_device and position in self._numbers else value
 
     def _buffer(self, position: int) -> str:
-        """A value as operators take it."""
+        """Return a value as operators take it."""
         is_buffer = self._nodes[position].inputs and position not in self._schedule.views
         return self._value(position) if is_buffer else f'base.as_buffer({self._array(position)}, "x")'
 
@@ -103,7 +103,7 @@ def _number_as_array(base: Any, value: Any) -> Array:
 
 
 def _computing(node: Node, written: Sequence[int], on_device: bool) -> Callable[[Any, list[Array]], Sequence[Array]]:
-    """What runs an operator on arrays; it returns the results that there are to be, by number."""
+    """Return what runs an operator on arrays; it returns the results that there are to be, by number."""
     operator: Any = node.operator
     attributes = node.attributes
     chosen: Any = None  # the kernels that the operator had
@@ -166,14 +166,14 @@ class Program:
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
 
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
-        """The arrays that results are put into, as kernels write them; raises what is wrong with them."""
+        """Return the arrays that results are put into, as kernels write them; raises what is wrong with them."""
         if not self.on_device:
             name, _ = next(iter(into.values()))
             raise TypeError(f"{name} is given; operators on {base.place} make tensors of their own")
         return {one: _target(base, self.schedule.nodes[one], *each) for one, each in into.items()}
 
     def _kernel_may_write(self, result: int, source: int) -> bool:
-        """Whether a kernel may write a result where the source is: it reads that last, element by element."""
+        """Return whether a kernel may write a result where the source is: it reads that last, element by element."""
         if result not in self._written_by or source in self._viewed:
             return False
         step = self._written_by[result]
@@ -197,7 +197,7 @@ class Program:
         into: Mapping[int, tuple[str, Array]],
         targets: Mapping[int, Array | None],
     ) -> dict[int, Array]:
-        """The arrays that kernels write to at once; others are copied to at the end."""
+        """Return the arrays that kernels write to at once; others are copied to at the end."""
         direct, arrays = {}, list(targets.items())
         for position, (one, array) in enumerate(arrays):
             name, is_direct = into[one][0], one in self._written_by and one not in self._viewed
@@ -216,7 +216,7 @@ class Program:
 
 
 def _target(base: Any, node: Node, name: str, array: Array) -> Array:
-    """The array that a result is put into, as kernels write it; raises what is wrong with it."""
+    """Return the array that a result is put into, as kernels write it; raises what is wrong with it."""
     try:
         return base.target(node.shape, node.data_type.dtype, array)
     except ArgumentError as error:

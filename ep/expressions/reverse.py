@@ -59,7 +59,10 @@ def inlined(arrays: Sequence[LazyArray], aliases: Sequence[LazyArray]) -> list[L
 
 
 def _dependent(trace: Trace, sources: Iterable[int], last: int, types: Container[DataType]) -> set[int]:
-    """The values up to the last one that depend on others, by way of values of some types; these are among them."""
+    """Return the values up to the last one that depend on others, by way of values of some types.
+
+    These are among them.
+    """
     found = set(sources)
     for node in trace.nodes[min(found) : last + 1]:
         if node.data_type in types and not found.isdisjoint(node.inputs):
@@ -68,7 +71,10 @@ def _dependent(trace: Trace, sources: Iterable[int], last: int, types: Container
 
 
 def _of_inputs(trace: Trace, node: Node, results: list[Any], of_results: list[Any]) -> list[Any]:
-    """The gradients by the inputs of the call that gives a value; those by its results are None where there is none."""
+    """Return the gradients by the inputs of the call that gives a value.
+
+    Those by its results are None if there is none.
+    """
     inputs = [trace.array(one) for one in node.inputs]
     if node.operator is None:
         return [trace.reshape(of_results[0], inputs[0].shape)]
@@ -79,5 +85,5 @@ def _of_inputs(trace: Trace, node: Node, results: list[Any], of_results: list[An
 
 
 def _full(number: int, like: LazyArray) -> Any:
-    """An array of one number, of the shape and type of another."""
+    """Return an array of one number, of the shape and type of another."""
     return FUNCTIONS["expand"](like.trace.number(np.asarray(number, like.dtype)), like.shape)

@@ -64,7 +64,7 @@ class Schedule:
         self.last_read = self._last_read()
 
     def _needed(self) -> set[int]:
-        """The values that results depend on."""
+        """Return the values that results depend on."""
         needed, todo = set(self.results), list(self.results)
         while todo:
             for position in self.nodes[todo.pop()].inputs:
@@ -82,11 +82,11 @@ class Schedule:
         return found
 
     def is_view(self, group: Group) -> bool:
-        """Whether the result of a group may be in the memory of what it reads."""
+        """Return whether the result of a group may be in the memory of what it reads."""
         return group.values[0] in self.views
 
     def why_alone(self, node: Node) -> str:
-        """Why a value is not part of a map kernel; empty where it is."""
+        """Return why a value is not part of a map kernel; empty if it is."""
         if node.position in self.views or node.operator is None:
             return "nothing is written: it is read where it is"
         name = node.operator.name
@@ -108,7 +108,7 @@ class Schedule:
         return goes and 0 not in shape and len(shape) <= kMaxNumDims and not node.attributes.get("is_piece")
 
     def _why_no_row(self, node: Node) -> str:
-        """Why what reads whole rows is not part of a row kernel; empty where it is."""
+        """Return why what reads whole rows is not part of a row kernel; empty if it is."""
         shape, given = self.nodes[node.inputs[0]].shape, node.attributes
         axes = given["axes"] if "axes" in given else (given["axis"],)
         if axes != (len(shape) - 1,):
@@ -126,7 +126,7 @@ class Schedule:
         return "" if node.operator is None else node.operator.name
 
     def _read_elsewhere(self) -> set[int]:
-        """The values that other groups read than those that they are of, and those that are wanted."""
+        """Return the values that other groups read than those that they are of, and those that are wanted."""
         of = {value: k for k, group in enumerate(self.groups) for value in group.values}
         read = ((one, k) for value, k in of.items() for one in self.nodes[value].inputs)
         return {one for one, k in read if of.get(one) != k} | set(self.results)
@@ -172,7 +172,7 @@ def _bytes(node: Node) -> int:
 
 @cache
 def _rows(op: ReduceOp | RowOp, data_type: DataType) -> Structure:
-    """A structure with elements of a type as a result, beside those of `op` on them."""
+    """Return a structure with elements of a type as a result, beside those of `op` on them."""
     result_type = DataType.kBool if op in TRUTHS else data_type
     steps = Step(UnaryOp.kIdentity, (0,), data_type), Step(op, (1,), result_type)
     return Structure((data_type,), (), steps, (1, 2))

@@ -53,7 +53,7 @@ class StructureOf:
         return position, (*shape, 1) if lacks_axis and shape and position not in self._inside else None
 
     def _is_map_of_rows(self, value: int) -> bool:
-        """Whether a value is computed from others with one element a row."""
+        """Return whether a value is computed from others with one element a row."""
         return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp)
 
     def _op(self, node: Node) -> Any:

@@ -128,11 +128,11 @@ class Trace(Operands):
         return self._valued(("alias", len(self.nodes)), (node.position,), node.shape, node.data_type)
 
     def array(self, position: int) -> Any:
-        """The lazy array of a value."""
+        """Return the lazy array of a value."""
         return self._make(self, self.nodes[position])
 
     def results_of(self, node: Node) -> list[Any]:
-        """The lazy arrays of all results of the call that gives a value."""
+        """Return the lazy arrays of all results of the call that gives a value."""
         first = end = node.position - node.result
         while end < len(self.nodes) and self.nodes[end].result == end - first:
             end += 1
@@ -145,7 +145,7 @@ class Trace(Operands):
         return self._called(node.operator, [self.nodes[one] for one in inputs], node.attributes)
 
     def _called(self, operator: Operator, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> list[Any]:
-        """The results of an operator."""
+        """Return the results of an operator."""
         of_attributes = operator.key(attributes) if attributes else ()
         positions = tuple([node.position for node in inputs])
         key = operator.name, positions, of_attributes
@@ -179,7 +179,7 @@ class Trace(Operands):
     def _valued(
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
-        """The lazy array of a value that no operator gives, which is noted where it was not before."""
+        """Return the lazy array of a value that no operator gives, which is noted where it was not before."""
         found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 
@@ -188,7 +188,7 @@ _PACKAGE: Final = __name__.partition(".")[0]
 
 
 def refusal(what: str, instead: str) -> TypeError:
-    """The error for something that a trace cannot do, with the line of the user that asked for it."""
+    """Return the error for something that a trace cannot do, with the line of the user that asked for it."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame = frame.f_back

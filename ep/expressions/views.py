@@ -22,7 +22,7 @@ class _Places:
     """Which elements of an array a value is.
 
     ranges: of each axis of the array, the places that are left.
-    axes: of each axis of the value, that of the array; None where the value repeats, or has one element.
+    axes: of each axis of the value, that of the array; None if the value repeats, or has one element.
     """
 
     def __init__(self, shape: Dims) -> None:
@@ -32,7 +32,7 @@ class _Places:
         self._array_shape = self._shape = shape
 
     def after(self, node: Node) -> _Places:
-        """Those of a value that is a view of this one."""
+        """Return those of a value that is a view of this one."""
         made = _Places(self._array_shape)
         made.ranges, made.axes, made._shape = [*self.ranges], [*self.axes], node.shape
         name, given = node.operator.name if node.operator is not None else "reshape", node.attributes
@@ -57,7 +57,7 @@ class _Places:
         return made
 
     def view(self) -> View:
-        """The view of the array; what changes nothing is None."""
+        """Return the view of the array; what changes nothing is None."""
         left = sorted(axis for axis in self.axes if axis is not None)
         index = tuple(
             slice(some.start, some.stop, some.step) if axis in left else some.start
@@ -106,7 +106,7 @@ def _views_among(
 
 
 def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
-    """Whether reading a view takes no longer than writing its elements first, and reading these."""
+    """Return whether reading a view takes no longer than writing its elements first, and reading these."""
     if not node.inputs or not 0 < len(node.shape) <= kMaxNumDims:
         return False
     source = nodes[node.inputs[0]]

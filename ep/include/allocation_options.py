@@ -19,9 +19,9 @@ class AllocationOptions:
     numa_node_affinity: int | None = None
 
     def HasPinnedDevice(self) -> bool:
-        """Whether the memory is to be pinned for a device."""
+        """Return whether the memory is to be pinned for a device."""
         return self.pinned_device_type is not None
 
     def HasNumaNodeAffinity(self) -> bool:
-        """Whether a NUMA node is preferred."""
+        """Return whether a NUMA node is preferred."""
         return self.numa_node_affinity is not None

@@ -101,7 +101,7 @@ class Operands(ABC):
         return self.as_buffer(value, argument)
 
     def as_buffers(self, values: Sequence[ArrayLike], argument: str) -> list[Array]:
-        """The same of each of a sequence, which is called `argument`."""
+        """Return the same of each of a sequence, which is called `argument`."""
         return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
 
     @abstractmethod
@@ -170,7 +170,7 @@ class Arrays(Operands):
         return self
 
     def new_finder(self) -> CallFinder | None:
-        """Return what does the known calls of one function; None where the device has nothing faster than Python."""
+        """Return what does the known calls of one function; None if the device has nothing faster than Python."""
         return None
 
     def compute(
@@ -212,7 +212,7 @@ class Arrays(Operands):
         return True
 
     def is_same(self, one: Array, other: Array) -> bool:
-        """Whether two such arrays are the same elements in the same order."""
+        """Return whether two such arrays are the same elements in the same order."""
         return one is other
 
     def view(

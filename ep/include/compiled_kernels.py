@@ -11,7 +11,7 @@ from pathlib import Path
 class KernelsOnDisk:
     """What there is.
 
-    folder: where the kernels of the present versions are; None where not even that can be told.
+    folder: where the kernels of the present versions are; None if not even that can be told.
     files, size: their number, and their bytes.
     leftover_folders, leftover_size: folders of kernels of other versions, and their bytes.
     why_unusable: what keeps kernels from being read, in words for a user; the numbers are 0 then.
@@ -34,7 +34,7 @@ class CompiledKernels(ABC):
 
     @abstractmethod
     def why_unwritable(self) -> str | None:
-        """Why kernels cannot be kept between processes; None where they can."""
+        """Why kernels cannot be kept between processes; None if they can."""
 
     @abstractmethod
     def clear(self) -> int:

@@ -97,7 +97,7 @@ class Device(ABC):
         - `copy_to_host(stream)`, which waits for the stream and returns a flat ndarray.
 
         Raises TypeError where `size` is no integer, ValueError where it is negative and for an option that cannot be
-        honoured, MemoryError where there is no room.
+        honoured, MemoryError if there is no room.
         """
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Device(ABC):
         """Give back `buffer`, from `AllocPinned` with the same options."""
 
     def IsStreamOrderedMemoryAllocationSupported(self) -> bool:
-        """Whether `Stream.AllocAsync` queues the allocation instead of doing it at once."""
+        """Return whether `Stream.AllocAsync` queues the allocation instead of doing it at once."""
         return False
 
     def facts(self) -> Mapping[str, Any]:
@@ -127,7 +127,7 @@ class Device(ABC):
         return {}
 
     def calibrate(self) -> str | None:
-        """Measure what launches depend on, where that is not known yet; one line on it, None where it is nothing."""
+        """Measure what launches depend on, where that is not known yet; one line on it, None if it is nothing."""
         return None
 
     def findings(self) -> Iterable[Finding]:

@@ -48,25 +48,25 @@ class DeviceManager(ABC):
         """Make device `device_index` the calling thread's active one; errors are those of `GetDevice`."""
 
     def IsStreamWaitEventSupported(self) -> bool:
-        """Whether `Stream.WaitEvent` works."""
+        """Return whether `Stream.WaitEvent` works."""
         return False
 
     def WhyUnavailable(self) -> str | None:
-        """Return the reason why `GetDeviceCount` is 0, in words for a user; None where devices are present."""
+        """Return the reason why `GetDeviceCount` is 0, in words for a user; None if devices are present."""
         return None if self.GetDeviceCount() else f"no {self.device_type().tag} device was found"
 
     def arrays(self) -> DeviceArrays | None:
-        """The arrays that operators (`ep.ops`) work on, the same object each time; None where they do not run here."""
+        """The arrays that operators (`ep.ops`) work on, the same object each time; None if they do not run here."""
         return None
 
     def compiled_kernels(self) -> CompiledKernels | None:
-        """The kernels on disk; None where the device type keeps none."""
+        """The kernels on disk; None if the device type keeps none."""
         return None
 
     def compile_for(self, capability: str) -> None:
         """Let this process compile kernels for a device that need not be there, and run nothing.
 
-        capability: of the device, as its vendor has it: on CUDA "9.0". Raises ArgumentValueError where there is no such
+        capability: of the device, as its vendor has it: on CUDA "9.0". Raises ArgumentValueError if there is no such
         capability, DeviceUnavailableError where a part of the compiler is missing, RuntimeError where the process has
         asked for devices already.
         """

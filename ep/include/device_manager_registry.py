@@ -34,7 +34,7 @@ class DeviceManagerRegistry:
 
     @classmethod
     def GetDeviceManagerOrNull(cls, device_type: DeviceType) -> DeviceManager | None:
-        """Return the manager of `device_type`, or None where no package provides one."""
+        """Return the manager of `device_type`, or None if no package provides one."""
         manager = cls._managers.get(device_type)
         if manager is not None:
             return manager
@@ -69,19 +69,19 @@ class DeviceManagerRegistry:
 
     @classmethod
     def GetDeviceCount(cls, device_type: DeviceType) -> int:
-        """The number of devices of `device_type` that are present; 0 where no package provides the type."""
+        """Return the number of devices of `device_type` that are present; 0 where no package provides the type."""
         manager = cls.GetDeviceManagerOrNull(device_type)
         return 0 if manager is None else manager.GetDeviceCount()
 
     @classmethod
     def GetRegisteredDeviceTypes(cls) -> list[DeviceType]:
-        """Every device type with a registered manager, in order of registration; loads all providers."""
+        """Return every device type with a registered manager, in order of registration; loads all providers."""
         load_all_providers()
         return list(cls._factories)
 
     @classmethod
     def IsDeviceTypeRegistered(cls, device_type: DeviceType) -> bool:
-        """Whether a package provides a manager of `device_type`."""
+        """Return whether a package provides a manager of `device_type`."""
         return cls.GetDeviceManagerOrNull(device_type) is not None
 
 

@@ -126,7 +126,7 @@ class DeviceType(metaclass=_Members):
 
     @classmethod
     def FromTag(cls, tag: str) -> DeviceType:
-        """Return the device type with `tag`, importing the package that provides it; ValueError where there is none."""
+        """Return the device type with `tag`, importing the package that provides it; ValueError if there is none."""
         load_provider(tag)
         for member in cls:
             if member.tag == tag:

@@ -36,10 +36,10 @@ PART: Final = {T.kComplex64: T.kFloat, T.kComplex128: T.kDouble}
 
 
 def number_kind(data_type: T) -> Kind:
-    """The kind of numbers that `data_type` holds."""
+    """Return the kind of numbers that `data_type` holds."""
     return _KIND[data_type]
 
 
 def part_of(data_type: T) -> T:
-    """The type of the numbers that elements are made of: the parts of complex ones, and real ones themselves."""
+    """Return the type of the numbers that elements are made of: the parts of complex ones, and real ones themselves."""
     return PART.get(data_type, data_type)

@@ -55,7 +55,7 @@ def _all_reduce(arrays: Arrays, group: Group, piece: Array, source: Sbp, target:
 
 
 def _local(arrays: Arrays, group: Group, piece: Array, source: Sbp, target: Sbp, whole: Dims) -> Array:
-    """What a rank has at hand: a part of all, or all of it on the first rank alone, or its part among zeros."""
+    """Return what a rank has at hand: a part of all, or all of it on the first rank alone, or its part among zeros."""
     if isinstance(target, Split):
         return _part(piece, target.axis, *span(whole[target.axis], group.size, group.rank))
     if isinstance(source, Split):
@@ -101,7 +101,7 @@ def _part(array: Array, axis: int, begin: int, end: int) -> Array:
 
 
 def _combined(every: Array, source: Sbp) -> Array:
-    """The value that partial tensors have together, which lie along a first axis."""
+    """Return the value that partial tensors have together, which lie along a first axis."""
     if isinstance(source, PartialSum):
         is_bool = every.dtype.kind == "b"
         return FUNCTIONS["any"](every, 0) if is_bool else FUNCTIONS["sum"](every, 0, every.dtype)

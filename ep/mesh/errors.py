@@ -64,14 +64,14 @@ def _text(error: BaseException) -> str:
 
 
 def _name(kind: type[BaseException]) -> str:
-    """The name as tracebacks have it."""
+    """Return the name as tracebacks have it."""
     return (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
     )
 
 
 def _pickled(kind: type[Exception]) -> bytes:
-    """The name of a class, for one that is found by it; else nothing."""
+    """Return the name of a class, for one that is found by it; else nothing."""
     try:
         return pickle.dumps(kind)
     except Exception:  # one that a function has made
@@ -79,7 +79,7 @@ def _pickled(kind: type[Exception]) -> bytes:
 
 
 def _is_made(kind: type[Exception], one: Told) -> bool:
-    """Whether others can make it, by doing so here."""
+    """Return whether others can make it, by doing so here."""
     try:
         made = one.rebuilt()
         return type(made) is kind and one.text in str(made)

@@ -159,7 +159,7 @@ def _check(operator: Operator, problem: Problem, placement: Placement, asked: tu
 
 
 def _may_fail_on_some(operator: Operator, signatures: Sequence[Signature]) -> bool:
-    """Whether indices are split."""
+    """Return whether indices are split."""
     return any(
         isinstance(place, Split)
         for signature in signatures

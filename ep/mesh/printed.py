@@ -31,7 +31,7 @@ def hand_over() -> None:
 
 
 def _is_unread(file: int) -> bool:
-    """Whether a file is a pipe in which there are bytes still."""
+    """Return whether a file is a pipe in which there are bytes still."""
     if not stat.S_ISFIFO(os.fstat(file).st_mode):
         return False
     import fcntl  # not at the top: not every platform has them

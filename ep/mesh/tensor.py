@@ -148,7 +148,7 @@ def from_whole(array: ArrayLike, placement: Placement, sbp: SbpLike) -> GlobalTe
 
 
 def placed_as(sbp: SbpLike, placement: Placement, shape: Dims, dtype: np.dtype[Any], name: str) -> tuple[Sbp, ...]:
-    """The SBPs that `sbp` says, one for each axis of the mesh; ValueError where a tensor cannot lie so."""
+    """Return the SBPs that `sbp` says, one for each axis of the mesh; ValueError where a tensor cannot lie so."""
     sbps = _parsed(sbp, placement, name)
     for one in sbps:
         one.check(shape, name)
@@ -179,7 +179,7 @@ def _buffer(value: ArrayLike, name: str) -> Array:
 def _alike(
     what: str, value: ArrayLike, name: str, placement: Placement, sbp: SbpLike
 ) -> tuple[Array, list[tuple[Dims, str]]]:
-    """What this rank gives, and the shapes and dtypes of what all give.
+    """Return what this rank gives, and the shapes and dtypes of what all give.
 
     Raises on all ranks where one gives no array, and where they do not agree on all but shapes. what: this, in words.
     """
@@ -201,7 +201,7 @@ def _alike(
 
 
 def _whole_shape(shapes: Sequence[Dims], mesh: Dims, sbps: tuple[Sbp, ...]) -> Dims:
-    """The logical shape, from those of all pieces; ValueError where one is wrong."""
+    """Return the logical shape, from those of all pieces; ValueError where one is wrong."""
     places = [tuple(map(int, np.unravel_index(rank, mesh))) for rank in range(math.prod(mesh))]
     for rank, shape in enumerate(shapes):
         if len(shape) != len(shapes[0]):

@@ -30,7 +30,7 @@ class Group:
 
     @lazy
     def _takes_cuda(self) -> bool:
-        """Whether MPI says that it takes memory of a GPU, as MPI 4.1 has it say."""
+        """Return whether MPI says that it takes memory of a GPU, as MPI 4.1 has it say."""
         kinds = self._comm.Get_info().get("mpi_memory_alloc_kinds") or ""
         return "cuda" in kinds.split(",")
 
@@ -83,13 +83,13 @@ class Group:
 
 
 def _memory(array: Array) -> Any:
-    """The bytes of a flat array, as MPI takes them."""
+    """Return the bytes of a flat array, as MPI takes them."""
     if isinstance(array, np.ndarray):
         return array.view(np.uint8)
     return mpi().buffer.fromaddress(array.address, array.nbytes)
 
 
 def _message(memory: Any, sizes: Sequence[int], item: int) -> list[Any]:
-    """What mpi4py is given: memory, and for each rank how many bytes of it, and from where on."""
+    """Return what mpi4py is given: memory, and for each rank how many bytes of it, and from where on."""
     counts = [size * item for size in sizes]
     return [memory, (counts, [0, *accumulate(counts[:-1])]), mpi().BYTE]

@@ -32,7 +32,7 @@ _THE_END: Final = "the end of the program"
 
 @cache
 def mpi() -> Any:
-    """The module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
+    """Return the module `mpi4py.MPI`; ImportError, which says what to install, where it does not load."""
     try:
         return exclusively(_import_mpi)
     except ModuleNotFoundError as error:
@@ -51,7 +51,7 @@ def _import_mpi() -> Any:
 
 @cache
 def world() -> World:
-    """All processes of the job.
+    """Return all processes of the job.
 
     From now on, an exception that is not caught ends the whole job, and so does the end of a rank that others wait for.
     """
@@ -173,7 +173,7 @@ class World:
             self._stop(every, error)
 
     def _met(self, what: str, error: BaseException | None) -> list[_Word]:
-        """The words of all ranks, where there is anything that keeps them from going on; else none."""
+        """Return the words of all ranks, if there is anything that keeps them from going on; else none."""
         word = zlib.crc32(what.encode())
         self._mine[:] = word, -word, error is not None, what == _THE_END
         self.comm.Allreduce(self._mine, self._most, mpi().MAX)
@@ -220,7 +220,7 @@ class _Word(NamedTuple):
 
 
 def _places(every: list[_Word], one: str, several: str) -> str:
-    """Where the ranks are that have not ended."""
+    """Return where the ranks are that have not ended."""
     at: dict[str, list[int]] = {}
     for rank, word in enumerate(every):
         if word.what != _THE_END:

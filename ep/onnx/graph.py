@@ -127,7 +127,7 @@ def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:
 
 
 def _attributes(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, Any]:
-    """The attributes that a node has, and those that it has by default."""
+    """Return the attributes that a node has, and those that it has by default."""
     found = {one.name: _value(one) for one in (*defaults_of(node, opsets), *node.attribute)}
     if node.op_type in ("Cast", "EyeLike"):  # a type that there is not is found when the model is loaded
         for name in ("to", "dtype"):

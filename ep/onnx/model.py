@@ -110,7 +110,7 @@ class Model:
         return "\n".join(lines)
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, _Value]:
-        """The inputs as values; raises what is wrong with them."""
+        """Return the inputs as values; raises what is wrong with them."""
         names = {one.name for one in self.inputs}
         if missing := names - {*inputs}:
             raise ValueError(

@@ -137,7 +137,7 @@ OPERATORS: Final = _by_name()
 
 
 def line_of(node: onnx.NodeProto, opsets: Mapping[str, int]) -> Line | None:
-    """Return what serves a node of a model with these opsets, by domain; None where nothing does."""
+    """Return what serves a node of a model with these opsets, by domain; None if nothing does."""
     if node.domain not in DOMAINS:
         return None
     opset = opsets.get(node.domain) or opsets.get("", 0)

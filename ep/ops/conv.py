@@ -62,7 +62,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The rank's groups, where channels are split, and what is around its piece of x for the rank's windows."""
+    """Return the rank's groups, where channels are split, and what is around its piece of x for the rank's windows."""
     (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x, of_w), (out,) = signature.inputs, signature.outputs
     pads = windows(x[2:], w[2:], given).local_pads((of_x, out, of_w), ranks, rank)
@@ -178,7 +178,7 @@ _EXISTS = _FLOAT & WindowKernel.moves_exist & _MATMUL
 
 @register_kernel("conv", matches=_EXISTS)
 class ConvKernel(WindowKernel):
-    """A product of w and the windows: x padded by ConstantPad, its windows written out by Expand, where there are any.
+    """A product of w and the windows: x padded by ConstantPad, its windows written out by Expand, if there are any.
 
     The result of a group is the product of its rows of w and of a matrix that has a column for each window.
     """

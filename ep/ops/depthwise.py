@@ -31,7 +31,7 @@ _NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
 
 
 def _structure(data_type: DataType, taps: int, *, begins: bool, ends: bool) -> Structure:
-    """The sum of products of elements and weights, of which there are `taps`.
+    """Return the sum of products of elements and weights, of which there are `taps`.
 
     begins, ends: whether these are the first places of a window, and the last; other sums are added to those of the
         places before, and are not in `data_type` yet where that has 16 bits.

@@ -55,7 +55,7 @@ def copy_to_device(array: ArrayLike, device_type: DeviceType | str, device_index
     array: what NumPy makes an array of, or what exports DLPack from host memory.
     device_type: such as DeviceType.kCUDA, or its tag.
 
-    On the CPU that is an ndarray, on CUDA a CudaArray. Raises DeviceUnavailableError where there is no such device.
+    On the CPU that is an ndarray, on CUDA a CudaArray. Raises DeviceUnavailableError if there is no such device.
     """
     if isinstance(device_type, str):
         device_type = DeviceType.FromTag(device_type)

@@ -34,7 +34,7 @@ def described(function: Callable[..., Any], op: UnaryOp | BinaryOp, signature: i
 
 
 def docstring(op: UnaryOp | BinaryOp) -> str:
-    """The docstring of the function of `op`."""
+    """Return the docstring of the function of `op`."""
     operands = OPS[op].operands
     lines = [_meaning(op), "", *_stand_ins(op), _wrapped(f"{', '.join(operands)}: {_dtypes(op)}.")]
     for position, attribute in enumerate(OPS[op].attributes):
@@ -59,7 +59,7 @@ def _meaning(op: UnaryOp | BinaryOp) -> str:
 
 
 def _stand_ins(op: UnaryOp | BinaryOp) -> list[str]:
-    """What the functors call an operand that is not its name."""
+    """Return what the functors call an operand that is not its name."""
     if op in (UnaryOp.kRealGrad, UnaryOp.kImagGrad):
         return ["Here dy is x.", ""]
     return ["Here a is x, and b is y.", ""] if OPS[op].operands == ("x", "y") else []
@@ -80,7 +80,7 @@ def _result_dtype(op: UnaryOp | BinaryOp) -> str:
 
 
 def _sources(op: UnaryOp | BinaryOp) -> list[DataType]:
-    """The types of arrays that the function takes.
+    """Return the types of arrays that the function takes.
 
     None is inferred to be of kChar, and there are no complex numbers of 16-bit parts.
     """

@@ -60,7 +60,7 @@ _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
 
 
 def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
-    """The signatures of an op of one operand."""
+    """Yield the signatures of an op of one operand."""
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
         yield signature(Split(axis), Split(axis))
@@ -90,7 +90,7 @@ def _slope(op: U, source: DataType, attributes: Mapping[str, float]) -> int:
 
 
 def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
-    """The signatures of an op of two operands."""
+    """Yield the signatures of an op of two operands."""
     source = problem.types[0]
     yield from broadcast_signatures(problem)
     if source in BOOL:
@@ -115,7 +115,7 @@ def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
 
 
 def _of_bool(op: Bin) -> Iterator[Signature]:
-    """The rows of ops that are `or` or `and` of two operands, of which one may be negated."""
+    """Yield the rows of ops that are `or` or `and` of two operands, of which one may be negated."""
     joins, x, y = _BOOL.get(op, ("", 1, 1))
     if joins:
         same, other = (PMAX, PMIN) if joins == "or" else (PMIN, PMAX)
@@ -147,7 +147,7 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
 
 
 def _slope_of_gradient(op: Bin, attributes: Mapping[str, float]) -> int:
-    """The sign of what dy is multiplied with, where it has one for all values of the other operand."""
+    """Return the sign of what dy is multiplied with, where it has one for all values of the other operand."""
     if op is Bin.kScalarBasePowerGrad:  # exponent * x ** (exponent - 1)
         exponent = attributes["exponent"]
         return 0 if exponent % 2 == 0 else 1 if exponent > 0 else -1
@@ -203,7 +203,7 @@ _ABOUT_THE_REST: Final = {
 
 
 def why_not_listed(op: U | Bin, problem: Problem) -> str | None:
-    """Why rows of an op are left out that hold for all finite data; None where none are."""
+    """Return why rows of an op are left out that hold for all finite data; None if none are."""
     if problem.types[0] in BOOL and op in (Bin.kFmod, Bin.kFloorMod):
         return "of bool it is constant"
     if problem.types[0] in BOOL and "dy" in OPS[op].operands:

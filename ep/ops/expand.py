@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The sizes of the rank's piece of the result."""
+    """Return the sizes of the rank's piece of the result."""
     sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
     if isinstance(source, Split) and not isinstance(target, Split):
         target = Split(source.axis + len(sizes) - len(problem.shapes[0]))

@@ -75,7 +75,7 @@ def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The rank's piece of x, or the copies of it that the rank has."""
+    """Return the rank's piece of x, or the copies of it that the rank has."""
     (dy,), (out,), given = signature.inputs, signature.outputs, problem.attributes
     if isinstance(dy, Split) and not isinstance(out, Split):
         return {**given, "sizes": piece_shape(given["sizes"], dy, problem.ranks, rank)}

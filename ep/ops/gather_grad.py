@@ -41,7 +41,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The rank's piece of the rows, which begins at `offset`."""
+    """Return the rank's piece of the rows, which begins at `offset`."""
     (out,), given, axis = signature.outputs, problem.attributes, problem.attributes["axis"]
     shape, offset = list(given["shape"]), given["offset"]
     if isinstance(out, Split):

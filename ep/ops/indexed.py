@@ -50,10 +50,10 @@ class IndexedKernel(PreparedKernel):
         return found
 
     def params_shape(self, shapes: Sequence[Dims], attributes: Attributes) -> Dims:
-        """The shape of the rows that indices name."""
+        """Return the shape of the rows that indices name."""
         return shapes[0]
 
     @staticmethod
     def sizes(view: Any) -> Any:
-        """The sizes that Launch takes of a view."""
+        """Return the sizes that Launch takes of a view."""
         return view

@@ -35,19 +35,19 @@ _NAMES = "x1", "x2"
 
 
 def _matrices(shapes: Sequence[Dims]) -> tuple[Dims, Dims]:
-    """The shapes of both operands as matrices: a vector is a row on the left, and a column on the right."""
+    """Return the shapes of both operands as matrices: a vector is a row on the left, and a column on the right."""
     x1, x2 = shapes
     return x1 if len(x1) > 1 else (1, *x1), x2 if len(x2) > 1 else (*x2, 1)
 
 
 def _sizes(shape: Dims, transpose: BlasTransposeType) -> Dims:
-    """The rows and columns of a matrix as it enters the product."""
+    """Return the rows and columns of a matrix as it enters the product."""
     rows, columns = shape[-2:]
     return (columns, rows) if transpose is BlasTransposeType.T else (rows, columns)
 
 
 def _product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
-    """The dims of both operands and of the result, all as matrices."""
+    """Return the dims of both operands and of the result, all as matrices."""
     a, b = _matrices(shapes)
     (m, _), (_, n) = _sizes(a, attributes["transpose_x1"]), _sizes(b, attributes["transpose_x2"])
     return a, b, (*broadcast_dims(a[:-2], b[:-2], names=[f"{name}.shape[:-2]" for name in _NAMES]), m, n)
@@ -85,7 +85,7 @@ def _axes(num_dims: int, transpose: BlasTransposeType, from_end: int) -> tuple[i
 
 
 def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
-    """How an operand lies where a batch axis of the result, counted from the last of them, is split."""
+    """Return how an operand lies where a batch axis of the result, counted from the last of them, is split."""
     has_it = -axis <= len(shape) - 2 and shape[axis - 2] == size
     return Split(len(shape) - 2 + axis) if has_it else B
 

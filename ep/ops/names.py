@@ -43,7 +43,9 @@ STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:
-    """The snake_case of an enumerator: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one.
+    """Return the snake_case of an enumerator: `kFastGelu` is `fast_gelu`.
+
+    Each capital begins a word, but `ReLU` is one.
 
     kMax and kMin alone are called otherwise: `maximum` and `minimum`.
     """
@@ -51,12 +53,12 @@ def function_name(op: UnaryOp | BinaryOp) -> str:
 
 
 def parameter_name(attribute: Attribute) -> str:
-    """The name of an attribute as a parameter."""
+    """Return the name of an attribute as a parameter."""
     return _KEYWORDS.get(attribute.name, attribute.name)
 
 
 def in_errors(**names: str) -> Mapping[str, str]:
-    """How an operator calls arguments that Launch calls otherwise: `names` of a kernel."""
+    """Return how an operator calls arguments that Launch calls otherwise: `names` of a kernel."""
     return names
 
 

@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The classes that the rank has."""
+    """Return the classes that the rank has."""
     given = problem.attributes
     if signature.outputs != (Split(len(problem.shapes[0])),):
         return given

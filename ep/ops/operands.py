@@ -65,7 +65,7 @@ def as_weak(number: complex, dtype: np.dtype[Any], argument: str) -> np.ndarray[
 
 @cache
 def numbers_of(data_type: DataType) -> Numbers:
-    """What makes arrays of one type of Python numbers, as `as_weak`."""
+    """Return what makes arrays of one type of Python numbers, as `as_weak`."""
     return Numbers(data_type, _convert_weak)
 
 

@@ -41,7 +41,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 
 def _signatures(partial: Sbp) -> Any:
-    """The signatures; partial: what the results of pieces along a spatial axis are parts of."""
+    """Return the signatures; partial: what the results of pieces along a spatial axis are parts of."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:
         (x,) = problem.shapes
@@ -59,7 +59,7 @@ def _signatures(partial: Sbp) -> Any:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """What is around the rank's piece of x for its windows, and which elements count there."""
+    """Return what is around the rank's piece of x for its windows, and which elements count there."""
     (x,), given = problem.shapes, problem.attributes
     places = (*signature.inputs, *signature.outputs, B)
     found, ranks = _of(x, given), problem.ranks
@@ -72,7 +72,7 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
 
 
 def _resolved(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: Any, ceil_mode: Any) -> dict[str, Any]:
-    """The attributes that both have, by which all windows lie in x, padded."""
+    """Return the attributes that both have, by which all windows lie in x, padded."""
     of_x = tuple(x.shape)
     num_axes, beyond = num_spatial(of_x), _truth(ceil_mode, "ceil_mode")
     places = for_each(kernel, "kernel", num_axes, least=1)
@@ -195,7 +195,7 @@ _FILL = primitive_exists(FillFactory, data_type("x"))
 
 
 def _added_in(wide: Any) -> Sequence[PrimitiveExists]:
-    """What converts to a type, what adds and divides in it, and what converts from it.
+    """Return what converts to a type, what adds and divides in it, and what converts from it.
 
     wide: a DataType, or that of x.
     """

@@ -47,7 +47,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 
 
 def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
-    """The attributes that all have: axes from the front, in order."""
+    """Return the attributes that all have: axes from the front, in order."""
     num_dims = len(x.shape)
     if name in ("min", "max") and not (axis is None or isinstance(axis, tuple | int | np.integer)):
         raise TypeError(f"axis is {shown(axis)}; {name} takes one array, and {name}imum(x, y) is for two")
@@ -65,7 +65,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
 
 
 def _signatures(op: ReduceOp) -> Any:
-    """The signatures: pieces along an axis that stays give pieces; along one that goes, partial results."""
+    """Return the signatures: pieces along an axis that stays give pieces; along one that goes, partial results."""
 
     def signatures(problem: Problem) -> Iterator[Signature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
@@ -87,7 +87,7 @@ def _signatures(op: ReduceOp) -> Any:
 
 
 def _partial(op: ReduceOp) -> Sbp | None:
-    """What the results of pieces along an axis that goes are parts of."""
+    """Return what the results of pieces along an axis that goes are parts of."""
     if op in SUMS:
         return P
     if op in (ReduceOp.kMax, ReduceOp.kAny):
@@ -96,7 +96,7 @@ def _partial(op: ReduceOp) -> Sbp | None:
 
 
 def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """A piece along an axis that goes is divided by the count of the whole."""
+    """Return a piece along an axis that goes is divided by the count of the whole."""
     (source,), given = signature.inputs, problem.attributes
     if not isinstance(source, Split) or source.axis not in given["axes"]:
         return given
@@ -104,7 +104,7 @@ def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes
 
 
 def _of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
-    """The type of a sum or product: that of x, but at least 64 bits for bools and integers, as NumPy has it."""
+    """Return the type of a sum or product: that of x, but at least 64 bits for bools and integers, as NumPy has it."""
     if dtype is not None:
         return as_data_type(dtype)
     source = as_data_type(x.dtype)
@@ -149,7 +149,7 @@ def prod(
 def mean(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
-    """Return the mean of elements along axes, as `numpy.mean`; NaN where there are none.
+    """Return the mean of elements along axes, as `numpy.mean`; NaN if there are none.
 
     x, axis, keepdims, out: as of `sum`.
     dtype: that of the result, a floating or complex one; where left out, that of x, or float64 for bools and integers.
@@ -175,7 +175,7 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays.
 
     x: array of any type but complex ones.
-    axis, keepdims, out: as of `sum`. Raises ValueError where there are no elements along the axes.
+    axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.
     """
     return _resolved("min", x, axis, keepdims)
 
@@ -190,7 +190,7 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     """Return the largest element along axes, as `numpy.max`; NaN where there is one. `maximum` is for two arrays.
 
     x: array of any type but complex ones.
-    axis, keepdims, out: as of `sum`. Raises ValueError where there are no elements along the axes.
+    axis, keepdims, out: as of `sum`. Raises ValueError if there are no elements along the axes.
     """
     return _resolved("max", x, axis, keepdims)
 
@@ -199,7 +199,7 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAny), standard={"any": "NaN is true"}
 )
 def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none.
+    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False if there are none.
 
     x: array of any type; NaN is true.
     axis, keepdims, out: as of `sum`.
@@ -211,7 +211,7 @@ def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAll), standard={"all": "NaN is true"}
 )
 def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
-    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none.
+    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True if there are none.
 
     x: array of any type; NaN is true.
     axis, keepdims, out: as of `sum`.
@@ -277,7 +277,7 @@ class MeanOfPieceKernel(ReduceKernel):
 
 
 def _simplified(shape: Dims, axes: tuple[int, ...]) -> tuple[Dims, tuple[int, ...]]:
-    """The same in as few axes as it takes; ValueError where these are more than 8."""
+    """Return the same in as few axes as it takes; ValueError where these are more than 8."""
     kept = ReduceShape(shape, axes).simplified() if 0 not in shape else ()
     if not kept:
         stay = [size for axis, size in enumerate(shape) if axis not in axes]

@@ -33,7 +33,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The copies of x in the rank's piece of the result."""
+    """Return the copies of x in the rank's piece of the result."""
     sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
     if isinstance(source, Split) or not isinstance(target, Split):
         return problem.attributes

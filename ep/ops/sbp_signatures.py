@@ -17,24 +17,24 @@ PMIN: Final = PartialMin()
 
 
 def signature(*places: Sbp) -> Signature:
-    """A signature of an operator with one output, which comes last."""
+    """Return a signature of an operator with one output, which comes last."""
     return Signature(places[:-1], places[-1:])
 
 
 def partials_of(data_type: DataType) -> tuple[Sbp, ...]:
-    """The partials that values of a type have: a sum of bool is its PMax, and complex numbers have no order."""
+    """Return the partials that values of a type have: a sum of bool is its PMax, and complex numbers have no order."""
     if data_type in BOOL:
         return PMAX, PMIN
     return (P,) if data_type in COMPLEXES else (P, PMAX, PMIN)
 
 
 def sum_of(data_type: DataType) -> Sbp:
-    """What becomes of pieces of which all but one are zeros, or false."""
+    """Return what becomes of pieces of which all but one are zeros, or false."""
     return PMAX if data_type in BOOL else P
 
 
 def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
-    """The rows of what moves the data of all inputs alike: their axis i becomes axis `axes[i]`; partials stay."""
+    """Yield the rows of what moves the data of all inputs alike: their axis i becomes axis `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
         yield Signature((Split(source),) * num_inputs, (Split(target),) * num_outputs)
@@ -52,6 +52,6 @@ def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _place(operand: Dims, axis: int, size: int) -> Sbp:
-    """How an operand lies where the result is split along `axis`, counted from the last."""
+    """Return how an operand lies where the result is split along `axis`, counted from the last."""
     has_it = -axis <= len(operand) and operand[axis] == size
     return Split(axis + len(operand)) if has_it else B

@@ -35,7 +35,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The rank's segments, which begin at `offset`."""
+    """Return the rank's segments, which begin at `offset`."""
     given = problem.attributes
     if signature.outputs != (Split(given["axis"]),):
         return given

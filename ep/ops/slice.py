@@ -39,7 +39,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The places of the slices in the rank's piece of x, or those of its piece of the result."""
+    """Return the places of the slices in the rank's piece of x, or those of its piece of the result."""
     ranges, (source,), (target,) = [*problem.attributes["ranges"]], signature.inputs, signature.outputs
     if isinstance(source, Split):
         begin, end = span(problem.shapes[0][source.axis], problem.ranks, rank)
@@ -132,14 +132,14 @@ class SliceKernel(RegionKernel):
 
 
 def places_in(places: range, begin: int, end: int) -> range:
-    """The places from `begin` to `end`."""
+    """Return the places from `begin` to `end`."""
     first = -(-max(begin - places.start, 0) // places.step)
     last = -(-max(end - places.start, 0) // places.step)
     return places[first:last]
 
 
 def slice_ends(places: range) -> tuple[int, int]:
-    """Where the box of a slice begins and ends."""
+    """Return where the box of a slice begins and ends."""
     return places.start, places[-1] + 1 if places else places.start
 
 

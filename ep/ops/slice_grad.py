@@ -43,7 +43,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The places of the rank's piece of dy, in the rank's piece of the result, which begins at `offsets`."""
+    """Return the places of the rank's piece of dy, in the rank's piece of the result, which begins at `offsets`."""
     given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
     shape, ranges, offsets = [*given["shape"]], [*given["ranges"]], [*given["offsets"]]
     if isinstance(target, Split):

@@ -54,7 +54,7 @@ def _unfold_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The places of a window that the rank has, and what is around its piece of x for its windows."""
+    """Return the places of a window that the rank has, and what is around its piece of x for its windows."""
     (x,), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs
     num_axes = len(x) - 2
@@ -123,7 +123,7 @@ def _fold_signatures(problem: Problem) -> Iterator[Signature]:
 
 
 def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
-    """The rank's piece of the result, and what is around it for the windows that the rank has."""
+    """Return the rank's piece of the result, and what is around it for the windows that the rank has."""
     (x,), (result,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs
     places = out, *_places(of_x, len(result) - 2)

@@ -37,7 +37,7 @@ class Windows(NamedTuple):
 
     @property
     def reach(self) -> Dims:
-        """How many padded elements there are up to the last one of the last window; 0 where there is no window."""
+        """How many padded elements there are up to the last one of the last window; 0 if there is no window."""
         each = zip(self.counts, self.strides, self.spans, strict=True)
         return tuple((count - 1) * stride + spanned if count else 0 for count, stride, spanned in each)
 
@@ -69,7 +69,7 @@ class Windows(NamedTuple):
         return side_by_side and self.padded == tuple(map(mul, self.counts, self.kernel))
 
     def along(self, axis: int, sizes: Dims) -> Windows:
-        """The windows along one axis alone, of an array that is padded already and has `sizes`."""
+        """Return the windows along one axis alone, of an array that is padded already and has `sizes`."""
         ones, nothing = (1,) * len(sizes), (0,) * len(sizes)
         kernel, strides, dilations = (
             (*ones[:axis], one[axis], *ones[axis + 1 :]) for one in (self.kernel, self.strides, self.dilations)
@@ -82,7 +82,7 @@ class Windows(NamedTuple):
         return all(begin <= -before and reach - before <= end for (begin, end), before, reach in each)
 
     def cut_to(self, box: Sequence[tuple[int, int]]) -> Windows:
-        """The same windows of the part of a box that lies in the padded array."""
+        """Return the same windows of the part of a box that lies in the padded array."""
         begins, sizes = [], []
         for (begin, end), before, padded in zip(box, self.before, self.padded, strict=True):
             begins.append(max(0, begin + before))
@@ -112,7 +112,7 @@ class Windows(NamedTuple):
         return (*of_planes, *(step * stride for step, stride in zip(steps, of_places * 2, strict=True)))
 
     def ranges(self, axis: int, places: Sequence[Sbp], ranks: int, rank: int) -> list[range]:
-        """What a rank has along an axis of the array, of its windows, and of the places of each.
+        """Return what a rank has along an axis of the array, of its windows, and of the places of each.
 
         places: how the array, what has a window for each element, and what has a place for each lie.
         """
@@ -122,7 +122,7 @@ class Windows(NamedTuple):
         return found
 
     def are_in(self, axis: int, piece: range, counts: range, places: range) -> bool:
-        """Whether the windows at `counts`, of which each has `places` alone, lie in a piece of the array.
+        """Return whether the windows at `counts`, of which each has `places` alone, lie in a piece of the array.
 
         What is beyond the array is added to the piece, too.
         """
@@ -138,14 +138,14 @@ class Windows(NamedTuple):
         return all(self.are_in(axis, *self.ranges(axis, places, ranks, rank)) for rank in range(ranks))
 
     def pads_of(self, axis: int, piece: range, counts: range, places: range) -> tuple[int, int]:
-        """What is added to a piece of the array for its windows to be those at `counts`, of `places` alone."""
+        """Return what is added to a piece of the array for its windows to be those at `counts`, of `places` alone."""
         stride, dilation = self.strides[axis], self.dilations[axis]
         before = self.before[axis] + piece.start - counts.start * stride - places.start * dilation
         read = (len(counts) - 1) * stride + (len(places) - 1) * dilation + 1
         return before, read - len(piece) - before
 
     def local_pads(self, places: Sequence[Sbp], ranks: int, rank: int) -> Dims:
-        """The attribute `pads` with which a rank works, where the three of `ranges` lie at `places`."""
+        """Return the attribute `pads` with which a rank works, where the three of `ranges` lie at `places`."""
         each = [self.pads_of(axis, *self.ranges(axis, places, ranks, rank)) for axis in range(len(self.sizes))]
         return tuple(before for before, _ in each) + tuple(after for _, after in each)
 
@@ -158,7 +158,7 @@ def windows(sizes: Dims, kernel: Dims, attributes: Any) -> Windows:
 
 
 def num_spatial(of_x: Dims) -> int:
-    """Return how many spatial axes x has; ValueError where there are none, or too many."""
+    """Return how many spatial axes x has; ValueError if there are none, or too many."""
     num_axes = len(of_x) - 2
     if not 1 <= num_axes <= MOST_SPATIAL:
         raise ValueError(
@@ -179,7 +179,7 @@ def for_each(given: Any, name: str, length: int, least: int | None) -> Dims:
 
 
 def in_steps(strides: Any, pads: Any, dilations: Any, num_axes: int, least_pad: int | None = 0) -> dict[str, Dims]:
-    """Return the attributes by which windows lie along axes, resolved; least_pad: None where pads may be negative."""
+    """Return the attributes by which windows lie along axes, resolved; least_pad: None if pads may be negative."""
     return {
         "strides": for_each(strides, "strides", num_axes, least=1),
         "pads": for_each(pads, "pads", 2 * num_axes, least=least_pad),

@@ -39,7 +39,7 @@ class Move(NamedTuple):
 
 
 def moves(source: Sbp, target: Sbp, shape: Dims, itemsize: int, ranks: int) -> list[Move]:
-    """The steps by which a tensor that lies as `source` comes to lie as `target` on one axis of a mesh."""
+    """Return the steps by which a tensor that lies as `source` comes to lie as `target` on one axis of a mesh."""
     source.check(shape, "the tensor")
     target.check(shape, "the tensor")
     size = math.prod(shape) * itemsize
@@ -62,12 +62,12 @@ def moves(source: Sbp, target: Sbp, shape: Dims, itemsize: int, ranks: int) -> l
 
 
 def bytes_moved(source: Sbp, target: Sbp, shape: Dims, itemsize: int, ranks: int) -> int:
-    """The bytes that all ranks together send in a change from `source` to `target`."""
+    """Return the bytes that all ranks together send in a change from `source` to `target`."""
     return sum(move.bytes for move in moves(source, target, shape, itemsize, ranks))
 
 
 def _kept(shape: Dims, source: int, target: int, itemsize: int, ranks: int) -> int:
-    """The bytes of the parts that ranks have before and after an exchange of the split axis."""
+    """Return the bytes of the parts that ranks have before and after an exchange of the split axis."""
     others = math.prod(size for axis, size in enumerate(shape) if axis not in (source, target))
     pairs = zip(piece_sizes(shape[source], ranks), piece_sizes(shape[target], ranks), strict=True)
     return others * sum(one * other for one, other in pairs) * itemsize

@@ -50,7 +50,7 @@ def choices(
     given: Sequence[Sequence[Sbp]],
     wanted: Sequence[Sbp] | None = None,
 ) -> list[Choice]:
-    """All that the operator lists for a mesh, with what each moves, the one of the least cost first.
+    """Return all that the operator lists for a mesh, with what each moves, the one of the least cost first.
 
     problem: whole; its `ranks` is not read.
     mesh: how many ranks there are along each axis of it.
@@ -122,7 +122,7 @@ def _choice(
 def _listed(
     operator: HasSignatures, problem: Problem, mesh: Sequence[int], before: tuple[Signature, ...] = ()
 ) -> Iterator[tuple[Signature, ...]]:
-    """Every combination of signatures, one for each axis of the mesh."""
+    """Yield every combination of signatures, one for each axis of the mesh."""
     if len(before) == len(mesh):
         yield before
         return
@@ -133,7 +133,7 @@ def _listed(
 def signatures_on_axis(
     operator: HasSignatures, problem: Problem, before: Sequence[Signature], mesh: Sequence[int]
 ) -> list[Signature]:
-    """The signatures that hold on an axis of a mesh on all of its ranks.
+    """Return the signatures that hold on an axis of a mesh on all of its ranks.
 
     before: those of the axes before it.
     """

@@ -17,18 +17,18 @@ _COMBINED: Final[dict[type[Sbp], Any]] = {PartialSum: np.add, PartialMax: np.max
 
 
 def piece_sizes(size: int, ranks: int) -> list[int]:
-    """The sizes of the pieces of an axis: the first `size mod ranks` are one larger than the others."""
+    """Return the sizes of the pieces of an axis: the first `size mod ranks` are one larger than the others."""
     return [size // ranks + (rank < size % ranks) for rank in range(ranks)]
 
 
 def span(size: int, ranks: int, rank: int) -> tuple[int, int]:
-    """Where the piece of a rank begins and ends."""
+    """Return where the piece of a rank begins and ends."""
     begin = rank * (size // ranks) + min(rank, size % ranks)
     return begin, begin + piece_sizes(size, ranks)[rank]
 
 
 def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
-    """The shape of what a rank has of a tensor of `shape`."""
+    """Return the shape of what a rank has of a tensor of `shape`."""
     if not isinstance(sbp, Split):
         return shape
     begin, end = span(shape[sbp.axis], ranks, rank)
@@ -36,7 +36,9 @@ def piece_shape(shape: Dims, sbp: Sbp, ranks: int, rank: int) -> Dims:
 
 
 def pieces(array: NDArray, sbp: Sbp, ranks: int) -> list[NDArray]:
-    """What each rank has of an array that is split or broadcast; of a sum the first rank has all, the others zeros.
+    """Return what each rank has of an array that is split or broadcast.
+
+    Of a sum the first rank has all, the others zeros.
 
     Of a PartialMax or PartialMin all have the same.
     """

@@ -30,7 +30,10 @@ class Step(NamedTuple):
 def piece_shape_on(
     shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int], but: int | None = None
 ) -> Dims:
-    """The shape of what the rank at `coordinates` of a mesh has; what its group along the axis `but` has together."""
+    """Return the shape of what the rank at `coordinates` of a mesh has.
+
+    What its group along the axis `but` has together.
+    """
     for axis, (sbp, ranks, coordinate) in enumerate(zip(sbps, mesh, coordinates, strict=True)):
         if axis != but:
             shape = piece_shape(shape, sbp, ranks, coordinate)
@@ -38,7 +41,7 @@ def piece_shape_on(
 
 
 def region_on(shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates: Sequence[int]) -> tuple[slice, ...]:
-    """Which part of the whole the rank at `coordinates` of a mesh has, along each axis of a tensor."""
+    """Return which part of the whole the rank at `coordinates` of a mesh has, along each axis of a tensor."""
     ends = [(0, size) for size in shape]
     for sbp, ranks, coordinate in zip(sbps, mesh, coordinates, strict=True):
         if isinstance(sbp, Split):
@@ -49,12 +52,12 @@ def region_on(shape: Dims, sbps: Sequence[Sbp], mesh: Sequence[int], coordinates
 
 
 def sent(steps: Sequence[Step]) -> int:
-    """The bytes that all ranks of the mesh together send."""
+    """Return the bytes that all ranks of the mesh together send."""
     return sum(step.move.bytes for step in steps)
 
 
 def route(source: Sequence[Sbp], target: Sequence[Sbp], shape: Dims, itemsize: int, mesh: Sequence[int]) -> list[Step]:
-    """The steps by which a tensor comes from `source` to `target`, one SBP each for an axis of the mesh.
+    """Return the steps by which a tensor comes from `source` to `target`, one SBP each for an axis of the mesh.
 
     Of the orders that are possible the one that moves the fewest bytes; of equals, the one with the fewest steps.
     """
@@ -68,7 +71,7 @@ def route(source: Sequence[Sbp], target: Sequence[Sbp], shape: Dims, itemsize: i
 
 
 def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple[Sbp, ...]]]:
-    """Where a tensor may lie on the way; from one stop to the next, one axis changes."""
+    """Return where a tensor may lie on the way; from one stop to the next, one axis changes."""
     if len(source) == 1 or source[0] == target[0]:
         return [[source, target]]
     split = [place for place in (source[0], target[0]) if isinstance(place, Split)]
@@ -83,7 +86,7 @@ def _orders(source: tuple[Sbp, ...], target: tuple[Sbp, ...]) -> list[list[tuple
 def _steps(
     source: tuple[Sbp, ...], target: tuple[Sbp, ...], shape: Dims, itemsize: int, mesh: Sequence[int]
 ) -> list[Step]:
-    """The moves of the one axis along which `source` and `target` differ."""
+    """Return the moves of the one axis along which `source` and `target` differ."""
     changed = [axis for axis, (here, there) in enumerate(zip(source, target, strict=True)) if here != there]
     if not changed:
         return []

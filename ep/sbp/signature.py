@@ -61,12 +61,15 @@ def parse_signature(text: str) -> Signature:
 
 
 def all_broadcast(problem: Problem) -> Signature:
-    """The signature that every operator has: each rank does everything."""
+    """Return the signature that every operator has: each rank does everything."""
     return Signature((Broadcast(),) * len(problem.shapes), (Broadcast(),) * len(problem.out_shapes))
 
 
 def follows_from(signature: Signature, listed: Iterable[Signature]) -> Signature | None:
-    """The listed signature from which another one follows at no cost, as B is PMax and PMin as it is; None for none."""
+    """Return the listed signature from which another one follows at no cost, as B is PMax and PMin as it is.
+
+    None for none.
+    """
     return next((one for one in listed if _follows(signature, one)), None)
 
 
@@ -77,5 +80,5 @@ def _follows(signature: Signature, listed: Signature) -> bool:
 
 
 def _is_as(source: Sbp, target: Sbp) -> bool:
-    """Whether what lies as `source` lies as `target`, too."""
+    """Return whether what lies as `source` lies as `target`, too."""
     return source == target or (isinstance(source, Broadcast) and isinstance(target, PartialMax | PartialMin))

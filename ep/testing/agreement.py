@@ -72,7 +72,7 @@ def assert_same_numbers(got, want):
 
 
 def _bits(array):
-    """The bits of each real number, the same ones for every NaN."""
+    """Return the bits of each real number, the same ones for every NaN."""
     flat = np.array(array).reshape(-1)
     if flat.dtype.kind == "c":
         flat = flat.view(flat.real.dtype)
@@ -81,5 +81,5 @@ def _bits(array):
 
 
 def _arithmetic(dtype):
-    """The type that elements are computed in."""
+    """Return the type that elements are computed in."""
     return np.float64 if dtype in (np.float64, np.complex128) else np.float32

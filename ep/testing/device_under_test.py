@@ -35,18 +35,18 @@ class DeviceUnderTest:
         return Library.LIBDEVICE if self.device.driver.loads_ptx else Library.APPROXIMATED  # type: ignore[attr-defined]
 
     def require(self, interface: Any, *args: Any, **kwargs: Any) -> Any:
-        """The primitive for a key."""
+        """Return the primitive for a key."""
         return RequirePrimitive(interface, self.type, *args, **kwargs)
 
     def buffer(self, array: Any) -> Any:
-        """A buffer on the device with a copy of `array`."""
+        """Return a buffer on the device with a copy of `array`."""
         array = np.asarray(array)
         buffer = self.device.Alloc(AllocationOptions(), array.nbytes).view(array.dtype)
         self.write(buffer, array)
         return buffer
 
     def empty(self, count: int, data_type: DataType) -> Any:
-        """A buffer of `count` elements of unknown contents."""
+        """Return a buffer of `count` elements of unknown contents."""
         return self.device.Alloc(AllocationOptions(), count * data_type.itemsize).view(data_type.dtype)
 
     def write(self, buffer: Any, array: np.ndarray[Any, Any], stream: Any = None) -> None:
@@ -61,7 +61,7 @@ class DeviceUnderTest:
         return self.buffer(np.full(count * data_type.itemsize, byte, np.uint8).view(data_type.dtype))
 
     def array(self, buffer: Any, shape: Any = -1, stream: Any = None) -> np.ndarray[Any, Any]:
-        """A copy of a buffer on the host, once `stream`, else the device's own, is done."""
+        """Return a copy of a buffer on the host, once `stream`, else the device's own, is done."""
         stream = stream or self.stream
         stream.Sync()
         array = np.array(buffer) if isinstance(buffer, np.ndarray) else buffer.copy_to_host(stream)
@@ -72,5 +72,5 @@ class DeviceUnderTest:
 
 
 def address(buffer: Any) -> int:
-    """Where a buffer begins."""
+    """Return where a buffer begins."""
     return int(buffer.ctypes.data if isinstance(buffer, np.ndarray) else buffer.address)

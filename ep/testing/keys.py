@@ -42,7 +42,7 @@ def some_key(
 ) -> pytest.MarkDecorator:
     """Mark a test that takes `key` and that any one key is enough for, so that it runs on every device.
 
-    It runs with those of the `preferred` keys that the device registers, and where there are none of them, with the
+    It runs with those of the `preferred` keys that the device registers, and if there are none of them, with the
     first that `suits`.
     """
     return pytest.mark.ep_keys.with_args(factory, preferred, suits)
@@ -80,7 +80,7 @@ def chosen(
 
 
 def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[FlatKey | None]]]:
-    """What a collected test needs of the device: one of these keys, or of all where there are none.
+    """Yield what a collected test needs of the device: one of these keys, or of all if there are none.
 
     None stands for a key that no device has.
     """
@@ -92,5 +92,5 @@ def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[Flat
 
 
 def key_name(key: FlatKey | None) -> str:
-    """How reports spell a key."""
+    """Return how reports spell a key."""
     return "none" if key is None else "-".join(part.name for part in key)

@@ -40,7 +40,7 @@ class Refusals:
 
 @contextmanager
 def _in_our_words(parameters: Collection[str], error: type[Exception], message: str) -> Iterator[None]:
-    """One refused launch; the error has to know which of the parameters it is about."""
+    """Yield one refused launch; the error has to know which of the parameters it is about."""
     with pytest.raises(error, match=message) as refused:
         yield
     assert isinstance(refused.value, ArgumentError), f"{refused.value!r} has no argument"

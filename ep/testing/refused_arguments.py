@@ -77,7 +77,7 @@ class OfTwoCounts(OfAnyLaunch):
 
 
 def two_counts(device, key, primitive, refuses):
-    """The fixture `refused` of `OfTwoCounts`."""
+    """Return the fixture `refused` of `OfTwoCounts`."""
     src_type, dst_type = key[-2:]
     return refuses.of(
         primitive,
@@ -124,7 +124,7 @@ class OfTwoShapes(OfAnyLaunch):
 
 
 def two_shapes(device, src_type, dst_type, primitive, refuses):
-    """The fixture `refused` of `OfTwoShapes`."""
+    """Return the fixture `refused` of `OfTwoShapes`."""
     return refuses.of(
         primitive,
         "dst",

@@ -41,7 +41,7 @@ def launch(
     num_segments: int,
     offset: int,
 ) -> np.ndarray:
-    """The result; data is [batch, outer, num_ids, inner], ids [batch, num_ids]."""
+    """Return the result; data is [batch, outer, num_ids, inner], ids [batch, num_ids]."""
     batch, outer, num_ids, inner = data.shape
     out = device.filled(batch * outer * num_segments * inner + 3, key[0])
     first = () if factory is UnsortedSegmentSumFactory else (batch,)
@@ -83,7 +83,7 @@ def draw_ids(rng: np.random.Generator, ids_type: DataType, shape: Any, num_segme
 
 
 def draw_data(rng: np.random.Generator, data_type: DataType, shape: Sequence[int]) -> np.ndarray:
-    """Numbers of all magnitudes, whose sums depend on their order."""
+    """Return numbers of all magnitudes, whose sums depend on their order."""
     draw = samples if data_type.dtype.kind in "iuc" else finite
     drawn: np.ndarray = draw(rng, data_type, int(np.prod(shape)))
     return drawn.reshape(shape)

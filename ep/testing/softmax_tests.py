@@ -119,6 +119,6 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
 
 
 def _arguments(device: Any, tested: SoftmaxPrimitive, data_type: DataType) -> dict[str, Any]:
-    """What a launch of 2 by 3 takes."""
+    """Return what a launch of 2 by 3 takes."""
     operands = {name: device.buffer(np.ones(6, data_type.dtype)) for name in tested.operands}
     return {"stream": device.stream, "rows": 2, "cols": 3, **operands, tested.output: device.filled(6, data_type)}

@@ -77,7 +77,7 @@ def launch(
     sources: list[np.ndarray],
     place: int | None = None,
 ) -> np.ndarray:
-    """The result; `place`: the operand whose storage is written."""
+    """Return the result; `place`: the operand whose storage is written."""
     rows, cols = sources[0].shape
     primitive = device.require(tested.factory, data_type)
     filler = np.full(3, 0xA5, np.uint8).repeat(data_type.itemsize).view(data_type.dtype)
@@ -116,14 +116,14 @@ LEVELS: Final = (-3e4, -1600.0, -250.0, -207.0, 90.0, 209.0, 1501.0, 6e4)
 
 
 def rows_at_level(rng: np.random.Generator, data_type: DataType, level: float) -> np.ndarray:
-    """Rows of 37 near a level, the last two with others far below it or on the other side of 0."""
+    """Return rows of 37 near a level, the last two with others far below it or on the other side of 0."""
     x = level + rng.normal(0, 3, (3, 37))
     x[1, ::3], x[2, 1::2] = -level, level - 95
     return x.astype(data_type.dtype)
 
 
 def special_rows(data_type: DataType) -> np.ndarray:
-    """Rows of 35 with NaN, infinities and huge values: the last three are ordinary ones."""
+    """Return rows of 35 with NaN, infinities and huge values: the last three are ordinary ones."""
     info_max = float(np.finfo(data_type.dtype).max) if data_type is not DataType.kBFloat16 else 3.3e38
     x = np.zeros((9, 35))
     x[0, 7], x[1, 34], x[2], x[3, [0, 30]], x[4, [1, 2]] = np.nan, np.inf, -np.inf, (np.inf, -np.inf), (np.nan, np.inf)

@@ -11,7 +11,10 @@ Array = np.ndarray[Any, Any]
 
 
 def padded(sentences: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """The numbers of tokens, int64 `[sentences, tokens]`, 0 behind shorter sentences; and where there is a token."""
+    """Return the numbers of tokens, int64 `[sentences, tokens]`, 0 behind shorter sentences.
+
+    And where there is a token.
+    """
     lengths = np.array([len(ids) for ids in sentences])
     is_token = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(is_token.shape, np.int64)

@@ -32,7 +32,7 @@ class Memory:
         return self._buffers
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
-        """A buffer with a copy of an array."""
+        """Return a buffer with a copy of an array."""
         array = np.ascontiguousarray(array)
         buffer = self._empty(array.size, array.dtype)
         self._copy(self._stream, buffer, array, array.nbytes)
@@ -48,7 +48,7 @@ class Memory:
         return copies
 
     def download(self, buffer: Any, *dims: int) -> np.ndarray[Any, Any]:
-        """A float32 array with a copy of a buffer, once the stream's work is done."""
+        """Return a float32 array with a copy of a buffer, once the stream's work is done."""
         array = np.empty(dims, np.float32)
         self._copy(self._stream, array, buffer, array.nbytes)
         self._stream.Sync()

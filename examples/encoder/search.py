@@ -34,7 +34,7 @@ class Index:
                 progress.advance(task, len(numbers))
 
     def nearest(self, query: str, count: int = 5) -> list[tuple[float, str]]:
-        """The lines nearest to a query, the nearest first, each with its similarity."""
+        """Return the lines nearest to a query, the nearest first, each with its similarity."""
         if self._vectors is None:
             return []
         similarities = ops.matmul(self._vectors, self._model.encode([query])[0])
@@ -43,7 +43,7 @@ class Index:
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a text file that have something in them."""
+    """Return the lines of a text file that have something in them."""
     return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 

@@ -34,7 +34,7 @@ class SplitEncoder:
         self._weights = {name: self._placed(name, array) for name, array in weights.items()}
 
     def _placed(self, name: str, array: Array) -> GlobalTensor:
-        """A weight on the ranks; a linear layer as `[in, out]`."""
+        """Return a weight on the ranks; a linear layer as `[in, out]`."""
         to_inner = ".attention.self." in name or ".intermediate.dense." in name
         from_inner = name.endswith(".output.dense.weight")
         is_matrix = not name.startswith("embeddings") and array.ndim == 2
@@ -63,7 +63,7 @@ class SplitEncoder:
         return found
 
     def _attention(self, x: GlobalTensor, name: str, batch: int, tokens: int, mask: GlobalTensor) -> GlobalTensor:
-        """Each rank's own heads: `[batch * tokens, hidden_size]`, split by columns."""
+        """Return each rank's own heads: `[batch * tokens, hidden_size]`, split by columns."""
         heads, width = self.config.num_attention_heads, self.config.hidden_size // self.config.num_attention_heads
         mine = heads // self._ranks.ranks
 
@@ -91,7 +91,7 @@ class SplitEncoder:
         return self._norm(total, f"{name}.LayerNorm")
 
     def _norm(self, x: GlobalTensor, name: str) -> GlobalTensor:
-        """Each row less its mean, over the root of its variance; then as the weights say."""
+        """Return each row less its mean, over the root of its variance; then as the weights say."""
         x = ops.sub(x, ops.mean(x, axis=1, keepdims=True))
         variance = ops.mean(ops.square(x), axis=1, keepdims=True)
         x = ops.mul(x, ops.rsqrt(ops.add(variance, self.config.layer_norm_eps)))
@@ -102,5 +102,5 @@ class SplitEncoder:
         return from_whole(array, self._ranks, "B")
 
     def _reshaped(self, x: GlobalTensor, *shape: int) -> GlobalTensor:
-        """What every rank has whole, in another shape."""
+        """Return what every rank has whole, in another shape."""
         return to_global(x.to_local().reshape(shape), self._ranks, "B")

@@ -28,7 +28,7 @@ def test_exact_sums(rng, monkeypatch, dtype):
 
 
 def _row(name, x, dy):
-    """One row, number by number, from logits or outputs x."""
+    """Return one row, number by number, from logits or outputs x."""
     numbers, slopes = ([mpmath.mpf(float(value)) for value in row] for row in (x, dy))
     if name == "softmax_backward":
         dot = mpmath.fsum(y * slope for y, slope in zip(numbers, slopes, strict=True))

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def lines_of(done):
-    """The lines of the output, each with single blanks."""
+    """Return the lines of the output, each with single blanks."""
     return [" ".join(line.split()) for line in done.out.splitlines()]
 
 

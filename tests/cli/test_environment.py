@@ -74,7 +74,7 @@ def test_the_table_is_the_one_place():
 
 
 def command(folder, *arguments, **variables):
-    """What a process of its own prints, and its exit code."""
+    """Return what a process of its own prints, and its exit code."""
     np.save(folder / "x.npy", np.ones(3, np.float32))
     environment = {**os.environ, **variables}
     return subprocess.run([*EP, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -173,7 +173,7 @@ def test_warnings_are_one_line(ep, monkeypatch):
 
 
 def terminal(*arguments: str, **environment: str) -> str:
-    """What `ep` prints on a terminal."""
+    """Return what `ep` prints on a terminal."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*EP, *arguments], env={**ENVIRONMENT, "TERM": "xterm-256color", **environment}, stdin=theirs, stdout=theirs

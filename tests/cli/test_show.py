@@ -56,7 +56,7 @@ GROUPS = {"all 16 types": 16, "8 integer types": 8, "4 floating types": 4, "2 co
 
 
 def support(out, title):
-    """The table under `title` as {op: data types}."""
+    """Return the table under `title` as {op: data types}."""
     heading, *lines = out.partition(f"\n{title}\n")[2].partition("\n\n")[0].splitlines()
     start = heading.index("ops")
     return {op: line[:start].strip() for line in lines for op in line[start:].split(", ")}

@@ -51,7 +51,7 @@ with open(sys.argv[1], "w") as file:
 
 
 def on_terminal(columns, *command, **environment):
-    """What a process prints to a terminal with so many columns, without colours."""
+    """Return what a process prints to a terminal with so many columns, without colours."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "LINES")}
@@ -106,7 +106,7 @@ def too_long(lines, columns):
 
 
 def pieces(lines, headings):
-    """The text of the last column, or of all, without what separates lines."""
+    """Return the text of the last column, or of all, without what separates lines."""
     starts = [line.index(headings[-1]) for line in lines if line.split() == " ".join(headings).split()]
     last = "".join(line[starts[0] :].strip() for line in lines) if starts else ""
     margin = max(map(len, headings)) + 2

@@ -11,7 +11,7 @@ LAST_32 = np.arange(2**31 - 64, 2**31, dtype=np.uint64)
 
 
 def around_powers_of_two(bits, distance):
-    """Every number from 1 to 2^(bits-1) - 1 within `distance` of a power of two."""
+    """Return every number from 1 to 2^(bits-1) - 1 within `distance` of a power of two."""
     powers = (1 << exponent for exponent in range(bits))
     near = {power + step for power in powers for step in range(-distance, distance + 1)}
     return sorted(number for number in near if 1 <= number < 1 << (bits - 1))

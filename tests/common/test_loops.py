@@ -27,7 +27,7 @@ def text_of(function):
 def weighted(functions, weight):
     @write_out
     def total(numbers, *, start=FROM_GLOBALS):
-        """The sum."""
+        """Return the sum."""
         for k, function in unrolled(enumerate(functions)):
             start += function(numbers[k + weight * 2]) * weight
         return start

@@ -30,7 +30,7 @@ FLOAT_VALUES += [2**-25, 2**-25 + 2**-60, 2**-134, 2**-134 + 2**-160, 2**-150, 2
 
 
 def same(got, want):
-    """Whether two elements have one dtype and the same bits; a NaN is a NaN."""
+    """Return whether two elements have one dtype and the same bits; a NaN is a NaN."""
     assert isinstance(got, np.generic)
     assert got.dtype == want.dtype
     wide = np.complex128 if want.dtype.kind == "c" else np.float64

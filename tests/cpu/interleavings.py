@@ -25,7 +25,7 @@ class Wrong(AssertionError):
 
 
 def functions(module: Any, edit: Callable[[str], str] = str, **names: Any) -> dict[str, Any]:
-    """The functions of a module as generators, after an edit of its source; names: of the module, changed."""
+    """Return the functions of a module as generators, after an edit of its source; names: of the module, changed."""
     tree = ast.parse(edit(inspect.getsource(module)))
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     stepping: set[str] = set()
@@ -65,7 +65,7 @@ class Machine:
         self._call_task = call_task
 
     def can(self, step: tuple[Any, ...]) -> bool:
-        """Whether a thread that is at a step can do it now."""
+        """Return whether a thread that is at a step can do it now."""
         return step[0] != "acquire_lock" or self.is_free[step[1]]
 
     def do(self, name: str, *given: Any) -> Any:

@@ -14,14 +14,14 @@ WITHOUT_TABLES = " without tables"
 
 
 def both_forms(cases: dict[str, Any]) -> dict[str, Any]:
-    """The cases, and those again whose functions are others where the processor has no register tables."""
+    """Return the cases, and those again whose functions are others where the processor has no register tables."""
     others = {f"{name}{WITHOUT_TABLES}": case for name, case in cases.items() if FLOAT32[name].tabled}
     return cases | others if has_register_tables() else cases
 
 
 @cache
 def loop(name: str) -> Any:
-    """A compiled function (x, y): y[i] = function(x[i])."""
+    """Return a compiled function (x, y): y[i] = function(x[i])."""
     forms = FLOAT32[name.removesuffix(WITHOUT_TABLES)]
     tabled = has_register_tables() and not name.endswith(WITHOUT_TABLES)
     function = forms.tabled if tabled and forms.tabled else forms.computed
@@ -45,7 +45,7 @@ def apply(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def bound(name: str) -> float:
-    """The largest error that is allowed, in ulps."""
+    """Return the largest error that is allowed, in ulps."""
     return FLOAT32[name.removesuffix(WITHOUT_TABLES)].ulps
 
 

@@ -21,7 +21,10 @@ ACCURACY = Path(__file__).with_name("test_accuracy.py")
 
 
 def has_another_form(op, scalar_type):
-    """Whether a function of the op has register tables where there are some; else the other tests have shown it."""
+    """Return whether a function of the op has register tables where there are some.
+
+    Else the other tests have shown it.
+    """
     forms = FLOAT32 if is_single(op, as_data_type(scalar_type)) else FLOAT64
     called, itself = elementary_functions_of(functor_maker(op, Kind.FLOAT)), op.name[1:].lower()
     return any(each.tabled for name, each in forms.items() if name in called or name.replace("_", "") == itself)

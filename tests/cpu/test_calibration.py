@@ -38,7 +38,7 @@ def cpu():
 
 
 def launches(stream, rng):
-    """Bytes that launches of every engine write: by lines, by tiles, and by rows that are gathered."""
+    """Yield bytes that launches of every engine write: by lines, by tiles, and by rows that are gathered."""
     relu, exp = (
         RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, np.float32, np.float32)
         for op in (UnaryOp.kRelu, UnaryOp.kExp)

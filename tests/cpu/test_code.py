@@ -82,7 +82,7 @@ def kernel():
 
 
 def innermost_loops(assembly):
-    """The instructions of each loop without another one inside: from a label to a jump back to it."""
+    """Return the instructions of each loop without another one inside: from a label to a jump back to it."""
     lines = assembly.splitlines()
     labels = {line[:-1]: place for place, line in enumerate(lines) if re.fullmatch(r"\.LBB\w+:", line)}
     loops = []

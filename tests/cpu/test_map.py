@@ -23,7 +23,7 @@ T = DataType
 
 
 def sum_functions(types):
-    """A function that tells its operands apart: a + 3 b + 9 c + ..."""
+    """Return a function that tells its operands apart: a + 3 b + 9 c + ..."""
     from ep.cpu.kernels.functors import composed_functions
 
     def maker(m):
@@ -44,7 +44,7 @@ def weighted_sum(count, data_type):
 
 
 def weighted(sources):
-    """What `weighted_sum` computes."""
+    """Return what `weighted_sum` computes."""
     return 3 * sources[0] + 1 if len(sources) == 1 else sum(3**k * source for k, source in enumerate(sources))
 
 

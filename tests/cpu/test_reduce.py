@@ -50,7 +50,7 @@ def assert_same_bits(launch):
 
 
 def memory(size, fill):
-    """Bytes that hold `fill`; FRESH: such as nobody has written yet."""
+    """Return bytes that hold `fill`; FRESH: such as nobody has written yet."""
     return np.zeros(size, np.uint8) if fill is FRESH else np.full(size, fill, np.uint8)
 
 

@@ -62,7 +62,7 @@ def copy(filled, tmp_path):
 
 
 def compiled(files):
-    """What LAUNCHES prints where it compiles the kernels of these files and loads the others."""
+    """Return what LAUNCHES prints where it compiles the kernels of these files and loads the others."""
     return [str(len(files)), str(NUM_KERNELS - len(files))]
 
 

@@ -95,7 +95,7 @@ def test_float32_and_next_to_its_zeros(op):
 
 
 def _zero(op: UnaryOp, start: float) -> float | None:
-    """A zero below 0 near `start`, or None."""
+    """Return a zero below 0 near `start`, or None."""
     if op is TRIGAMMA:
         return None
     function = (lambda v: mpmath.re(mpmath.loggamma(v))) if op is LGAMMA else mpmath.digamma

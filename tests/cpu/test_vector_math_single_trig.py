@@ -35,7 +35,7 @@ def _exact(name: str, x: np.ndarray) -> np.ndarray:
 
 
 def _near_multiples(largest: float, count: int) -> np.ndarray:
-    """The float32 numbers around multiples of pi/2."""
+    """Return the float32 numbers around multiples of pi/2."""
     quarters = np.unique(np.random.default_rng(3).integers(1, int(largest / 1.6), count))
     near = (quarters * (np.pi / 2)).astype(np.float32)
     return np.concatenate([near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))])

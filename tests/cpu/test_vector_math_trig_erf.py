@@ -71,7 +71,7 @@ def _samples(name: str, count: int) -> np.ndarray:
 
 
 def _exact(name: str, x: np.ndarray) -> np.ndarray:
-    """The values in long double,."""
+    """Return the values in long double,."""
     if name in _REFERENCES:
         with np.errstate(invalid="ignore"):
             return _REFERENCES[name](x.astype(np.longdouble))

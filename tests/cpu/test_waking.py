@@ -41,7 +41,7 @@ print("kept")
 
 
 def called(function, *words):
-    """What a function of words returns, compiled."""
+    """Return what a function of words returns, compiled."""
     from ctypes import CFUNCTYPE, c_int64
 
     address = compile_function(f"test.{function.__name__}", function, len(words))

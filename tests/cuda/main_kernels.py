@@ -216,7 +216,7 @@ PAD = [(2, 16, 1, 32), (2, 4, 4, 32), (3, 1, 16, 64), (4, 2, 8, 32), (2, 8, 1, 3
 
 
 def _maps() -> Iterator[tuple[str, MainKernel]]:
-    """The kernels of the map engine. What they compute is made when they are: it takes longer than the list."""
+    """Yield the kernels of the map engine. What they compute is made when they are: it takes longer than the list."""
 
     def of(make_functor, variant):
         return lambda: map_engine.kernel(make_functor(), variant)
@@ -245,7 +245,7 @@ def _maps() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _fused() -> Iterator[tuple[str, MainKernel]]:
-    """The kernels of expressions. Numbers are given by the host."""
+    """Yield the kernels of expressions. Numbers are given by the host."""
 
     def made(name, ways, num_axes):
         structure, arrays = structure_of(name)
@@ -261,7 +261,7 @@ def _fused() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num_axes: int) -> KernelSource:
-    """The sum of the squared differences of two operands."""
+    """Return the sum of the squared differences of two operands."""
     steps = Step(B.kSub, (0, 1), T.kFloat), Step(U.kSquare, (2,), T.kFloat)
     functor = expression.functor(Structure((T.kFloat, T.kFloat), (), steps, (3,)))
     read = Variant(variant.elements if variant.aligned else 1, ways, num_axes, results=())
@@ -269,7 +269,7 @@ def _computed(variant: RowVariant | ColumnVariant, ways: tuple[Access, ...], num
 
 
 def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
-    """The kernels of expressions with rows, for arrays that follow one another."""
+    """Yield the kernels of expressions with rows, for arrays that follow one another."""
 
     def made(name, data_type, cols, has_room):
         function, kinds = FUNCTIONS[name]
@@ -288,7 +288,7 @@ def _row_expressions() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _rows() -> Iterator[tuple[str, MainKernel]]:
-    """The kernels that reduce, and those of softmax and its relatives."""
+    """Yield the kernels that reduce, and those of softmax and its relatives."""
     for op, data_type, elements, aligned, threads in REDUCED_ROWS:
         variant = RowVariant(Axes(1, 1, 32), elements, bool(aligned), threads, False)
         make = partial(reduce.kernel, op, data_type, data_type, variant)
@@ -314,7 +314,7 @@ def _rows() -> Iterator[tuple[str, MainKernel]]:
 
 
 def _moves() -> Iterator[tuple[str, MainKernel]]:
-    """The kernels that move elements, and those that sum the elements of segments."""
+    """Yield the kernels that move elements, and those that sum the elements of segments."""
     for indices, data_type, in_rows, *widths in ONE_HOT:
         unit = unit_of(data_type)
         make = partial(one_hot.kernel, indices, unit, pack_elements(unit), bool(in_rows), 32)

@@ -8,7 +8,7 @@ _REGISTERS = {"f": "f", "i": "b", "u": "b", "b": "b"}
 
 
 def program(body, *, parameters=("out",), declarations="", name="a kernel"):
-    """The program of a kernel whose parameters are addresses, in registers %name, and `body` after their loads.
+    """Return the program of a kernel whose parameters are addresses, in registers %name, and `body` after their loads.
 
     Registers: %p<20>, %h<40> (16 bits), %r<40>, %rd<40>, %f<40>, %fd<40>; %i and %i64 have the number of the thread in
     the grid. declarations: variables of the module.
@@ -54,7 +54,7 @@ def launch(kernel, arrays, blocks=(1, 1, 1), threads=(1, 1, 1), shared_bytes=0, 
 
 
 def apply(text, sources, results, more=""):
-    """The arrays that instructions make of arrays, element by element.
+    """Return the arrays that instructions make of arrays, element by element.
 
     text: instructions on registers %s0, %s1, ... of the elements of `sources`; they set %d0, %d1, ..., of the dtypes
     `results`, which are what is returned. more: declarations of registers.
@@ -85,7 +85,7 @@ def _memory(dtype):
 
 
 def pairs(values, *, times=2):
-    """All combinations of values, as one array for each place."""
+    """Return all combinations of values, as one array for each place."""
     return [np.ascontiguousarray(part.ravel()) for part in np.meshgrid(*[values] * times, indexing="ij")]
 
 

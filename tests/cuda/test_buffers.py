@@ -45,7 +45,7 @@ class Interface:
 
 
 def named(module, name, **attributes):
-    """An object whose class says that it comes from another library."""
+    """Return an object whose class says that it comes from another library."""
     kind = type(name, (SimpleNamespace,), {"__module__": module, "__hash__": object.__hash__})
     return kind(**attributes)
 

@@ -21,7 +21,7 @@ print(statistics.compiled, statistics.loaded)
 
 
 def warm(cache, *options):
-    """The exit code of the command, and what it says."""
+    """Return the exit code of the command, and what it says."""
     command = [sys.executable, "-P", "-m", "ep", "cache", "warm", "--jobs", "1", *options]
     environment = {**os.environ, "EP_CACHE_DIR": str(cache), "PYTHONPATH": SOURCES}
     done = subprocess.run(command, env=environment, cwd=SOURCES, capture_output=True, text=True, check=False)

@@ -62,7 +62,7 @@ def first_case(name, primitive=None, size=64):
 
 
 def primitives():
-    """Every set and each primitive in it."""
+    """Return every set and each primitive in it."""
     sets = [name for name in SETS if name != "transformer"]
     found = [(name, case.primitive) for name in sets for case in SETS[name](64, FLOAT32)]
     return [pytest.param(*pair, id="-".join((pair[0], pair[1].__name__))) for pair in dict.fromkeys(found)]
@@ -163,7 +163,7 @@ def test_what_was_stopped_is_listed(cuda):
 
 
 def host_array(buffer):
-    """A NumPy array on the memory of a buffer."""
+    """Return a NumPy array on the memory of a buffer."""
     memory = (ctypes.c_uint8 * buffer.nbytes).from_address(buffer.address)
     return np.frombuffer(memory, buffer.dtype)
 

@@ -87,7 +87,7 @@ def test_to_integral_floats(name):
 
 
 def halfway(half):
-    """Numbers of float32 at, between and beside those of a type of 16 bits."""
+    """Return numbers of float32 at, between and beside those of a type of 16 bits."""
     bits = np.concatenate([np.arange(0, 2**16, 37), [0x7BFF, 0x7C00, 0x7F7F, 0x7F80, 1, 0x3FF, 0x400]]).astype(
         np.uint16
     )

@@ -12,7 +12,7 @@ MODES = ("rn", "rz", "rm", "rp")
 
 
 def rounded(exact, dtype, mode):
-    """An exact number in a type of floating-point numbers, found from its two neighbours there."""
+    """Return an exact number in a type of floating-point numbers, found from its two neighbours there."""
     top = np.finfo(dtype).max
     if abs(exact) > Fraction(float(top)):
         below, above = (top, dtype.type(np.inf)) if exact > 0 else (dtype.type(-np.inf), -top)

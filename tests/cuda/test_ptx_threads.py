@@ -74,7 +74,7 @@ def test_barriers_that_vote(how, want):
 
 
 def lanes(body, *, threads=64, results=1):
-    """What each thread has in %r1, %r2, ... after `body`."""
+    """Return what each thread has in %r1, %r2, ... after `body`."""
     stores = "\n".join(f"st.global.u32 [%rd2+{4 * place}], %r{place + 1};" for place in range(results))
     out = np.zeros((threads, results), np.uint32)
     kernel = program(f"{body}\nmad.wide.u32 %rd2, %i, {4 * results}, %out;\n{stores}")

@@ -34,7 +34,7 @@ def gpu(cuda):
 
 
 def reduced(gpu, op, data_type, array, axes, offset=0):
-    """The reduction of an array that begins `offset` elements into its buffer."""
+    """Return the reduction of an array that begins `offset` elements into its buffer."""
     src = gpu.buffer(np.concatenate([np.zeros(offset, array.dtype), array.reshape(-1)]))[offset:]
     dims = [size for axis, size in enumerate(array.shape) if axis not in axes]
     dst = gpu.filled(int(np.prod(dims)), data_type)
@@ -43,7 +43,7 @@ def reduced(gpu, op, data_type, array, axes, offset=0):
 
 
 def segment_sum(gpu, data, ids, num_segments):
-    """The sums of rows; data is [..., ids, columns], and has the outer axis or not."""
+    """Return the sums of rows; data is [..., ids, columns], and has the outer axis or not."""
     *outer, num_ids, inner = data.shape
     out = gpu.filled(int(np.prod([*outer, num_segments, inner])), as_data_type(data.dtype))
     primitive = RequirePrimitive(UnsortedSegmentSumFactory, DeviceType.kCUDA, data.dtype, "int32")

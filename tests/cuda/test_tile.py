@@ -74,7 +74,7 @@ def every_tile():
 
 
 def conflicts(tile, places):
-    """How many accesses the busiest bank has for the threads that are served together."""
+    """Return how many accesses the busiest bank has for the threads that are served together."""
     number = tile.number
     served = WARP * BANK_BYTES // max(number, BANK_BYTES)
     most = 0

@@ -28,7 +28,7 @@ def random_weights(config, rng, words=50, positions=40):
 
 
 def encode(config, weights, ids):
-    """The vector of a sentence."""
+    """Return the vector of a sentence."""
     w = {name: array.astype(np.float64) for name, array in weights.items()}
 
     def norm(x, name):

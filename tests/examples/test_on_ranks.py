@@ -17,7 +17,7 @@ CONFIG = SMALL._replace(hidden_size=32, num_attention_heads=4)
 
 
 def small():
-    """The same on all ranks: weights, and sentences of several lengths."""
+    """Return the same on all ranks: weights, and sentences of several lengths."""
     rng = np.random.default_rng(11)
     return bert.random_weights(CONFIG, rng), [rng.integers(0, 50, length).tolist() for length in (5, 9, 1)]
 

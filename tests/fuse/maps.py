@@ -81,7 +81,7 @@ def planes(rng, rows):
 
 
 def with_mask(rng, rows):
-    """Numbers, and a mask for all rows."""
+    """Return numbers, and a mask for all rows."""
     return [*draw(rng, (rows, 40)), rng.random(40) > 0.5]
 
 

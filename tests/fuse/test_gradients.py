@@ -19,7 +19,7 @@ STEP = 1e-6
 
 
 def slope(function, arrays, place, direction):
-    """The slope of a function of arrays in a direction of one of them, by central differences."""
+    """Return the slope of a function of arrays in a direction of one of them, by central differences."""
     more, less = (
         float(function(*(one + by * direction if k == place else one for k, one in enumerate(arrays))))
         for by in (STEP, -STEP)
@@ -90,7 +90,7 @@ class Graph:
         return functools.reduce(ep.ops.add, sums)
 
     def one_by_one(self):
-        """The gradients by the leaves, from `vjp` of each operator."""
+        """Return the gradients by the leaves, from `vjp` of each operator."""
         values = self.values(*self.leaves)
         found = {}
 

@@ -23,7 +23,7 @@ REDUCTIONS = ["sum", "mean", "max", "min", "prod", "any", "all"]
 
 
 def bits(array):
-    """The bits of an array, all NaN alike."""
+    """Return the bits of an array, all NaN alike."""
     array = np.array(array)
     if array.dtype.kind in "fc" or array.dtype.itemsize == 2:
         with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from tests.fuse.placing import placed
 
 
 def shape_of(lines):
-    """What each line of an explanation is."""
+    """Return what each line of an explanation is."""
     return [line.split(": ", 1)[1].split(";")[0] for line in lines.splitlines() if line[0].isdigit()]
 
 

@@ -111,7 +111,7 @@ def arguments(name):
 
 
 def spelled(function):
-    """The parameters without annotations and self, as in the table."""
+    """Return the parameters without annotations and self, as in the table."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return ", ".join(str(parameter.replace(annotation=parameter.empty)) for parameter in parameters)
 

@@ -16,12 +16,12 @@ TYPES = [data_type for data_type in DataType if data_type is not DataType.kChar]
 
 
 def rng():
-    """The same on all ranks."""
+    """Return the same on all ranks."""
     return np.random.default_rng(27)
 
 
 def drawn(generator, shape, dtype):
-    """Numbers whose sums over a few ranks are exact in any order."""
+    """Return numbers whose sums over a few ranks are exact in any order."""
     numbers = generator.integers(0 if dtype.kind in "bu" else -8, 2 if dtype.kind == "b" else 8, shape)
     if dtype.kind == "c":
         return (numbers + 1j * generator.integers(-8, 8, shape)).astype(dtype)
@@ -29,7 +29,7 @@ def drawn(generator, shape, dtype):
 
 
 def parts_of(generator, sbp, shape, dtype, ranks):
-    """What each rank has of a tensor of random numbers, and the whole."""
+    """Return what each rank has of a tensor of random numbers, and the whole."""
     if sbp in PARTIALS:
         parts = [drawn(generator, shape, dtype) for _ in range(ranks)]
         return parts, np.asarray(assemble(parts, sbp, shape))
@@ -46,7 +46,7 @@ def sbps(shape, dtype):
 
 
 def value_of(tensor, target):
-    """The whole that the pieces of all ranks are, put together by the reference."""
+    """Return the whole that the pieces of all ranks are, put together by the reference."""
     pieces = world().from_all(lambda: np.asarray(tensor.to_local()), "pieces")
     return assemble(pieces, target, tensor.shape)
 

@@ -28,7 +28,7 @@ class Silent(ValueError):
 
 
 def of_a_function():
-    """One whose class has no name by which others find it."""
+    """Return one whose class has no name by which others find it."""
 
     class Local(LookupError):
         pass
@@ -68,12 +68,12 @@ ERRORS = {
 
 
 def last():
-    """The last rank."""
+    """Return the last rank."""
     return world().size - 1
 
 
 def without_memory(*ranks):
-    """Where arrays of results cannot be had on some ranks."""
+    """Return where arrays of results cannot be had on some ranks."""
 
     def destination(*_):
         raise MemoryError("cannot have it")

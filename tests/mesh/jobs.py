@@ -58,7 +58,7 @@ def mpiexec_in_turn(ranks: int, *program: str, **environment: str) -> str:
 
 
 def results(ranks: int, checks: list[str], folder: Path) -> dict[str, str]:
-    """What became of each of `checks` on `ranks` ranks: "" where it holds; run by the first process that asks.
+    """Return what became of each of `checks` on `ranks` ranks: "" where it holds; run by the first process that asks.
 
     folder: that all processes of a run of pytest share; all of them ask for the same checks.
     """

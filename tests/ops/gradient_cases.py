@@ -16,7 +16,7 @@ DOMAINS = {
 
 
 def a_shape(rng, least=0, most=4, sizes=5):
-    """Some axes; now and then one of no elements."""
+    """Return some axes; now and then one of no elements."""
     shape = rng.integers(1, sizes + 1, rng.integers(least, most + 1))
     if shape.size and rng.random() < 0.15:
         shape[rng.integers(shape.size)] = 0
@@ -24,7 +24,7 @@ def a_shape(rng, least=0, most=4, sizes=5):
 
 
 def broadcasting(rng, shape):
-    """What broadcasts to a shape."""
+    """Return what broadcasts to a shape."""
     kept = shape[rng.integers(len(shape) + 1) :]
     return tuple(1 if rng.random() < 0.3 else size for size in kept)
 
@@ -159,7 +159,7 @@ def of_conv(rng):
 
 
 def _of_windows(rng):
-    """A kernel, sizes, and attributes by which each window has an element; now and then there is no window."""
+    """Return a kernel, sizes, and attributes by which each window has an element; now and then there is no window."""
     num_axes = int(rng.integers(1, 4))
     strides, dilations, kernel = (tuple(map(int, rng.integers(1, 4, num_axes))) for _ in range(3))
     reach = [far * (places - 1) for far, places in zip(dilations, kernel, strict=True)]

@@ -19,7 +19,7 @@ LEAST = 2e-5
 
 
 def call(name, inputs, attributes):
-    """The result of an operator, or a list of results."""
+    """Return the result of an operator, or a list of results."""
     function, declared = getattr(ep.ops, name), operator_named(name)
     if name in ("concat", "stack"):
         return function(list(inputs), **attributes)
@@ -62,7 +62,7 @@ def _of_type(x, data_type, rng):
 
 
 def agrees(name, data_type, rng):
-    """Whether gradients of an operator, of drawn inputs, could be compared; AssertionError where they are wrong.
+    """Return whether gradients of an operator, of drawn inputs, could be compared; AssertionError where they are wrong.
 
     They cannot where the operator does not take the type, and where a slope jumps.
     """
@@ -95,7 +95,7 @@ def _wide(x):
 
 
 def _one_agrees(name, inputs, attributes, dys, place, gradient, rng, case):
-    """The gradient by one input in a random direction."""
+    """Return the gradient by one input in a random direction."""
     x = inputs[place]
     case = f"{case}: that by input {place}"
     assert (gradient.shape, gradient.dtype) == (x.shape, x.dtype), case

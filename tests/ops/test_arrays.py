@@ -122,7 +122,7 @@ def test_torch():
 
 
 def calls():
-    """Each kind of operator, with the shape and the dtype of its result."""
+    """Return each kind of operator, with the shape and the dtype of its result."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     return [
         (lambda out: ep.ops.relu(x, out=out), x),

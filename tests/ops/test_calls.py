@@ -27,13 +27,13 @@ def read_anew(value):
 
 
 def kept_of(name):
-    """How many calls an operator keeps."""
+    """Return how many calls an operator keeps."""
     calls = operator_named(name).chosen.calls
     return len(calls) + len(calls.older)
 
 
 def functions_called(call):
-    """How many functions of Python's a call takes."""
+    """Return how many functions of Python's a call takes."""
     count = 0
 
     def note(frame, event, argument):

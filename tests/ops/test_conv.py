@@ -19,7 +19,7 @@ pytestmark = needs_one_of(BroadcastMatmulFactory)
 
 
 def reference(x, w, bias=None, strides=None, pads=None, dilations=None, groups=1):
-    """The definition: for each window, what it covers of padded x times w."""
+    """Return the definition: for each window, what it covers of padded x times w."""
     num_axes = x.ndim - 2
     strides, dilations, pads = strides or (1,) * num_axes, dilations or (1,) * num_axes, pads or (0,) * 2 * num_axes
     x, w = np.asarray(x, np.float64), np.asarray(w, np.float64)
@@ -53,7 +53,7 @@ def near(found, expected, dtype):
 
 
 def drawn(rng, dtype):
-    """A use of conv: sizes, groups and attributes at random."""
+    """Return a use of conv: sizes, groups and attributes at random."""
     groups, num_axes = int(rng.integers(1, 4)), int(rng.integers(1, 4))
     batch, channels, filters = (int(rng.integers(1, 4)) for _ in range(3))
     channels += groups > 1 and channels == 1  # depthwise ones, whose kernels differ by the size of windows, are below

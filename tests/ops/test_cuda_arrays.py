@@ -313,7 +313,7 @@ class TestOperands:
 
 
 def calls(x):
-    """Each kind of operator."""
+    """Return each kind of operator."""
     return {
         "relu": lambda out: ep.ops.relu(x, out=out),
         "sub": lambda out: ep.ops.sub(x, ep.ops.gather(x, 0), out=out),

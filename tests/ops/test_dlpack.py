@@ -135,7 +135,7 @@ def test_exporters_from_before_versions():
 
 
 def versioned(major, flags):
-    """A capsule of DLPack `major`, with what has to stay alive."""
+    """Return a capsule of DLPack `major`, with what has to stay alive."""
     values, sizes = np.arange(6, dtype=np.float32), (ctypes.c_int64 * 2)(2, 3)
     tensor = dlpack._Tensor(values.ctypes.data - 8, CUDA, 1, 2, 2, 32, 1, sizes, None, 8)
     managed = dlpack._ManagedVersioned(major, 3, None, dlpack._Deleter(), flags, tensor)

@@ -12,7 +12,7 @@ from tests.ops import references
 
 @st.composite
 def expansions(draw):
-    """A shape, the shape it is expanded to, and sizes that say so."""
+    """Return a shape, the shape it is expanded to, and sizes that say so."""
     new = draw(st.lists(st.integers(0, 3), max_size=2))
     old = draw(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), max_size=4))
     shape = [1 if grows else size for size, grows, _ in old]

@@ -87,7 +87,7 @@ def test_empty_lists(params, indices):
 
 
 def at(device, *position, shape):
-    """How an error names a position: the CPU by axes, CUDA counted through."""
+    """Return how an error names a position: the CPU by axes, CUDA counted through."""
     named = list(position) if device.type is DeviceType.kCPU else f".flat[{np.ravel_multi_index(position, shape)}]"
     return re.escape(f"indices{named or ''}")
 

@@ -170,7 +170,7 @@ def unfold(torch, x, kernel, strides, pads, dilations):
 
 
 def fold(torch, x, sizes, strides, pads, dilations):
-    """The gradient of unfold, whose own gradient autograd has, too."""
+    """Return the gradient of unfold, whose own gradient autograd has, too."""
     kernel, zeros = x.shape[2 : 2 + len(sizes)], torch.zeros((*x.shape[:2], *sizes), dtype=x.dtype, requires_grad=True)
     written = unfold(torch, zeros, kernel, strides, pads, dilations)
     return torch.autograd.grad(written, zeros, x, create_graph=True)[0]

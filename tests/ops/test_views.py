@@ -17,7 +17,7 @@ windows = np.lib.stride_tricks.sliding_window_view
 
 
 def numbers(*dims, dtype=np.float32):
-    """All different as far as the type allows."""
+    """Return all different as far as the type allows."""
     return (np.arange(np.prod(dims)) % 30_011).astype(dtype).reshape(dims)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def counts_of(sizes, kernel, strides, pads, dilations, ceil_mode=False):
-    """How many windows there are along each axis, counted one by one."""
+    """Return how many windows there are along each axis, counted one by one."""
     num_axes, found = len(sizes), []
     for axis, size in enumerate(sizes):
         end, spanned, count = size + pads[axis + num_axes], dilations[axis] * (kernel[axis] - 1) + 1, 0

@@ -28,7 +28,7 @@ SLOPES = {
 
 
 def draw(rng, op):
-    """A random attribute or two."""
+    """Return a random attribute or two."""
     first = float(np.exp(rng.uniform(-2, 2)))
     return (first, 20.0) if op in SOFT_PLUS else (first,)
 

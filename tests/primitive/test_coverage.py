@@ -43,7 +43,7 @@ each_typed = where_registered(TYPED)
 
 
 def upstream_keys(primitive):
-    """The keys that upstream registers on any device."""
+    """Return the keys that upstream registers on any device."""
     groups = UPSTREAM[primitive] if primitive in OPS_OR_KINDS else {None: UPSTREAM[primitive]}
     return {
         Key(op and OPS_OR_KINDS[primitive][op], tuple(DataType[name] for name in dtypes.split()))
@@ -53,13 +53,13 @@ def upstream_keys(primitive):
 
 
 def own_keys(device, primitive):
-    """The keys that the device registers."""
+    """Return the keys that the device registers."""
     interface = getattr(p, primitive)
     return {Key(entry.op, entry.dtypes) for entry in registered(device.type) if entry.interface is interface}
 
 
 def missing(device, primitive, keys):
-    """Those of `keys` that the device does not register, as text."""
+    """Return those of `keys` that the device does not register, as text."""
     absent = keys - own_keys(device, primitive)
     return sorted(f"{key.op and key.op.name} {[t.name for t in key.dtypes]}" for key in absent)
 

@@ -66,7 +66,7 @@ def cases(device):
 
 
 def move_case(device, factory, argument):
-    """The same of one argument of a primitive that moves."""
+    """Return the same of one argument of a primitive that moves."""
     s, t, x = device.stream, "float32", device.buffer(np.arange(4, dtype=np.float32))
     key = {PermuteFactory: (3,), CopyNdFactory: (2,), ConstantPadFactory: (t,), MemcpyFactory: (MemcpyKind.kDtoD,)}
     launch = device.require(factory, *key.get(factory, ())).Launch
@@ -89,7 +89,7 @@ def move_case(device, factory, argument):
 
 
 def map_case(device, factory, argument):
-    """The same of one argument of a primitive that maps."""
+    """Return the same of one argument of a primitive that maps."""
     s, x, i = device.stream, device.buffer(np.arange(4, dtype=np.float32)), device.buffer(np.array([1, 0]))
     key = {CastFactory: ("float32",) * 2, OneHotFactory: ("int64", "float32"), WhereFactory: ("int64", "float32", 2)}
     key[BroadcastElementwiseUnaryFactory] = UnaryOp.kAbs, "float32", "float32", 2

@@ -57,14 +57,14 @@ class Case:
 
 
 def places(shape: Sequence[int], dtype: Any) -> list[Sbp]:
-    """How a tensor may lie; sums of bool are PMax, and complex numbers have no order."""
+    """Return how a tensor may lie; sums of bool are PMax, and complex numbers have no order."""
     kind = np.dtype(dtype).kind
     partials = [PartialSum()] * (kind != "b") + [PartialMax(), PartialMin()] * (kind != "c")
     return [*(Split(axis) for axis in range(len(shape))), Broadcast(), *partials]
 
 
 def combinations(problem: Any) -> Iterator[Signature]:
-    """Every signature that can be written down."""
+    """Yield every signature that can be written down."""
     inputs = [places(shape, one.dtype) for shape, one in zip(problem.shapes, problem.types, strict=True)]
     outputs = [places(shape, problem.out_type.dtype) for shape in problem.out_shapes]
     for chosen in itertools.product(*inputs):
@@ -87,7 +87,7 @@ class Trial:
         self._local: dict[str, Any] = {}
 
     def results(self, signature: Signature) -> list[list[np.ndarray]] | None:
-        """What each rank gets, None where the operator refuses the pieces."""
+        """Return what each rank gets, None if the operator refuses the pieces."""
         operator, problem = self.case.operator, self.problem
         found = []
         for rank in range(problem.ranks):
@@ -103,7 +103,7 @@ class Trial:
         return found
 
     def holds(self, signature: Signature, *, finite: bool) -> bool:
-        """Whether the ranks have the pieces of the whole results; finite: where both are finite."""
+        """Return whether the ranks have the pieces of the whole results; finite: where both are finite."""
         found = self.results(signature)
         if found is None:
             return False
@@ -117,7 +117,7 @@ class Trial:
         return True
 
     def close(self, result: Any, whole: Any, *, finite: bool) -> bool:
-        """Whether a result is the whole, where both are finite if it says so."""
+        """Return whether a result is the whole, where both are finite if it says so."""
         if whole.dtype.kind not in "fc":
             return np.array_equal(result, whole)
         if finite:
@@ -128,7 +128,7 @@ class Trial:
 
 
 def _draw(place: Sbp, draw: Draw, rng: Any, shape: Any, dtype: Any, ranks: int) -> tuple[Any, list[Any]]:
-    """A whole tensor and what each rank has of it."""
+    """Return a whole tensor and what each rank has of it."""
     if type(place) not in _COMBINE:
         whole = np.asarray(draw(rng, shape)).astype(dtype)
         return whole, pieces(whole, place, ranks)

@@ -54,7 +54,7 @@ def below(end):
 
 
 def around(end):
-    """Some out of range."""
+    """Return some out of range."""
     return lambda rng, shape: rng.integers(-2, end + 2, shape)
 
 
@@ -88,7 +88,7 @@ ALSO = {
 
 
 def name_of(case):
-    """What tells a case from others."""
+    """Return what tells a case from others."""
     dtypes = "-".join(str(np.dtype(dtype)) for dtype in case.dtypes)
     given = "-".join(map(str, [*case.args, *case.kwargs.values()]))
     return f"{case.name}-{case.shapes}-{dtypes}-{given}".replace(" ", "")
@@ -116,7 +116,7 @@ def test_ops(case, ranks, rng):
 
 
 def case(name, shapes, *args, draws=None, dtypes=None, **options):
-    """A case of float64, unless `dtypes` says otherwise."""
+    """Return a case of float64, unless `dtypes` says otherwise."""
     dtypes = dtypes or [np.float64] * len(shapes)
     kwargs = options.pop("kwargs", {})
     return Case(name, shapes, dtypes, args, kwargs, draws or [[normal] * len(shapes)], **options)

@@ -32,7 +32,7 @@ MESH = (2, 3)
 
 
 def parted(whole, place, ranks, rng):
-    """What each rank has of a tensor: of a partial one, every rank has something, and sums do not overflow."""
+    """Return what each rank has of a tensor: of a partial one, every rank has something, and sums do not overflow."""
     if not isinstance(place, Partial):
         return pieces(whole, place, ranks)
     owner = rng.integers(0, ranks, whole.shape)

@@ -17,7 +17,7 @@ NO_BUFFERS = (None, "text", b"\0" * 64, object(), [1.0, 2.0], memoryview(b"\0" *
 
 
 def bad_argument(rng, call, name, value):
-    """What must be refused in the place of the right `value`."""
+    """Return what must be refused in the place of the right `value`."""
     if name == "stream":
         return pick(rng, NO_STREAMS)
     if name == "data_type":

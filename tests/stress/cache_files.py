@@ -85,7 +85,7 @@ def swap(rng, path, contents, files):
 
 @cache
 def undamaged(tag) -> Path:
-    """A cache with the kernels of a few keys, made once for the trials of a process."""
+    """Return a cache with the kernels of a few keys, made once for the trials of a process."""
     folder = Path(tempfile.mkdtemp(prefix="ep-stress-undamaged-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     launch_with(folder, tag)

@@ -23,7 +23,7 @@ class Call:
     """One launch of one primitive: what New and Launch take, where buffers are host arrays. It can be pickled.
 
     output: the argument that is written; its array holds what is there before, which stays where nothing is written.
-    shared: the operand whose memory the output is, None where it has its own.
+    shared: the operand whose memory the output is, None if it has its own.
     overlap_is_refused: whether the output may not overlap an operand in any other way.
     typed_buffers: whether buffers have to be of the data types of the key.
     """
@@ -38,20 +38,20 @@ class Call:
     shared: str | None = None
 
     def make(self, device) -> Any:
-        """The primitive."""
+        """Return the primitive."""
         return device.require(factory_of(self.entry), *self.key())
 
     def key(self) -> tuple[Any, ...]:
-        """What New takes."""
+        """Return what New takes."""
         op = () if self.entry.op is None else (self.entry.op,)
         return (*op, *self.types(), *self.options)
 
     def types(self) -> tuple[DataType, ...]:
-        """The data types that New takes."""
+        """Return the data types that New takes."""
         return self.entry.dtypes
 
     def is_empty(self) -> bool:
-        """Whether the call writes nothing, so that buffers of any size will do."""
+        """Return whether the call writes nothing, so that buffers of any size will do."""
         sizes = [
             value
             for name, value in self.arguments.items()
@@ -67,7 +67,7 @@ class Call:
         """Raise AssertionError where such launches differ from the reference by more than the op's tolerance."""
 
     def place(self, device, rng: np.random.Generator) -> tuple[dict[str, Guarded], dict[str, Any]]:
-        """The buffers by argument, and all arguments of Launch but the stream."""
+        """Return the buffers by argument, and all arguments of Launch but the stream."""
         buffers = {
             name: Guarded(device, rng, value)
             for name, value in self.arguments.items()
@@ -91,7 +91,7 @@ class Call:
         self.launch(device, primitive or new, rng, self.expected(device, new))
 
     def names(self) -> list[str]:
-        """The names of Launch's arguments."""
+        """Return the names of Launch's arguments."""
         return list(inspect.signature(self.entry.interface.Launch).parameters)[1:]
 
     def __str__(self) -> str:
@@ -104,17 +104,17 @@ class Call:
 
 
 def factory_of(entry: Entry) -> type:
-    """The contract whose New makes what `entry` names."""
+    """Return the contract whose New makes what `entry` names."""
     return getattr(p, f"{entry.interface.__name__}Factory")
 
 
 def is_buffer(name: str, value: Any) -> bool:
-    """Whether an argument is a buffer, not dims in an array or a plain number."""
+    """Return whether an argument is a buffer, not dims in an array or a plain number."""
     return isinstance(value, np.ndarray) and not is_sequence(name)
 
 
 def is_sequence(name: str) -> bool:
-    """Whether an argument is a sequence of integers."""
+    """Return whether an argument is a sequence of integers."""
     return name.endswith(("_dims", "_strides", "_pos")) or name.startswith("padding_") or name in _SEQUENCES
 
 

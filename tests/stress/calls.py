@@ -30,7 +30,7 @@ MAKERS = {
 
 
 def random_call(rng: np.random.Generator, device, entry: Entry | None = None, most: int = 300_000) -> Call:
-    """A call of `entry`, or of any key: each primitive is as likely as the others.
+    """Return a call of `entry`, or of any key: each primitive is as likely as the others.
 
     most: the largest number of elements, about.
     """
@@ -43,7 +43,7 @@ def random_call(rng: np.random.Generator, device, entry: Entry | None = None, mo
 
 
 def few_entries(device_type) -> list[Entry]:
-    """One key of each primitive, for trials that compile: found without loading what provides the device."""
+    """Return one key of each primitive, for trials that compile: found without loading what provides the device."""
     from ep import BinaryOp, ReduceOp, UnaryOp
 
     single, index = DataType.kFloat, DataType.kInt64

@@ -11,7 +11,7 @@ LONG = (8191, 8193, 16_411, 33_331, 50_021, 100_003, 133_333)  # past what one t
 
 
 def pick(rng: np.random.Generator, choices: Sequence[Any]) -> Any:
-    """One of `choices`, as it is."""
+    """Return one of `choices`, as it is."""
     return choices[int(rng.integers(len(choices)))]
 
 
@@ -21,7 +21,10 @@ def chance(rng: np.random.Generator, probability: float) -> bool:
 
 
 def size(rng: np.random.Generator, most: int) -> int:
-    """A size of an axis, at least 1: small, at the edge of a block, or past a grain; 1 where that is too much."""
+    """Return a size of an axis, at least 1: small, at the edge of a block, or past a grain.
+
+    1 where that is too much.
+    """
     drawn = int(pick(rng, SMALL if chance(rng, 0.7) else EDGES if chance(rng, 0.7) else LONG))
     return drawn if drawn <= most else 1
 
@@ -46,14 +49,14 @@ def narrowed(rng: np.random.Generator, whole: tuple[int, ...]) -> tuple[int, ...
 
 
 def spelled(rng: np.random.Generator, number: int) -> Any:
-    """The same integer, sometimes as another type that Launch takes."""
+    """Return the same integer, sometimes as another type that Launch takes."""
     if chance(rng, 0.9):
         return number
     return pick(rng, (np.int64(number), bool(number) if number in (0, 1) else np.int32(number)))
 
 
 def spelled_dims(rng: np.random.Generator, sizes: tuple[int, ...]) -> Any:
-    """The same dims, sometimes as another sequence that Launch takes."""
+    """Return the same dims, sometimes as another sequence that Launch takes."""
     if chance(rng, 0.8):
         return sizes
     return pick(rng, (list(sizes), np.array(sizes, np.int64), tuple(np.int64(axis) for axis in sizes)))

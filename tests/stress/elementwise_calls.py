@@ -33,7 +33,7 @@ class ElementwiseCall(Call):
 
 class UnaryCall(ElementwiseCall):
     def table(self, device, primitive):
-        """The result for each of the values."""
+        """Return the result for each of the values."""
         dst = device.filled(self.values[0].size, self.entry.dtypes[1])
         primitive.Launch(device.stream, device.buffer(self.values[0]), dst, self.values[0].size)
         return device.array(dst)
@@ -62,12 +62,12 @@ def unary_call(rng, device, entry, most):
 
 class BinaryCall(ElementwiseCall):
     def pairs(self):
-        """Each of the values of one operand with each of the other."""
+        """Return each of the values of one operand with each of the other."""
         a, b = self.values
         return np.repeat(a, b.size), np.tile(b, a.size)
 
     def table(self, device, primitive):
-        """The result for each pair."""
+        """Return the result for each pair."""
         a, b = self.pairs()
         dst = device.filled(a.size, self.entry.dtypes[1])
         primitive.Launch(device.stream, a.shape, device.buffer(a), b.shape, device.buffer(b), dst)
@@ -114,12 +114,12 @@ def binary_call(rng, device, entry, most):
 
 
 def number_of(element):
-    """An element as a plain number."""
+    """Return an element as a plain number."""
     return float(element) if element.dtype.kind not in "biufc" else element.item()
 
 
 def draw_attributes(rng, op):
-    """All attributes of `op`, and those given to New: none where they are left to their defaults."""
+    """Return all attributes of `op`, and those given to New: none where they are left to their defaults."""
     declared = attributes_of(op)
     defaults = tuple(attribute.default for attribute in declared)
     if None not in defaults and draw.chance(rng, 0.5):

@@ -59,7 +59,7 @@ def launch_under(rng, tag, pauses):
 
 
 def start_sender(pauses):
-    """A process that sends this one the interrupts, and ends."""
+    """Return a process that sends this one the interrupts, and ends."""
     parent = os.getpid()
     with warnings.catch_warnings(action="ignore"):  # of forking with threads, if a library has started some
         sender = os.fork()

@@ -50,6 +50,6 @@ def refused(primitive, device, placed, output):
 
 
 def resident() -> int:
-    """The bytes of memory that the process has."""
+    """Return the bytes of memory that the process has."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096

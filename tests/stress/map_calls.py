@@ -47,7 +47,7 @@ def cast_call(rng, device, entry, most):
 
 class BroadcastUnaryCall(ElementwiseCall):
     def table(self, device, primitive):
-        """The result for each of the values."""
+        """Return the result for each of the values."""
         (values,) = self.values
         dst = device.filled(values.size, self.entry.dtypes[1])
         primitive.Launch(device.stream, values.shape, device.buffer(values), values.shape, dst)
@@ -205,7 +205,7 @@ def one_hot_call(rng, device, entry, most):
 
 
 def number(rng):
-    """A plain number that every type can hold."""
+    """Return a plain number that every type can hold."""
     return draw.pick(rng, (1, 2.0, True, np.float32(3), np.int64(100)))
 
 

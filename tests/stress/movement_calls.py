@@ -84,7 +84,7 @@ def expand_call(rng, device, entry, most):
 
 
 def places(sizes, steps) -> np.ndarray:
-    """The place of each element in memory, shaped as the dims are; row-major where there are no strides."""
+    """Return the place of each element in memory, shaped as the dims are; row-major if there are no strides."""
     if steps is None:
         return np.arange(math.prod(sizes)).reshape(sizes)
     result = np.zeros(sizes, np.int64)
@@ -103,13 +103,13 @@ def strides(rng, sizes, overlapping):
 
 
 def any_bits(rng, count, data_type) -> np.ndarray:
-    """Elements of any bits, NaN of every kind too; bool is 0 or 1."""
+    """Return elements of any bits, NaN of every kind too; bool is 0 or 1."""
     data = rng.integers(0, 2 if data_type.dtype.kind == "b" else 256, count * data_type.itemsize, np.uint8)
     return data.view(data_type.dtype)
 
 
 def more(rng) -> int:
-    """How many elements a buffer has beyond those that are needed."""
+    """Return how many elements a buffer has beyond those that are needed."""
     return int(rng.integers(4)) if draw.chance(rng, 0.3) else 0
 
 

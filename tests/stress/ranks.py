@@ -48,7 +48,7 @@ def trial(rng, tag):
 
 
 def wrong(plan, ranks, fired, code, output, became):
-    """What is not as it should be, in words."""
+    """Return what is not as it should be, in words."""
     kind, text = fired or ("", "")
     this = f"rank {plan['rank']} of {ranks}"
     if fired is None or (plan["place"] not in ("an exchange", *OUTSIDE) and plan["catches"] and kind != "SystemExit"):

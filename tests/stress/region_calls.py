@@ -51,7 +51,7 @@ class CopyNdCall(TypedAtLaunch):
         return dst
 
     def places(self, side):
-        """The places of the box in the memory of an array."""
+        """Return the places of the box in the memory of an array."""
         at = self.arguments
         dims, begin, extent = (tuple(map(int, at[name])) for name in (f"{side}_dims", f"{side}_pos", "extent"))
         whole = np.arange(math.prod(dims)).reshape(dims)
@@ -98,7 +98,7 @@ def copy_nd_call(rng, device, entry, most):
 
 class ConstantPadCall(Call):
     def dst_dims(self):
-        """The sizes of dst."""
+        """Return the sizes of dst."""
         names = "src_dims", "padding_before", "padding_after"
         return tuple(map(sum, zip(*(map(int, self.arguments[name]) for name in names), strict=True)))
 
@@ -147,7 +147,7 @@ class ByteCall(Call):
 
 class MemcpyCall(ByteCall):
     def place(self, device, rng):
-        """The buffer of the host, where the kind names one, is in its memory."""
+        """Return the buffer of the host, where the kind names one, is in its memory."""
         host, kind = DeviceUnderTest(DeviceType.kCPU), self.entry.op.name
         of_host = {"kHtoD": "src", "kDtoH": "dst"}.get(kind)
         buffers = {
@@ -177,12 +177,12 @@ def memset_call(rng, device, entry, most):
 
 
 def spelled_type(rng, data_type):
-    """A data type, sometimes as NumPy's."""
+    """Return a data type, sometimes as NumPy's."""
     return data_type if draw.chance(rng, 0.8) or data_type.name == "kChar" else data_type.dtype
 
 
 def most_dims(rng, dims):
-    """A max_num_dims that is enough."""
+    """Return a max_num_dims that is enough."""
     return int(rng.integers(max(len(dims), 1), 9))
 
 

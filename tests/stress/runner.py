@@ -51,12 +51,12 @@ class Outcome:
 
 
 def command(kind: str, tag: str, seed: int, number: int) -> str:
-    """What repeats one trial."""
+    """Return what repeats one trial."""
     return f"python -m tests.stress --device {tag} --seed {seed} --only {kind} --trial {number}"
 
 
 def is_for(kind: str, tag: str) -> bool:
-    """Whether there are trials of `kind` on the device type `tag`."""
+    """Return whether there are trials of `kind` on the device type `tag`."""
     devices = import_module(f"tests.stress.{kind}").DEVICES
     return devices is None or tag in devices
 
@@ -76,7 +76,7 @@ def run(kind: str, tag: str, seed: int, first: int, step: int, count: int, secon
 
 
 def _one_process(arguments: dict, seconds: float) -> tuple[int, Outcome]:
-    """The last trial that a worker began, and what came of its trials."""
+    """Return the last trial that a worker began, and what came of its trials."""
     kind, tag, seed = arguments["kind"], arguments["tag"], arguments["seed"]
     with tempfile.TemporaryDirectory(prefix="ep-stress-") as folder:
         report, output = Path(folder, "report"), Path(folder, "output")
@@ -130,7 +130,7 @@ def _end_of(status: int | None) -> str:
 
 
 def summary(outcomes: dict[str, Outcome]) -> str:
-    """The table at the end."""
+    """Return the table at the end."""
     rows = [("kind", "trials", "failures", "seconds")]
     rows += [
         (kind, f"{of.trials:,}", f"{len(of.failures):,}", f"{of.seconds:.0f}") for kind, of in sorted(outcomes.items())

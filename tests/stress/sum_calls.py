@@ -16,7 +16,7 @@ from tests.stress.movement_calls import more
 
 class ReduceCall(Call):
     def expected(self, device, primitive):
-        """The bits of a launch on memory of its own, which is as near to the exact results as is promised."""
+        """Return the bits of a launch on memory of its own, which is as near to the exact results as is promised."""
         at, op, (data_type,) = self.arguments, self.entry.op, self.entry.dtypes
         dims, axes = (tuple(map(int, at[name])) for name in ("src_dims", "axes"))
         src = at["src"][: math.prod(dims)].reshape(dims)
@@ -55,7 +55,7 @@ class SegmentCall(Call):
     """UnsortedSegmentSum, or BatchUnsortedSegmentSum."""
 
     def expected(self, device, primitive):
-        """The bits of a launch on memory of its own, which has the right numbers."""
+        """Return the bits of a launch on memory of its own, which has the right numbers."""
         at = self.arguments
         batch, outer, num_segments, inner, num_ids = (
             int(at.get(name, 1))

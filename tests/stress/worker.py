@@ -18,7 +18,7 @@ from tests.devices import prepare
 
 
 def numbers(seed: int, kind: str, number: int) -> np.random.Generator:
-    """The random numbers of a trial."""
+    """Return the random numbers of a trial."""
     return np.random.default_rng([seed, zlib.crc32(kind.encode()), number])
 
 

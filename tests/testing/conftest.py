@@ -71,7 +71,7 @@ class Installed:
 
 
 def passed(said):
-    """The number of tests that passed."""
+    """Return the number of tests that passed."""
     return int(re.search(r"(\d+) passed", said)[1])
 
 

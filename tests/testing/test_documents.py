@@ -29,7 +29,7 @@ def test_the_readmes_device_conforms(example):
 
 
 def _fill(source):
-    """What is before the first primitive, and its Launch as a function."""
+    """Return what is before the first primitive, and its Launch as a function."""
     helpers, launch = re.findall(r"(.*?)@implements.*?\n    def Launch(.*?)\n\n\n", source, re.DOTALL)[0]
     body = re.sub(r"\n    ", r"\n", launch).replace("    (data_type,) = self.request.dtypes\n", "")
     return f"{helpers}def fill{body.replace('(self, ', '(data_type, ')}\n"

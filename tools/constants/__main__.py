@@ -57,7 +57,7 @@ def _error(error: float, of: str) -> str:
 
 
 def module(problems: Mapping[str, Polynomial | Rational | Parts]) -> str:
-    """The text of a module with all their constants."""
+    """Return the text of a module with all their constants."""
     lines = [_HEAD]
     for name, problem in problems.items():
         for constant, (text, numbers) in constants(name, problem).items():

@@ -41,7 +41,7 @@ def odd_rest(function: Any) -> Any:
 
 
 def odd_weight(function: Any) -> Any:
-    """What makes its error relative to f."""
+    """Return what makes its error relative to f."""
     return lambda z: z * mpmath.sqrt(z) / function(mpmath.sqrt(z))
 
 
@@ -93,7 +93,7 @@ def _fourth_root(y: Any) -> Any:
 
 
 def _words(value: Callable[[], Any], count: int) -> tuple[int, ...]:
-    """The first `count` times 64 bits of value(), which is below 1."""
+    """Return the first `count` times 64 bits of value(), which is below 1."""
     bits = 64 * count
     with mpmath.workprec(bits + 64):
         number = int(mpmath.floor(mpmath.ldexp(value(), bits)))

@@ -62,7 +62,7 @@ class Fitted(NamedTuple):
 
 
 def rounded(value: Any, real: type[np.floating[Any]]) -> float:
-    """The number of `real` that is nearest to `value`."""
+    """Return the number of `real` that is nearest to `value`."""
     with mpmath.workprec(53 if real is np.float64 else 24):
         return float(+value)
 
@@ -129,7 +129,7 @@ def fit_rational(problem: Rational) -> tuple[tuple[float, ...], tuple[float, ...
 
 
 def _row(x: Any, y: Any, above: int, below: int) -> list[Any]:
-    """The factors of the coefficients, and what their sum ought to be: above(x) - y (below(x) - 1) = y."""
+    """Return the factors of the coefficients, and what their sum ought to be: above(x) - y (below(x) - 1) = y."""
     return [*(x**i for i in range(above)), *(-y * x**i for i in range(1, below)), y]
 
 
@@ -141,7 +141,7 @@ def _least_squares(rows: Sequence[Sequence[Any]], emphasis: Sequence[Any]) -> li
 
 
 def largest_error(problem: Polynomial, coefficients: Sequence[float], first_rest: float = 0.0) -> float:
-    """The largest weighted error of a polynomial, as its function is known."""
+    """Return the largest weighted error of a polynomial, as its function is known."""
     with mpmath.workdps(40):
         terms = [mpf(c) for c in coefficients]
         terms[0] += mpf(first_rest)

@@ -19,7 +19,7 @@ class Parts(NamedTuple):
 
 
 def nearest(value: Any) -> float:
-    """The float64 number nearest to `value`."""
+    """Return the float64 number nearest to `value`."""
     return rounded(value, np.float64)
 
 

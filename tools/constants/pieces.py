@@ -42,7 +42,7 @@ class Pieces(NamedTuple):
 
 
 def _good_centre(function: Callable[[Values], Values], lower: float, upper: float) -> float:
-    """A float32 number near the middle, where the function is very nearly a float32 number."""
+    """Return a float32 number near the middle, where the function is very nearly a float32 number."""
     width = upper - lower
     candidates = np.linspace(lower + 0.49 * width, lower + 0.51 * width, _CANDIDATES).astype(np.float32)
     values = function(candidates.astype(np.float64))
@@ -51,7 +51,7 @@ def _good_centre(function: Callable[[Values], Values], lower: float, upper: floa
 
 
 def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
-    """The centre and the coefficients of piece i, each rounded before those after it are chosen."""
+    """Return the centre and the coefficients of piece i, each rounded before those after it are chosen."""
     lower, upper, count = pieces.lower[i], pieces.upper[i], pieces.degree + 1
     linear = i < pieces.linear
     centre = 0.0 if linear else _good_centre(pieces.function, lower, upper)
@@ -71,7 +71,7 @@ def fitted(pieces: Pieces, i: int) -> tuple[float, list[float]]:
 
 
 def _rows(pieces: Pieces) -> NDArray[np.float32]:
-    """The centres, and the coefficients by degree."""
+    """Return the centres, and the coefficients by degree."""
     found = [fitted(pieces, i) for i in range(_ENTRIES)]
     return np.array([[centre, *chosen] for centre, chosen in found]).T.astype(np.float32)
 
@@ -116,14 +116,14 @@ MODULES: dict[str, dict[str, Pieces]] = {
 
 
 def _text(name: str, rows: NDArray[np.float32]) -> str:
-    """The rows as a constant of Python."""
+    """Return the rows as a constant of Python."""
     lines = [", ".join(str(number) for number in row) + "," for row in rows]
     filled = [fill(line, 119, initial_indent=" " * 8, subsequent_indent=" " * 8) for line in lines]
     return "\n".join([f"{name}: Final = (", *(f"    (\n{line}\n    )," for line in filled), ")"]) + "\n"
 
 
 def modules() -> dict[str, str]:
-    """The texts of the modules by their paths."""
+    """Return the texts of the modules by their paths."""
     texts = {}
     for module, functions in MODULES.items():
         tables = [_text(name, _rows(pieces)) for name, pieces in functions.items()]

@@ -19,7 +19,7 @@ DTYPES: Final = frozenset(data_type.dtype for data_type in DataType)
 
 
 def is_weak(value: Any) -> bool:
-    """Whether a value is a Python number, which goes along with arrays of any dtype and device."""
+    """Return whether a value is a Python number, which goes along with arrays of any dtype and device."""
     # numpy.float64 is a subclass of float
     return isinstance(value, NUMBERS) and not isinstance(value, np.generic)
 

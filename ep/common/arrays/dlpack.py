@@ -68,7 +68,7 @@ class _ManagedVersioned(ctypes.Structure):
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    """A function of Python's C interface, with types of its own: those of `ctypes.pythonapi` are everyone's."""
+    """Return a function of Python's C interface, with types of its own: those of `ctypes.pythonapi` are everyone's."""
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 

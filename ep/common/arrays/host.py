@@ -142,7 +142,7 @@ class HostArrays(Arrays):
 
 
 def _steps_evenly(array: NDArray) -> bool:
-    """Whether strides are multiples of the elements' bytes, as those of a field of a record need not be."""
+    """Return whether strides are multiples of the elements' bytes, as those of a field of a record need not be."""
     return array.flags.c_contiguous or all(stride % array.itemsize == 0 for stride in array.strides)
 
 

@@ -20,7 +20,7 @@ _LONGEST_PIECE: Final = 128  # bytes; NumPy copies longer ones at the speed of m
 
 
 def gains(view: NDArray) -> bool:
-    """Whether a device may copy the elements of a view that is not C-contiguous in less time than NumPy.
+    """Return whether a device may copy the elements of a view that is not C-contiguous in less time than NumPy.
 
     NumPy uses one thread and copies piece by piece: it is slow where pieces are short and many. Wide elements take it
     less time for their bytes, above all those that lie a step apart in the order of memory.
@@ -63,7 +63,7 @@ def write_view(stream: Stream, array: NDArray, view: NDArray) -> None:
 
 
 def _walked(view: NDArray) -> Dims | None:
-    """The strides of a view in elements, or None for a view that primitives do not walk over.
+    """Return the strides of a view in elements, or None for a view that primitives do not walk over.
 
     NumPy copies those, to the same bits: in another byte order, not aligned, backwards, or by parts of elements.
     """
@@ -76,5 +76,5 @@ def _walked(view: NDArray) -> Dims | None:
 
 
 def _memory(view: NDArray, strides: Dims) -> NDArray:
-    """The memory of a view, from its first element to its last."""
+    """Return the memory of a view, from its first element to its last."""
     return np.lib.stride_tricks.as_strided(view, (extent(view.shape, strides),), (view.itemsize,))

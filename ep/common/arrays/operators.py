@@ -29,7 +29,7 @@ def _forward(name: str) -> _Binary:
 
 
 def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
-    """An operator of arithmetic: as it is, with the operands exchanged, and in place."""
+    """Return an operator of arithmetic: as it is, with the operands exchanged, and in place."""
 
     def reflected(self: Any, other: Any) -> Any:
         return FUNCTIONS[name](other, self) if _takes(other) else NotImplemented

@@ -34,7 +34,7 @@ class Reduction(NamedTuple):
 
 
 class States(NamedTuple):
-    """The functions of a reduction that carries a state along: the value, and rounding errors where these are kept.
+    """The functions of a reduction that carries a state along: the value, and rounding errors if these are kept.
 
     empty: () -> the state of no elements. add: (state, element) -> the state with one more.
     merge: (state, state) -> the state of both parts. value: (state, number of elements) -> the result.
@@ -48,7 +48,7 @@ class States(NamedTuple):
 
 
 def states(reduction: Reduction, m: MathLibrary, *, compensated: bool = False) -> States:
-    """The functions of a reduction in a library.
+    """Return the functions of a reduction in a library.
 
     compensated: of a sum of floating-point numbers: whether rounding errors are added up beside it. Then the result is
     within 2 ulp of the exact sum where all numbers have one sign, however many there are.

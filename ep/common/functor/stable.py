@@ -30,7 +30,7 @@ def clamped(m: MathLibrary) -> Function:
 
 
 def exact_product(m: MathLibrary) -> Function:
-    """The pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
+    """Return the pair (p, r) with p + r = a b exactly, but for a rounding of r; for operands below the largest / 2^28.
 
     Every product that meets a sum is exact, so fusing the two changes nothing.
     """

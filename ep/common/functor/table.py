@@ -36,7 +36,7 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
 
 
 def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:
-    """Return the maker that was declared for `op` on numbers of `kind`; KeyError where there is none."""
+    """Return the maker that was declared for `op` on numbers of `kind`; KeyError if there is none."""
     return _TABLE[op, kind]
 
 

@@ -29,7 +29,7 @@ _KEPT: Final = 4  # files of one kernel: of as many states of its sources
 
 
 def user_cache_folder() -> Path:
-    """The folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
+    """Return the folder for ep in the user's cache: `EP_CACHE_DIR` where set, else where the platform keeps caches."""
     if override := environment.CACHE_DIR.value():
         return override
     if sys.platform == "win32":
@@ -64,7 +64,7 @@ class KernelCache(CompiledKernels):
         self._keeps = True
 
     def folder(self) -> Path:
-        """The folder of the kernels that these versions of the tools compile."""
+        """Return the folder of the kernels that these versions of the tools compile."""
         return user_cache_folder() / self._folder_name
 
     @property
@@ -72,7 +72,7 @@ class KernelCache(CompiledKernels):
         return f"{self._tag}-{_versions(self._tools)}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
-        """Return the name of a kernel's file; None where this process cannot know what the kernel is made of.
+        """Return the name of a kernel's file; None if this process cannot know what the kernel is made of.
 
         kernel: what it computes; variant: what it is compiled for; both fit for a file name.
         function: what is compiled, or a tuple of functions. The last part of the name is the digest of all the sources
@@ -89,9 +89,9 @@ class KernelCache(CompiledKernels):
         return f"{kernel}-{variant}-{digest}.kernel"
 
     def read(self, name: str | None, form: Callable[[bytes], T | None]) -> T | None:
-        """Return what the file `name` holds, or None where there is none that can be read and trusted.
+        """Return what the file `name` holds, or None if there is none that can be read and trusted.
 
-        form: makes of contents what they hold; None where they are of another form, which counts as damage.
+        form: makes of contents what they hold; None if they are of another form, which counts as damage.
         """
         if name is None:
             return None
@@ -140,7 +140,10 @@ class KernelCache(CompiledKernels):
             _log.log(level, message, *args)
 
     def folders(self) -> list[Path]:
-        """Every kernel folder of the device type in the user's cache, that of other versions too; none unseen."""
+        """Return every kernel folder of the device type in the user's cache, that of other versions too.
+
+        None unseen.
+        """
         try:
             with os.scandir(user_cache_folder()) as entries:
                 names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -168,7 +171,7 @@ class KernelCache(CompiledKernels):
         return freed
 
     def why_untrusted(self) -> str | None:
-        """Who else can have written the cache, and what to do; None where nobody, or where there is none so far."""
+        """Return who else can have written the cache, and what to do; None if nobody, or if there is none so far."""
         try:
             with PrivateFolder(user_cache_folder(), self._folder_name) as folder:
                 for name in folder.newest_first(re.compile(r".*\.kernel")):
@@ -180,7 +183,7 @@ class KernelCache(CompiledKernels):
         return None
 
     def why_unreadable(self) -> str | None:
-        """Why the cache cannot be looked at; None where it can, and where there is none so far."""
+        """Return why the cache cannot be looked at; None if it can, and if there is none so far."""
         for folder in (user_cache_folder(), self.folder()):
             try:
                 os.listdir(folder)
@@ -204,7 +207,7 @@ class KernelCache(CompiledKernels):
 
 @cache
 def _versions(tools: tuple[str, ...]) -> str:
-    """A digest of Python's version and those of the tools."""
+    """Return a digest of Python's version and those of the tools."""
     versions = (sys.implementation.cache_tag, [f"{tool} {_version(tool)}" for tool in tools])
     return hashlib.sha256(repr(versions).encode()).hexdigest()[:16]
 

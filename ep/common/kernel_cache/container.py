@@ -20,7 +20,7 @@ def pack(name: str, contents: bytes) -> bytes:
 
 
 def unpack(name: str, packed: bytes) -> bytes | None:
-    """Return the contents of the file `name`; None where `packed` is not what `pack` made for that name."""
+    """Return the contents of the file `name`; None if `packed` is not what `pack` made for that name."""
     begin = len(_MAGIC) + _DIGEST_BYTES
     digest, contents = packed[len(_MAGIC) : begin], packed[begin:]
     if not packed.startswith(_MAGIC) or not hmac.compare_digest(digest, _digest(name, contents)):

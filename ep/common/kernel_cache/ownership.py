@@ -120,7 +120,7 @@ class PrivateFolder:
             os.unlink(self._at(name), dir_fd=self._fd)
 
     def newest_first(self, pattern: re.Pattern[str]) -> list[str]:
-        """The names that match `pattern` as a whole, of the file last written first."""
+        """Return the names that match `pattern` as a whole, of the file last written first."""
         names = os.listdir(self._path if self._fd is None else self._fd)
         times = {name: self._written_at(name) for name in names if pattern.fullmatch(name)}
         return sorted(times, key=times.__getitem__, reverse=True)

@@ -128,7 +128,10 @@ class _Walk:
                 yield function.__globals__[name]
 
     def _look_at_object(self, value: Any) -> Iterator[object]:
-        """An instance of some class. Scalars and arrays of NumPy say what they hold, and so do types of the tools."""
+        """Yield an instance of some class.
+
+        Scalars and arrays of NumPy say what they hold, and so do types of the tools.
+        """
         ours = self._from(type(value).__module__, type(value).__qualname__)
         if hasattr(value, "dtype") and hasattr(value, "tobytes"):
             self._say(repr((str(value.dtype), value.shape, value.tobytes())))
@@ -141,7 +144,7 @@ class _Walk:
 
 
 def _inner(value: Any) -> object:
-    """The function in what a decorator made: a compiled function, an intrinsic, a cached function."""
+    """Return the function in what a decorator made: a compiled function, an intrinsic, a cached function."""
     for name in ("py_func", "_defn", "__wrapped__"):
         if (inner := getattr(value, name, None)) is not None:
             return inner
@@ -150,7 +153,10 @@ def _inner(value: Any) -> object:
 
 @functools.cache
 def _names(code: CodeType) -> frozenset[str]:
-    """Every global name that `code` loads, and the functions in it; names of attributes may be the same as such."""
+    """Return every global name that `code` loads, and the functions in it.
+
+    Names of attributes may be the same as such.
+    """
     inner = (_names(const) for const in code.co_consts if isinstance(const, CodeType))
     loads = (each.argval for each in dis.get_instructions(code) if each.opname in _LOADS)
     return frozenset(loads).union(*inner)

@@ -65,11 +65,11 @@ class Sources:
         return ".".join((self._package, *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
     def has(self, module: str) -> bool:
-        """Whether `module` is one of the package's."""
+        """Return whether `module` is one of the package's."""
         return module.partition(".")[0] == self._package
 
     def digest(self, modules: Iterable[str]) -> str | None:
-        """Return the digest of `modules` and of all that they reach; None where nobody knows what this process runs."""
+        """Return the digest of `modules` and of all that they reach; None if nobody knows what this process runs."""
         roots = frozenset(modules)
         if found := self._digests.get(roots):
             digest, names = found
@@ -90,7 +90,7 @@ class Sources:
         return digest
 
     def reached(self, roots: Iterable[str]) -> set[str] | None:
-        """Return the modules that `roots` reach, and their packages; None where one of the files is not known."""
+        """Return the modules that `roots` reach, and their packages; None if one of the files is not known."""
         followed: set[str] = set()
         todo = set(roots)
         while todo:
@@ -104,7 +104,7 @@ class Sources:
         return followed | packages
 
     def _reached_from(self, module: str, source: _Source) -> frozenset[str]:
-        """The modules that `source` imports from."""
+        """Return the modules that `source` imports from."""
         if (found := self._next.get(module)) is None:
             found = frozenset(defining for each in source.imports for defining in self._defining(each))
             if module in self._known:
@@ -112,7 +112,7 @@ class Sources:
         return found
 
     def _defining(self, imported: Import, above: frozenset[Import] = frozenset()) -> Iterator[str]:
-        """The modules in which what is imported may be defined; none where the package is not the one."""
+        """Yield the modules in which what is imported may be defined; none where the package is not the one."""
         module, name, _ = imported
         if not self.has(module):
             return
@@ -171,7 +171,7 @@ _COMMENT: Final = re.compile(r"#[^\n]*")
 
 
 def imports_of(text: str, package: str, modules: Iterable[str] = ()) -> Iterator[Import]:
-    """Every import in `text`, the source of a module in `package`, but those for type checkers alone.
+    """Yield every import in `text`, the source of a module in `package`, but those for type checkers alone.
 
     Finds more than there is where a string looks like an import. Where modules are imported by name, a string that is
     the name of one of `modules` counts as an import. The grammar's own parser would take ten times as long, and make
@@ -211,7 +211,7 @@ def _absolute(origin: str, package: str) -> str:
 
 
 def _assigned(name: str, text: str) -> bool:
-    """Whether `text` may define `name` otherwise than by an import."""
+    """Return whether `text` may define `name` otherwise than by an import."""
     return name == "*" or bool(re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*(?::[^=\n]*)?=[^=]", text))
 
 

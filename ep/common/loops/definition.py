@@ -22,7 +22,7 @@ class _Module:
         self._codes = frozenset(codes_in(compile(tree, file_name, "exec", dont_inherit=True)))
 
     def definition(self, code: CodeType) -> ast.FunctionDef | None:
-        """The definition of the function that has this very code; None where there is none."""
+        """Return the definition of the function that has this very code; None if there is none."""
         return self._definitions[code.co_name, code.co_firstlineno] if code in self._codes else None
 
 

@@ -36,7 +36,7 @@ def write_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
-    """The code of the one function of `text`, which finds the names `free` in its closure."""
+    """Return the code of the one function of `text`, which finds the names `free` in its closure."""
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
     outer.body[0].body = ast.parse(text).body  # type: ignore[attr-defined]
     compiled = compile(outer, file_name, "exec", dont_inherit=True)
@@ -120,7 +120,7 @@ class _Writer(ast.NodeTransformer):
         return _number(value) if type(value) in (int, bool) and isinstance(node.ctx, ast.Load) else node
 
     def _added(self, terms: list[ast.expr], start: ast.expr) -> ast.expr:
-        """The sum of terms, and of what is before them if that is not the empty tuple."""
+        """Return the sum of terms, and of what is before them if that is not the empty tuple."""
         if terms and isinstance(start, ast.Tuple) and not start.elts:
             start, *terms = terms
         return reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms, start)
@@ -137,7 +137,7 @@ class _Writer(ast.NodeTransformer):
         return elements
 
     def _values(self, node: ast.expr) -> list[object] | None:
-        """The values of the loop that `node` marks; None where it marks none."""
+        """Return the values of the loop that `node` marks; None if it marks none."""
         if not self._is_marker(node):
             return None
         assert isinstance(node, ast.Call)
@@ -152,7 +152,7 @@ class _Writer(ast.NodeTransformer):
             self._refuse(node, f"has `unrolled({text})`, which cannot be looped over: {error}")
 
     def _turns(self, target: ast.expr, values: Iterable[Any]) -> Iterator[dict[str, object]]:
-        """The variables of each turn."""
+        """Yield the variables of each turn."""
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [each.id for each in targets if isinstance(each, ast.Name)]
         if len(names) < len(targets):
@@ -176,7 +176,7 @@ class _Writer(ast.NodeTransformer):
             self._targets.add(name)
 
     def _name(self, name: str, value: object) -> str:
-        """The name for a value of a loop's variable."""
+        """Return the name for a value of a loop's variable."""
         if (known := self._named.get((name, id(value)))) is None:
             number = len([1 for each, _ in self._named if each == name])
             known = f"{name}_{number}"
@@ -187,7 +187,7 @@ class _Writer(ast.NodeTransformer):
         return known
 
     def _find(self, name: str) -> object:
-        """The value of a name that is not the function's own."""
+        """Return the value of a name that is not the function's own."""
         if name in self._locals:
             return None
         return self._known.get(name)
@@ -209,7 +209,7 @@ class _Writer(ast.NodeTransformer):
 
 
 def _full(cells: Mapping[str, CellType]) -> Iterator[tuple[str, CellType]]:
-    """The cells that something has been assigned to."""
+    """Yield the cells that something has been assigned to."""
     for name, cell in cells.items():
         try:
             cell.cell_contents  # noqa: B018

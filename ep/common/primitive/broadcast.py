@@ -12,7 +12,10 @@ Dims = tuple[int, ...]
 
 
 def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None) -> Dims:
-    """The dims that NumPy's broadcasting of `operands` gives; ValueError, with the operands' names, where it fails."""
+    """Return the dims that NumPy's broadcasting of `operands` gives.
+
+    ValueError, with the operands' names, where it fails.
+    """
     result: list[int] = []
     for dims in operands:
         if len(dims) > len(result):
@@ -27,7 +30,7 @@ def broadcast_dims(*operands: Sequence[int], names: Sequence[str] | None = None)
 
 
 def _do_not_broadcast(operands: Sequence[Sequence[int]], names: Sequence[str] | None) -> ArgumentValueError:
-    """The error for dims that do not broadcast, with the first axis at which they do not."""
+    """Return the error for dims that do not broadcast, with the first axis at which they do not."""
     shown = names or [f"operand {position}" for position in range(len(operands))]
     listed = [word for name, dims in zip(shown, operands, strict=True) for word in (Argument(name), f"{tuple(dims)},")]
     for axis in range(-max(map(len, operands)), 0):
@@ -105,7 +108,10 @@ def simplify_walk(dims: Dims, *strides: Dims) -> tuple[Dims, ...]:
 
 
 def _can_merge(dims: Dims, strides: Sequence[Dims]) -> bool:
-    """Whether `simplify_walk` leaves out any axis; it mostly does not, and to find that out takes the least time."""
+    """Return whether `simplify_walk` leaves out any axis.
+
+    It mostly does not, and to find that out takes the least time.
+    """
     if 1 in dims:
         return True
     for inner in range(1, len(dims)):

@@ -23,13 +23,13 @@ class ExpandShape(NamedTuple):
     key: tuple[Dims, Dims, Dims | None, Dims | None]
 
     def counts(self) -> tuple[int, int]:
-        """How many elements src and dst must have; none where dst has no elements."""
+        """Return how many elements src and dst must have; none where dst has no elements."""
         if 0 in self.dst_dims:
             return 0, 0
         return extent(self.src_dims, self.src_strides), extent(self.dst_dims, self.dst_strides)
 
     def walk(self) -> StridedWalk:
-        """The simplified walk over the elements of dst, which has some."""
+        """Return the simplified walk over the elements of dst, which has some."""
         src_steps = expanded_strides(self.src_dims, self.src_strides, len(self.dst_dims))
         return simplify_strided(self.dst_dims, src_steps, self.dst_strides)
 

@@ -68,7 +68,7 @@ class ExpressionArrays:
         return found
 
     def _dims(self, shapes: Sequence[Dims]) -> ExpressionDims:
-        """What all arrays broadcast to: the shape of the first result, where there are no rows."""
+        """Return what all arrays broadcast to: the shape of the first result, if there are no rows."""
         whole = shapes[0]
         for shape, name in zip(shapes, self.names, strict=True):
             joined = _joined(whole, shape)
@@ -97,7 +97,7 @@ class ExpressionArrays:
 
 
 def _joined(one: Dims, other: Dims) -> Dims | None:
-    """The dims that two broadcast to, None where they do not."""
+    """Return the dims that two broadcast to, None if they do not."""
     try:
         return broadcast_dims(one, other)
     except ArgumentValueError:

@@ -37,7 +37,7 @@ WHERE: Final = frozenset(Key(None, pair) for pair in product(BOOL + CHAR + INTEG
 
 
 def _of_ops(ops: Iterable[UnaryOp | BinaryOp]) -> frozenset[Key]:
-    """The keys (op, source type, result type) of elementwise ops."""
+    """Return the keys (op, source type, result type) of elementwise ops."""
     rows = [OPS[op] for op in ops]
     return frozenset(
         Key(row.op, (source, result)) for row in rows for source in row.takes for result in row.result_types(source)

@@ -11,7 +11,7 @@ from ep.include.errors import ArgumentValueError
 
 
 def nd_index_to_offset(index: Sequence[int], strides: Sequence[int], num_dims: int) -> int:
-    """The offset of `index`: the sum of index times stride. In kernels, the sequences are arrays of integers."""
+    """Return the offset of `index`: the sum of index times stride. In kernels, the sequences are arrays of integers."""
     offset = strides[0] * 0  # an integer of the type of their products
     for axis in range(num_dims):
         offset += index[axis] * strides[axis]
@@ -36,14 +36,14 @@ class NdIndexOffsetHelper:
             raise ArgumentValueError("dims", f"are {self.dims}; each must be at least 1")
 
     def NdIndexToOffset(self, index: Sequence[int]) -> int:
-        """The offset of the element at `index`; a shorter index means the leading axes, as upstream has it."""
+        """Return the offset of the element at `index`; a shorter index means the leading axes, as upstream has it."""
         places = [operator.index(place) for place in index]
         if len(places) > len(self.dims):
             raise ArgumentValueError("index", f"has {len(places)} places for {len(self.dims)} dims")
         return nd_index_to_offset(places, self.strides or (1,), len(places))
 
     def OffsetToNdIndex(self, offset: int) -> tuple[int, ...]:
-        """The index of the element at `offset`; ValueError outside the array."""
+        """Return the index of the element at `offset`; ValueError outside the array."""
         if not 0 <= offset < math.prod(self.dims):
             raise ArgumentValueError("offset", f"is {offset}; the array has {math.prod(self.dims)} elements")
         index = [0] * len(self.dims)

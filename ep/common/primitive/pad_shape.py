@@ -25,7 +25,7 @@ class PadShape(NamedTuple):
         return tuple(map(sum, zip(*self, strict=True)))
 
     def counts(self) -> tuple[int, int]:
-        """How many elements src and dst have."""
+        """Return how many elements src and dst have."""
         return math.prod(self.src_dims), math.prod(self.dst_dims)
 
     def simplified(self) -> PadShape:
@@ -44,7 +44,10 @@ class PadShape(NamedTuple):
         return PadShape(*zip(*(kept or [(1, 0, 0)]), strict=True))
 
     def copied(self) -> RegionCopy:
-        """The box of src that dst has; around it all is padding. It has no elements where padding is all of dst."""
+        """Return the box of src that dst has; around it all is padding.
+
+        It has no elements where padding is all of dst.
+        """
         dst_dims, dst_pos, src_pos, extent = self.dst_dims, [], [], []
         for src_size, dst_size, before in zip(self.src_dims, dst_dims, self.padding_before, strict=True):
             dst_begin = min(before, dst_size) if before > 0 else 0

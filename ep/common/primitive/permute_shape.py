@@ -18,11 +18,11 @@ class PermuteShape(NamedTuple):
     permutation: tuple[int, ...]
 
     def num_elements(self) -> int:
-        """How many elements src and dst have."""
+        """Return how many elements src and dst have."""
         return math.prod(self.src_dims)
 
     def walk(self) -> StridedWalk:
-        """The simplified walk over dst, in the order of its memory; src has elements.
+        """Return the simplified walk over dst, in the order of its memory; src has elements.
 
         Axes of size 1 go, and axes that follow one another in src and in dst merge: `(5, 6, 7, 8)` by `(2, 3, 0, 1)`
         is a walk over `(56, 30)`, with src strides `(1, 56)`. In contiguous arrays nothing else can be left out.

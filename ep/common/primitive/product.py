@@ -27,7 +27,7 @@ class Walk(NamedTuple):
         return math.prod(self.dims)
 
     def outer(self) -> Walk:
-        """The walk over all axes but the last."""
+        """Return the walk over all axes but the last."""
         return Walk(self.dims[:-1], self.a_strides[:-1], self.b_strides[:-1])
 
 
@@ -77,7 +77,7 @@ def matrix_sizes(
 
 
 def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: bool, transpose_b: bool) -> Product:
-    """The product of broadcast batches, whose axes of c may be broadcast too: products along them are summed.
+    """Return the product of broadcast batches, whose axes of c may be broadcast too: products along them are summed.
 
     Raises ValueError, with the names of Launch's arguments, for dims that do not fit together. Where the order of
     memory allows, axes become part of m or of k, so that one product does for many.
@@ -112,7 +112,7 @@ def _walk(dims: Dims, a_strides: Dims, b_strides: Dims) -> Walk:
 
 
 def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, Walk]:
-    """The last batches as more rows of a and of c, where b is the same for all of them."""
+    """Return the last batches as more rows of a and of c, where b is the same for all of them."""
     if batches.dims and not transpose_a and batches.b_strides[-1] == 0 and batches.a_strides[-1] == m * k:
         return m * batches.dims[-1], batches.outer()
     return m, batches
@@ -121,7 +121,7 @@ def _fold_rows(m: int, k: int, batches: Walk, transpose_a: bool) -> tuple[int, W
 def _fold_depth(
     m: int, n: int, k: int, batches: Walk, terms: Walk, transpose_a: bool, transpose_b: bool
 ) -> tuple[int, Walk]:
-    """The last terms as more of k, where a is [k, m] and b is [k, n] in memory."""
+    """Return the last terms as more of k, where a is [k, m] and b is [k, n] in memory."""
     adjacent = terms.dims and (terms.a_strides[-1], terms.b_strides[-1]) == (m * k, k * n)
     if adjacent and transpose_a and not transpose_b:
         return k * terms.dims[-1], terms.outer()

@@ -25,12 +25,12 @@ class ReduceShape(NamedTuple):
     axes: tuple[int, ...]
 
     def dst_dims(self) -> Dims:
-        """The dims of dst: those of the axes that stay."""
+        """Return the dims of dst: those of the axes that stay."""
         gone = self._gone()
         return tuple([size for axis, size in enumerate(self.src_dims) if axis not in gone])
 
     def counts(self) -> tuple[int, int]:
-        """How many elements src and dst have."""
+        """Return how many elements src and dst have."""
         return math.prod(self.src_dims), math.prod(self.dst_dims())
 
     def simplified(self) -> tuple[Axis, ...]:

@@ -22,20 +22,23 @@ class RegionCopy(NamedTuple):
     extent: Dims
 
     def counts(self) -> tuple[int, int]:
-        """How many elements dst and src must have."""
+        """Return how many elements dst and src must have."""
         return math.prod(self.dst_dims), math.prod(self.src_dims)
 
     def offsets(self) -> tuple[int, int]:
-        """The element at which the box begins in dst and in src."""
+        """Return the element at which the box begins in dst and in src."""
         return _offset(self.dst_pos, self.dst_dims), _offset(self.src_pos, self.src_dims)
 
     def walk(self) -> StridedWalk:
-        """The simplified walk over the box, from those elements on, in the order of memory; the box has elements."""
+        """Return the simplified walk over the box, from those elements on, in the order of memory.
+
+        The box has elements.
+        """
         strides = contiguous_strides(self.src_dims), contiguous_strides(self.dst_dims)
         return StridedWalk(*simplify_walk(self.extent, *strides))
 
     def check_overlap(self, distance: int, itemsize: int) -> bool:
-        """Whether the boxes, which have elements, lie between each other; ValueError where they share memory.
+        """Return whether the boxes, which have elements, lie between each other; ValueError where they share memory.
 
         distance: how many bytes the buffer of dst lies after that of src.
         This is exact where both boxes are cut from arrays of the same strides. Else boxes count as sharing memory where
@@ -89,7 +92,7 @@ def _offset(pos: Sequence[int], dims: Sequence[int]) -> int:
 
 
 def _meet(distance: int, axes: Sequence[tuple[int, int]], itemsize: int) -> bool:
-    """Whether two boxes of the same sizes and strides, so many bytes apart, share a byte.
+    """Return whether two boxes of the same sizes and strides, so many bytes apart, share a byte.
 
     axes: size and stride in elements of each, outermost first. The inner axes together reach less far than the stride
     of the outer one: so only two steps along an axis come near enough to the other box.

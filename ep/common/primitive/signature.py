@@ -27,7 +27,7 @@ _taken: Final = itemgetter(0)
 class Operand:
     """A buffer of a launch.
 
-    data_type: which of the data types of New it has; None where the data type is an argument of Launch.
+    data_type: which of the data types of New it has; None if the data type is an argument of Launch.
     count: the sizes of the launch whose product is the number of elements that it must have at least.
     any_type: whether its elements may be of any type; `count` is then in bytes, and data_type None.
     in_place: of a written operand: whether it may be the storage of an operand that has as many elements of the same
@@ -48,22 +48,22 @@ class Operand:
 
 
 def reads(name: str, data_type: int | None, *count: str) -> Operand:
-    """An operand that is only read."""
+    """Return an operand that is only read."""
     return Operand(name, data_type, count)
 
 
 def writes(name: str, data_type: int | None, *count: str, in_place: bool = False) -> Operand:
-    """An operand that is written."""
+    """Return an operand that is written."""
     return Operand(name, data_type, count, True, in_place)
 
 
 def reads_bytes(name: str, *count: str) -> Operand:
-    """An operand of elements of any type that is only read."""
+    """Return an operand of elements of any type that is only read."""
     return Operand(name, None, count, any_type=True)
 
 
 def writes_bytes(name: str, *count: str, in_place: bool = False) -> Operand:
-    """An operand of elements of any type that is written."""
+    """Return an operand of elements of any type that is written."""
     return Operand(name, None, count, True, in_place, any_type=True)
 
 
@@ -116,11 +116,11 @@ class Signature:
         return Signature((*self.operands, *(reads(name, data_type) for name in names)), self.sizes, self.others)
 
     def data_types(self, dtypes: Sequence[DataType]) -> tuple[DataType | None, ...]:
-        """The data types of the operands, for those of New; None for what Launch says, and for any type."""
+        """Return the data types of the operands, for those of New; None for what Launch says, and for any type."""
         return tuple(None if operand.data_type is None else dtypes[operand.data_type] for operand in self.operands)
 
     def counts(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """How many elements each operand must have."""
+        """Return how many elements each operand must have."""
         return tuple([math.prod([sizes[place] for place in places]) for places in self._factors])
 
     def read(

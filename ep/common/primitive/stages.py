@@ -33,7 +33,7 @@ class Stage(NamedTuple):
 
 
 def identity_of(data_type: DataType) -> Structure:
-    """The structure of a copy."""
+    """Return the structure of a copy."""
     return Structure((data_type,), (), (Step(UnaryOp.kIdentity, (0,), data_type),), (1,))
 
 
@@ -66,7 +66,7 @@ def stored_in_full(structure: Structure) -> Structure:
 
 
 def stages_of(structure: Structure, by_rows: bool = True) -> list[Stage]:
-    """The stages of a structure that is stored in full, in the order in which they are computed.
+    """Return the stages of a structure that is stored in full, in the order in which they are computed.
 
     by_rows: whether maps write the elements that are reduced; else each reduction computes its own as it reads them.
     """
@@ -113,14 +113,14 @@ class _Stages:
         return stages[::-1]
 
     def _computed(self, stage: Stage) -> Stage:
-        """A reduction of what a map computes."""
+        """Return a reduction of what a map computes."""
         if not self.maps.issuperset(stage.reads):
             return stage
         part = self._map(self._inside(stage.reads, 0, False), stage.reads, False)
         return stage._replace(reads=part.reads, map=part.map)
 
     def _inside(self, writes: Sequence[int], depth: int, reduced: bool) -> list[int]:
-        """The steps that a map computes to write values; what it reads besides is kept."""
+        """Return the steps that a map computes to write values; what it reads besides is kept."""
         inside, todo = set(writes), list(writes)
         while todo:
             for read in self._step(todo.pop()).operands:
@@ -134,7 +134,7 @@ class _Stages:
         return sorted(inside)
 
     def _is_cheap(self, value: int) -> bool:
-        """Whether to compute a value again, from what is there, takes less time than to write and read it."""
+        """Return whether to compute a value again, from what is there, takes less time than to write and read it."""
         cone, todo = {value}, [value]
         while todo:
             step = self._step(todo.pop())

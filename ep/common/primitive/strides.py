@@ -7,7 +7,7 @@ from operator import mul
 
 
 def contiguous_strides(dims: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous array: `[6, 3, 4, 5]` has `[60, 20, 5, 1]`."""
+    """Return the strides of a contiguous array: `[6, 3, 4, 5]` has `[60, 20, 5, 1]`."""
     strides = [1] * len(dims)
     for axis in range(len(dims) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * dims[axis + 1]
@@ -35,7 +35,7 @@ def broadcast_strides(dims: Sequence[int], num_dims: int, step: int = 1) -> tupl
 
 
 def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
-    """The elements from the first to the last that the strides reach, both included; 0 for an empty array."""
+    """Return the elements from the first to the last that the strides reach, both included; 0 for an empty array."""
     if 0 in dims:
         return 0
     reached: int = 1 + sum(map(mul, dims, strides)) - sum(strides)
@@ -43,7 +43,10 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
-    """The first and the last element of an array, counted from its address; strides may be negative, no size is 0."""
+    """Return the first and the last element of an array, counted from its address.
+
+    Strides may be negative, no size is 0.
+    """
     reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
     return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
 

@@ -167,7 +167,7 @@ def _addresses(name: str, made_of: object, to: Any, compiled: Callable[[], tuple
 
 
 def _linkable(contents: bytes) -> tuple[list[str], bytes] | None:
-    """The symbols and the machine code that a file holds; None where it lacks one of them."""
+    """Return the symbols and the machine code that a file holds; None if it lacks one of them."""
     symbols, _, machine_code = contents.partition(b"\0")
     return (symbols.decode().split(" "), machine_code) if symbols and symbols.isascii() and machine_code else None
 

@@ -19,7 +19,7 @@ HALVES: Final = DataType.kFloat16, DataType.kBFloat16
 
 
 def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
-    """The number of its type of arithmetic that stored bits are; a bool is the byte that stores it."""
+    """Return the number of its type of arithmetic that stored bits are; a bool is the byte that stores it."""
     if data_type is DataType.kFloat16:
         return builder.fpext(builder.bitcast(bits, _shaped(_HALF, bits)), _shaped(_FLOAT, bits))
     if data_type is DataType.kBFloat16:
@@ -31,7 +31,7 @@ def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
 
 
 def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
-    """The bits that store a number of the type of arithmetic of `data_type`; of a bool any byte will do."""
+    """Return the bits that store a number of the type of arithmetic of `data_type`; of a bool any byte will do."""
     bits = _shaped(_BITS[data_type.itemsize], value)
     if data_type is DataType.kFloat16:
         return builder.bitcast(builder.fptrunc(value, _shaped(_HALF, value)), bits)
@@ -43,7 +43,10 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
 
 
 def _shaped(element: Any, like: Any) -> Any:
-    """The type of a vector of `element` that is as long as the value `like`; `element` itself where that is none."""
+    """Return the type of a vector of `element` that is as long as the value `like`.
+
+    `element` itself where that is none.
+    """
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
 
 
@@ -52,7 +55,7 @@ def _constant(llvm_type: Any, number: int) -> Any:
 
 
 def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
-    """The storage form, in `data_type`, of a value of arithmetic."""
+    """Return the storage form, in `data_type`, of a value of arithmetic."""
     kind = data_type.dtype.kind
     if isinstance(numba_type, types.Literal):
         numba_type = numba_type.literal_type
@@ -85,7 +88,7 @@ def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _saturate(builder: Any, value: Any, llvm_type: Any, signed: bool) -> Any:
-    """A floating-point number as an integer: toward zero, the nearest of the type where it is beyond, 0 for NaN.
+    """Return a floating-point number as an integer: toward zero, the nearest of the type where it is beyond, 0 for NaN.
 
     Not LLVM's own instruction for it: loops with that are not vectorised.
     """

@@ -25,7 +25,7 @@ _NOT_NEEDED: Final = frozenset(
 
 
 def vector_width(light: bool) -> str:
-    """The attribute of functions that LLVM chooses vectors by, which llvmlite does not know.
+    """Return the attribute of functions that LLVM chooses vectors by, which llvmlite does not know.
 
     Of 512 bits where the processor has them: LLVM prefers half of that on Intel's.
     light: of a loop that waits for memory alone, half vectors where the processor has paths for these (Zen 4): there
@@ -151,7 +151,7 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
 
 
 def _not_callable(lowered: Any, library: Any) -> Any:
-    """What stands for a compiled function in Numba's tables, where nothing can be called."""
+    """Return what stands for a compiled function in Numba's tables, where nothing can be called."""
     name = lowered.fndesc.qualname
     return _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
 

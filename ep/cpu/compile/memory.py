@@ -23,7 +23,7 @@ _WORD = _BITS[8]
 
 
 def arithmetic_type(data_type: DataType) -> type[np.generic]:
-    """The NumPy scalar type that elements of `data_type` are computed in."""
+    """Return the NumPy scalar type that elements of `data_type` are computed in."""
     if data_type in HALVES:
         return np.float32
     return data_type.dtype.type
@@ -31,7 +31,7 @@ def arithmetic_type(data_type: DataType) -> type[np.generic]:
 
 @intrinsic
 def load_word(typing_context: Any, address: Any, index: Any) -> Any:
-    """The int64 at `address + 8 * index`."""
+    """Return the int64 at `address + 8 * index`."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.load(_element(builder, args[0], args[1], _WORD), align=8)
@@ -41,7 +41,7 @@ def load_word(typing_context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def load_int(typing_context: Any, address: Any) -> Any:
-    """The C int at `address`, as int64."""
+    """Return the C int at `address`, as int64."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.sext(builder.load(builder.inttoptr(args[0], _BITS[4].as_pointer()), align=4), _WORD)
@@ -51,7 +51,7 @@ def load_int(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def load_float64(typing_context: Any, address: Any, index: Any) -> Any:
-    """The float64 at `address + 8 * index`."""
+    """Return the float64 at `address + 8 * index`."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.load(_element(builder, args[0], args[1], _DOUBLE), align=8)
@@ -87,7 +87,7 @@ def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
 
 @intrinsic
 def stack_words(typing_context: Any, count: Any) -> Any:
-    """The address of `count` (a literal) words on the stack of the calling function, which hold anything."""
+    """Return the address of `count` (a literal) words on the stack of the calling function, which hold anything."""
     if not isinstance(count, types.IntegerLiteral):
         return None
     size = count.literal_value
@@ -102,7 +102,7 @@ def stack_words(typing_context: Any, count: Any) -> Any:
 
 @intrinsic
 def allocate(typing_context: Any, size: Any) -> Any:
-    """The address of `size` bytes of memory, until `release`; 0 where there is none."""
+    """Return the address of `size` bytes of memory, until `release`; 0 if there is none."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         function_type = ir.FunctionType(_BITS[1].as_pointer(), [_WORD])
@@ -273,7 +273,7 @@ def converter(data_type: DataType, wide: bool = False) -> Any:
 
 
 def _narrowed_apart(builder: Any, number: Any) -> Any:
-    """A double as a float, whose bits LLVM takes as they are: no NaN is a signalling one.
+    """Return a double as a float, whose bits LLVM takes as they are: no NaN is a signalling one.
 
     Else LLVM reads the sign of the float from the double, and where a copysign of it is rounded to float16, calls a
     function of the C library that rounds doubles to float16, which there need not be.
@@ -285,14 +285,14 @@ def _narrowed_apart(builder: Any, number: Any) -> Any:
 
 
 def _loaded(builder: Any, value: Any, data_type: DataType) -> Any:
-    """What is computed with, of an element as it is stored."""
+    """Return what is computed with, of an element as it is stored."""
     if data_type is DataType.kBool:
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     return widened(builder, value, data_type) if data_type in HALVES else value
 
 
 def _element(builder: Any, address: Any, index: Any, llvm_type: Any) -> Any:
-    """A pointer to element `index` of the array of `llvm_type` at `address`."""
+    """Return a pointer to element `index` of the array of `llvm_type` at `address`."""
     return builder.gep(builder.inttoptr(address, llvm_type.as_pointer()), [index])
 
 
@@ -309,7 +309,7 @@ def _mark(builder: Any, instruction: Any, kind: str) -> None:
 
 
 def _storage_type(data_type: DataType) -> Any:
-    """The LLVM type that an element is loaded and stored as."""
+    """Return the LLVM type that an element is loaded and stored as."""
     kind, size = data_type.dtype.kind, data_type.itemsize
     if kind == "c":
         part = _FLOAT if size == 8 else _DOUBLE

@@ -99,7 +99,7 @@ def _unbox_index(numba_type: Any, value: Any, context: Any) -> NativeValue:
 
 @intrinsic
 def word(typing_context: Any, argument: Any) -> Any:
-    """The int64 behind an argument of one of the types above."""
+    """Return the int64 behind an argument of one of the types above."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return args[0]
@@ -109,7 +109,7 @@ def word(typing_context: Any, argument: Any) -> Any:
 
 @jit
 def array_data(array, ndarray_type, dtype, num_elements, flags):
-    """The address of an array's data, or 0 where the array is not as expected.
+    """Return the address of an array's data, or 0 where the array is not as expected.
 
     array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
     num_elements: how many elements are needed at least.
@@ -128,7 +128,7 @@ def array_data(array, ndarray_type, dtype, num_elements, flags):
 
 @jit
 def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
-    """The address of an array's data, whatever the data type of its elements, or 0 where it is not as expected.
+    """Return the address of an array's data, whatever the data type of its elements, or 0 where it is not as expected.
 
     known_types: as in the launch state. num_bytes: how many bytes are needed at least. All else as above.
     """
@@ -151,7 +151,7 @@ def _is_tuple(kind, state):
 
 @jit
 def _are_equal_integers(one, other, state):
-    """Whether two objects are the same integer: 2.0 is equal to 2, and True to 1; they are other objects."""
+    """Return whether two objects are the same integer: 2.0 is equal to 2, and True to 1; they are other objects."""
     if one == other:
         return True
     int_type = load_word(state, STATE.int_type)
@@ -162,7 +162,7 @@ def _are_equal_integers(one, other, state):
 
 @jit
 def are_equal(given, kept, state):
-    """Whether two objects are the same, by what they are and hold: floats, integers or tuples of integers."""
+    """Return whether two objects are the same, by what they are and hold: floats, integers or tuples of integers."""
     if given == kept:
         return True
     given_type, kept_type = load_word(given + TYPE, 0), load_word(kept + TYPE, 0)

@@ -21,7 +21,7 @@ _BIT, _INT = ir.IntType(1), ir.IntType(32)
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 
 Body = Callable[[list[Any], list[Any], list[Any]], Sequence[Any]]
-"""(indices, masks, carried) of a vector or several gives what is carried on; a mask is None where all lanes count."""
+"""(indices, masks, carried) of a vector or several gives what is carried on; a mask is None if all lanes count."""
 
 
 class Packed:
@@ -45,7 +45,7 @@ class Packed:
         return ir.Constant(self.integers, [number] * self.count)
 
     def splat(self, value: Any) -> Any:
-        """A value of any type in every lane."""
+        """Return a value of any type in every lane."""
         return vectors.splat(self.builder, value, self.count)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
@@ -53,7 +53,7 @@ class Packed:
         return vectors.fma(self.builder, x, y, z)
 
     def pairs(self, x: Any, square: Any, coefficients: Sequence[float]) -> Any:
-        """A polynomial: neighbours joined in pairs, and these by Horner in the square of x."""
+        """Return a polynomial: neighbours joined in pairs, and these by Horner in the square of x."""
         terms = [self.constant(number) for number in coefficients]
         joined = [
             self.fma(terms[i + 1], x, terms[i]) if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)
@@ -64,19 +64,19 @@ class Packed:
         return value
 
     def bits(self, value: Any) -> Any:
-        """The integers with the bits of real numbers."""
+        """Return the integers with the bits of real numbers."""
         return self.builder.bitcast(value, self.integers)
 
     def number(self, bits: Any) -> Any:
-        """The real numbers with the bits of integers."""
+        """Return the real numbers with the bits of integers."""
         return self.builder.bitcast(bits, self.vector)
 
     def lanes_below(self, bound: Any) -> Any:
-        """The mask of the lanes before lane `bound`, of a word."""
+        """Return the mask of the lanes before lane `bound`, of a word."""
         return vectors.lanes_below(self.builder, self.builder.trunc(bound, _INT), self.count)
 
     def load(self, address: Any, index: Any, mask: Any = None, other: float = 0.0, stored: Any = None) -> Any:
-        """The numbers from number `index` on, in the type of arithmetic; `other` in lanes without a mask.
+        """Return the numbers from number `index` on, in the type of arithmetic; `other` in lanes without a mask.
 
         stored: their type in memory, by default the data type.
         """
@@ -91,7 +91,7 @@ class Packed:
     ) -> None:
         """Write numbers of the type of arithmetic, in lanes with a mask.
 
-        past_caches: where there is none; the place is aligned as the vector is long.
+        past_caches: if there is none; the place is aligned as the vector is long.
         """
         stored = stored or self.data_type
         bits = narrowed(self.builder, value, stored)
@@ -102,17 +102,17 @@ class Packed:
             vectors.store_lanes(self.builder, bits, place, 1, mask)
 
     def halves(self, value: Any) -> tuple[Any, Any]:
-        """The lower and the upper half of a vector of any length."""
+        """Return the lower and the upper half of a vector of any length."""
         return vectors.halves(self.builder, value)
 
     def folded(self, value: Any, combine: Callable[[Any, Any], Any]) -> Any:
-        """One value of all lanes: halves are combined until one is left."""
+        """Return one value of all lanes: halves are combined until one is left."""
         while value.type.count > 1:
             value = combine(*self.halves(value))
         return self.builder.extract_element(value, _INT(0))
 
     def sum(self, value: Any) -> Any:
-        """The sum of all lanes, in float64."""
+        """Return the sum of all lanes, in float64."""
         if value.type.element != _DOUBLE:
             value = self.builder.fpext(value, ir.VectorType(_DOUBLE, value.type.count))
         return self.folded(value, self.builder.fadd)

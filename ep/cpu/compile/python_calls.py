@@ -38,7 +38,7 @@ _INVALID: Final = -(2**63)
 
 @jit
 def as_word(number):
-    """A Python or NumPy integer, clipped to 64 bits; the most negative number for what is no integer.
+    """Return a Python or NumPy integer, clipped to 64 bits; the most negative number for what is no integer.
 
     It may run any code of Python's.
     """
@@ -51,5 +51,5 @@ def as_word(number):
 
 @jit
 def are_equal_ints(one, other):
-    """Whether two objects of the very type int are equal."""
+    """Return whether two objects of the very type int are equal."""
     return _compare(one, other, types.int32(_EQUAL)) == 1

@@ -75,7 +75,7 @@ _HALF_PATHS, _WHOLE_PATHS = 1 << 2, 1 << 3  # 256 bits wide, and 512
 
 @cache
 def moves_halves() -> bool:
-    """Whether this processor says that it moves a vector of 512 bits as two halves."""
+    """Return whether this processor says that it moves a vector of 512 bits as two halves."""
     triple = cpu_target.target_context.codegen().magic_tuple()[0]
     if not triple.startswith("x86"):
         return False

@@ -151,7 +151,7 @@ def counted(
 ) -> tuple[Any, list[Any]]:
     """Carry values on for each index from `begin` on, by `step`, below `end`; return the next index, and the last ones.
 
-    body: `body(index, values)` gives those that follow, and need not give anything where there are none.
+    body: `body(index, values)` gives those that follow, and need not give anything if there are none.
     """
 
     def turn(index: Any, *carried: Any) -> Sequence[Any]:

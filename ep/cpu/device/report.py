@@ -13,13 +13,13 @@ from ep.include.finding import Finding
 
 
 def processor() -> Finding:
-    """The processor's name; and why kernels cannot run on it, where they cannot."""
+    """Return the processor's name; and why kernels cannot run on it, where they cannot."""
     name, why = information("model name") or platform.processor() or platform.machine(), why_unfit()
     return Finding("processor", "fail", f"{name}: {why}") if why else Finding("processor", "pass", name)
 
 
 def threads(device: Settings) -> Finding:
-    """The threads that share the work of launches, once they are started."""
+    """Return the threads that share the work of launches, once they are started."""
     compiling("what all launches share", "cpu", lambda: _start_threads(device))
     return Finding("threads", "pass", f"{device.GetNumThreads()}: {why_threads()}")
 
@@ -49,7 +49,7 @@ def _start_threads(device: Settings) -> None:
 
 
 def why_threads() -> str:
-    """Where the number of threads comes from."""
+    """Return where the number of threads comes from."""
     variable = CPU_NUM_THREADS.name
     if CPU_NUM_THREADS.text():
         return f"from {variable}"

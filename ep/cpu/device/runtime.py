@@ -18,7 +18,7 @@ _APART: Final = 1.0  # seconds between measurements: what passes soon decides no
 
 @cache
 def workers() -> Workers:
-    """The pool of all launches of this process."""
+    """Return the pool of all launches of this process."""
     return Workers()
 
 

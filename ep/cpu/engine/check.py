@@ -18,14 +18,14 @@ _SOURCE_BYTES = 8 * SOURCE_WORDS
 
 @jit
 def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
-    """Whether a written operand lies on another one in a way that is not allowed."""
+    """Return whether a written operand lies on another one in a way that is not allowed."""
     same = dst == other and dst_count == other_count and dst_size == other_size
     return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
 
 
 @jit
 def _count(block, sizes):
-    """How many elements an operand must have, or bytes."""
+    """Return how many elements an operand must have, or bytes."""
     count = 1
     for factor in range(load_word(block, OPERAND.num_factors)):
         count = multiply_sizes(count, load_word(sizes, load_word(block, OPERAND.factors + factor)))
@@ -34,7 +34,7 @@ def _count(block, sizes):
 
 @jit
 def _data(array, block, state, plan, count):
-    """The address of an operand's data, 0 where it is not as expected, and the bytes of an element."""
+    """Return the address of an operand's data, 0 where it is not as expected, and the bytes of an element."""
     ndarray_type, kind, flags = (
         load_word(state, STATE.ndarray_type),
         load_word(block, OPERAND.kind),

@@ -119,7 +119,7 @@ def _put_in_order(form, args, num_args, names, ordered):
 
 @jit
 def _is_done(primitive, state, args, num_args, names):
-    """Whether a launch was as expected, and so has been done."""
+    """Return whether a launch was as expected, and so has been done."""
     form = load_word(state, STATE.form)
     num_arguments, ordered = load_word(form, FORM.num_arguments), stack_words(MAX_ARGUMENTS)
     if num_args != num_arguments or names != 0:
@@ -211,7 +211,7 @@ def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
 
 
 def _doc(written: Any) -> str:
-    """The signature of a function as CPython has it of methods in C, and what the function says of itself."""
+    """Return the signature of a function as CPython has it of methods in C, and what the function says of itself."""
     signature = inspect.signature(written)
     parameters = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
     plain = str(inspect.Signature(parameters)).replace("(self", "($self", 1)

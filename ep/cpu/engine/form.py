@@ -62,7 +62,7 @@ class Launcher(NamedTuple):
 
     address: of the C function (context, bytes read and written, whether dst is the storage of another operand, address
         of sizes and others). It returns 0, or has done nothing and returns 1.
-    plan: the layout of the engine's plans; None where there are none.
+    plan: the layout of the engine's plans; None if there are none.
     many: whether the first operand is a tuple of operands, all alike. The context's plan is then the tuple's address.
     """
 
@@ -73,7 +73,10 @@ class Launcher(NamedTuple):
 
 @cache
 def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.ndarray[Any, Any]:
-    """The words that say which operands, sizes and others are expected. state, plan: layouts; plan may be None."""
+    """Return the words that say which operands, sizes and others are expected. state, plan: layouts.
+
+    Plan may be None.
+    """
     if len(signature.operands) > MAX_SOURCES + 1:
         raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     if len(signature.written) != 1:
@@ -113,7 +116,7 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
 def launch_form(
     signature: Signature, state: Any, plan: Any, many: bool, launch: Callable[..., None], values: tuple[str, ...]
 ) -> np.ndarray[Any, Any]:
-    """The same with the arguments of Launch.
+    """Return the same with the arguments of Launch.
 
     Those with names of operands, sizes and others of the signature are these; the rest are keys: dims and data types.
     launch: the function that is written in Python. A size that it does not take is 1.

@@ -14,14 +14,14 @@ from ep.cpu.shared.state import STATE
 
 @jit
 def _key(args, form, key, state):
-    """An argument that is a key; the type ndarray for any array."""
+    """Return an argument that is a key; the type ndarray for any array."""
     given, ndarray_type = load_word(args, load_word(form, FORM.keys + key)), load_word(state, STATE.ndarray_type)
     return ndarray_type if load_word(given + TYPE, 0) == ndarray_type else given
 
 
 @jit
 def _has_keys(kept, state, form, args):
-    """Whether a tuple of what is kept has the keys of a launch."""
+    """Return whether a tuple of what is kept has the keys of a launch."""
     for key in range(load_word(form, FORM.num_keys)):
         if not are_equal(_key(args, form, key, state), load_word(kept + TUPLE_ITEMS, key), state):
             return False
@@ -30,7 +30,7 @@ def _has_keys(kept, state, form, args):
 
 @jit
 def _recent(primitive, state, form, args):
-    """The tuple of what is recent that has the keys of a launch, from now on the first; 0 where there is none."""
+    """Return the tuple of what is recent that has the keys of a launch, from now on the first; 0 if there is none."""
     recent = load_word(primitive + RECENT, 0)
     if recent == 0:
         return 0
@@ -58,7 +58,10 @@ def _put_first(primitive, kept):
 
 @jit
 def find_kept(primitive, state, form, args):
-    """The tuple of what is kept that has the keys of a launch, which the caller must drop; 0 where there is none."""
+    """Return the tuple of what is kept that has the keys of a launch, which the caller must drop.
+
+    0 if there is none.
+    """
     kept = _recent(primitive, state, form, args)
     if kept != 0:
         add_reference(kept)  # other threads may launch meanwhile, and replace what is recent

@@ -117,7 +117,7 @@ def _word(argument: Any) -> int:
 
 @jit
 def _is(words, args, num_args, names):
-    """Whether a call is a known one. num_args: without those that have names."""
+    """Return whether a call is a known one. num_args: without those that have names."""
     num_names = 0 if names == 0 else load_word(names + TUPLE_LENGTH, 0)
     if num_args + num_names != load_word(words, _CALL.num_args) or num_names != load_word(words, _CALL.num_names):
         return False

@@ -50,7 +50,7 @@ class Launchable:
 
     _kept: finds one of the tuples below by the part that Launch is given; empty again when it is full.
     _recent: tuples that compiled code compares with what Launch is given: the dims, data types and numbers of a launch
-        in the order of Launch, the words of the plan (None where there is none), what keeps these, and the arrays that
+        in the order of Launch, the words of the plan (None if there is none), what keeps these, and the arrays that
         stand for the numbers. Python only ever replaces all of it; compiled code holds what it has found, puts that
         first, and something that it has found in `_kept` in the place of another.
     _words: the launch state, which is never replaced.
@@ -68,7 +68,7 @@ class Launchable:
         return made
 
     def _enter(self, plan: Any, *args: Any) -> bool:
-        """Whether a launch was refused; then nothing has been written. So all are until there is compiled code.
+        """Return whether a launch was refused; then nothing has been written. So all are until there is compiled code.
 
         plan: its words, and args the operands; or None, and args the sizes and others of the signature, and operands.
         """
@@ -79,7 +79,7 @@ class Launchable:
 
         given: numbers, and dims that `are_of_ints`, known again by what they hold; the type ndarray for any array of
             an operand that might be a number, and is none; and all else, known again by what object it is.
-        arrays: for each operand that may be a number, in the order of Launch; None where it was given as an array.
+        arrays: for each operand that may be a number, in the order of Launch; None if it was given as an array.
         """
         words = None if plan is None else plan.words
         found = (*given, words, plan, *arrays)

@@ -21,7 +21,7 @@ _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 @cache
 def plan_layout(base: Any, signature: Signature) -> Any:
-    """The layout of an engine's plan with what the compiled check of a launch reads.
+    """Return the layout of an engine's plan with what the compiled check of a launch reads.
 
     sizes: those of the signature. in_place: whether the walks of all operands agree.
     types: the words of the data types that Launch says, of each operand; unused by those that New says.
@@ -32,7 +32,7 @@ def plan_layout(base: Any, signature: Signature) -> Any:
 
 
 def adjacent(fields: Any, *names: str) -> int:
-    """The place of the first of some fields, which `Plan.set_words` is to write in this order, and at once."""
+    """Return the place of the first of some fields, which `Plan.set_words` is to write in this order, and at once."""
     first = fields._fields.index(names[0])
     if fields._fields[first : first + len(names)] != names:
         raise ValueError(f"{names} do not follow one another in {fields}")

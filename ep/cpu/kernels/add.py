@@ -32,7 +32,7 @@ _FEW: Final = 8  # elements of the blocks for what is left over
 
 
 def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
-    """What launches Add, whose first operand is a tuple."""
+    """Return what launches Add, whose first operand is a tuple."""
     kernel = add_kernel(data_type)
     state.set(task=kernel, row_kernel=kernel, streaming_kernel=LATER)
     return launcher("add", _launch, many=True)
@@ -48,7 +48,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 
 def add_kernel(data_type: DataType, streaming: bool = False) -> int:
-    """The address of the task (context, begin, end) that adds elements.
+    """Return the address of the task (context, begin, end) that adds elements.
 
     streaming: it writes whole lines past the caches, and is called on those.
     """
@@ -57,7 +57,7 @@ def add_kernel(data_type: DataType, streaming: bool = False) -> int:
 
 @cache
 def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
-    """The same for elements of so many `parts` of `data_type`."""
+    """Return the same for elements of so many `parts` of `data_type`."""
     size = data_type.itemsize
     block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
     few = LINE_BYTES // size if streaming else _FEW

@@ -13,7 +13,10 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 def cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool = False) -> int:
-    """The address of the row kernel that converts elements of `src_type` to `dst_type`; streaming: see `row_kernel`."""
+    """Return the address of the row kernel that converts elements of `src_type` to `dst_type`.
+
+    streaming: see `row_kernel`.
+    """
     return _cast_kernel(*stored_types(UnaryOp.kCast, src_type, dst_type), streaming)
 
 

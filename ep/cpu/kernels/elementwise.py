@@ -18,17 +18,17 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 def unary_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
-    """What launches ElementwiseUnary and Cast."""
+    """Return what launches ElementwiseUnary and Cast."""
     return map_launcher(state, _prepared(request, signature, state))
 
 
 def broadcast_launcher(request: Request, signature: Signature, state: LaunchState) -> Launcher:
-    """What launches BroadcastElementwiseUnary and BroadcastElementwiseBinary."""
+    """Return what launches BroadcastElementwiseUnary and BroadcastElementwiseBinary."""
     return walk_launcher(signature, state, _prepared(request, signature, state))
 
 
 def _prepared(request: Request, signature: Signature, state: LaunchState) -> int:
-    """The row kernel of the op, whose attributes are written to the state."""
+    """Return the row kernel of the op, whose attributes are written to the state."""
     op, (src_type, dst_type) = _op(request), request.dtypes or ()
     grain = grain_elements(op, signature.data_types((src_type, dst_type)))  # type: ignore[arg-type]
     # an op that computes has time to write by tiles, and needs no second kernel
@@ -44,7 +44,7 @@ def set_streaming(request: Request, state: LaunchState) -> None:
 
 
 def _op(request: Request) -> Any:
-    """The op that is asked for; the key of Cast has none."""
+    """Return the op that is asked for; the key of Cast has none."""
     return request.op or UnaryOp.kCast
 
 

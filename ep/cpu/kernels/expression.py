@@ -87,7 +87,7 @@ def rows(context, begin, end):
 
 
 def expression_kernel(structure: Structure, steps: Sequence[int]) -> int:
-    """The address of the task (context, begin, end) of a structure.
+    """Return the address of the task (context, begin, end) of a structure.
 
     steps: of each operand, results first: elements from one to the next of the innermost axis.
     """
@@ -149,7 +149,7 @@ class _Loops:
         self._computed = [self._compute(value) for value in range(self._first, self._first + len(structure.steps))]
 
     def made(self) -> tuple[Any, bool]:
-        """The compiled loop, and whether it is a long chain of instructions."""
+        """Return the compiled loop, and whether it is a long chain of instructions."""
         checked = [value for value in self.functions if self._cone(value) is not None]
         if not checked or len(self._structure.steps) > _MOST_TWICE:
             return self._loop({}), self._is_long
@@ -171,7 +171,7 @@ class _Loops:
         return self._structure.data_type(self._structure.results[operand] if result else operand - self._num_results)
 
     def _loop(self, others: Mapping[str, Any]) -> Any:
-        """The loop that computes and stores; others: functions that take the place of those in `names`."""
+        """Return the loop that computes and stores; others: functions that take the place of those in `names`."""
         stores = []
         for k, value in enumerate(self._structure.results):
             self.names[f"store{k}"] = storer(self._structure.data_type(value))
@@ -181,7 +181,7 @@ class _Loops:
         return (interleaved if self._is_long else jit)(function)
 
     def _exceeds(self, checked: Sequence[int]) -> Any:
-        """The function that says whether an element is not ordinary."""
+        """Return the function that says whether an element is not ordinary."""
         names, each, cone = dict(self.names), list[str](), set[int]()
         for value in checked:
             cone |= self._cone(value) or set()
@@ -206,7 +206,7 @@ class _Loops:
         return template.format(once="\n    ".join(once), each="\n        ".join(each), **self._given, **given)
 
     def _cone(self, value: int) -> set[int] | None:
-        """What the argument of a step is computed from, itself included; None where that takes long."""
+        """Return what the argument of a step is computed from, itself included; None if that takes long."""
         todo, cone = [*self._structure.steps[value - self._first].operands], set[int]()
         while todo:
             one = todo.pop()
@@ -225,13 +225,13 @@ class _Loops:
         return {0: "0", 1: "i", ANY: f"i * s{operand}"}[self._steps[operand]]
 
     def _load(self, value: int) -> tuple[str, bool]:
-        """The line that loads a source, and whether once for all elements."""
+        """Return the line that loads a source, and whether once for all elements."""
         k = self._num_results + value
         self.names[f"load{value}"] = loader(self._structure.sources[value])
         return f"v{value} = load{value}(p{k}, {self._index(k)})", self._steps[k] == 0
 
     def _compute(self, value: int) -> str:
-        """The line that computes a step."""
+        """Return the line that computes a step."""
         structure, step, names = self._structure, self._structure.steps[value - self._first], self.names
         operands = [f"v{operand}" for operand in step.operands]
         kept = step.data_type if step.rounded or step.data_type.itemsize > 2 else DataType.kFloat
@@ -256,6 +256,6 @@ class _Loops:
 
 
 def _constant(data_type: DataType, bits: bytes) -> Any:
-    """A number in its type of arithmetic."""
+    """Return a number in its type of arithmetic."""
     number = np.frombuffer(bits, data_type.dtype)[0]
     return bool(number) if data_type is DataType.kBool else arithmetic_type(data_type)(number)

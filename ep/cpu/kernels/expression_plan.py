@@ -15,7 +15,7 @@ from ep.include.primitive.structure import Structure
 
 
 def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]], dims: ExpressionDims) -> StridedPlan:
-    """The plan of a launch of `arrays`, results first, which has elements. Compiles what it calls."""
+    """Return the plan of a launch of `arrays`, results first, which has elements. Compiles what it calls."""
     if structure.has_rows:
         return StagesPlan(structure, arrays, *dims, dims.are_rows)
     plan = StridedPlan(arrays, len(structure.results), dims.whole)

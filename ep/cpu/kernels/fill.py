@@ -13,7 +13,7 @@ from ep.cpu.shared.context import CONTEXT
 
 @cache
 def fill_kernel(size: int, streaming: bool = False) -> int:
-    """The address of the task (context, begin, end) that writes the element of `size` bytes at the first source.
+    """Return the address of the task (context, begin, end) that writes the element of `size` bytes at the first source.
 
     streaming: it writes whole lines past the caches, and is called on those.
     """

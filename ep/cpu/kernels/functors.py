@@ -37,7 +37,7 @@ def op_kernel(
     attributes: Sequence[float] = (),
     streaming: bool = False,
 ) -> int:
-    """The address of the row kernel of `op`; see `row_kernel`, also for `streaming`.
+    """Return the address of the row kernel of `op`; see `row_kernel`, also for `streaming`.
 
     attributes: the kernel takes them from the launch state; these only say what arithmetic they need.
     """
@@ -54,13 +54,13 @@ def _op_kernel(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, w
 
 
 def is_light(op: UnaryOp | BinaryOp, src_type: DataType) -> bool:
-    """Whether a launch of `op` on many elements waits for memory alone."""
+    """Return whether a launch of `op` on many elements waits for memory alone."""
     cost, kind = OPS[op].cost, number_kind(src_type)
     return op not in LOOPS and (cost is Cost.LIGHT or (cost is Cost.DIVISION and kind is Kind.FLOAT))
 
 
 def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType, wide: bool = False) -> RowFunctions:
-    """The functions of the row kernel of `op` from `src_type` to `dst_type`.
+    """Return the functions of the row kernel of `op` from `src_type` to `dst_type`.
 
     Not all elementary functions are vectorised in float32. What calls one that is not is computed in float64 on
     narrower floating types too, and rounded to float32 where it would have been computed there.
@@ -137,7 +137,7 @@ class ElementFunction(NamedTuple):
     widened: whether it takes and gives float64 numbers that stand for float32.
     attributes: what it takes after the elements, in their type.
     vectorised: whether it is a long chain of instructions, as elementary functions are.
-    ordinary: a faster function with the same bits, good for elements that pass `check`; None where there is none.
+    ordinary: a faster function with the same bits, good for elements that pass `check`; None if there is none.
     """
 
     apply: Any
@@ -150,7 +150,7 @@ class ElementFunction(NamedTuple):
 
 @cache
 def element_function(op: UnaryOp | BinaryOp, src_type: DataType, attributes: tuple[float, ...]) -> ElementFunction:
-    """The function of `op` on elements of `src_type`, to be called from a loop over several ops."""
+    """Return the function of `op` on elements of `src_type`, to be called from a loop over several ops."""
     wide = isinstance(op, UnaryOp) and len(attributes) > 0 and need_float64(op, attributes)
     how = _arithmetic(op, src_type, wide)
     limited = how.names & LIMITED and not how.libm
@@ -244,7 +244,7 @@ LOOPS = frozenset((BinaryOp.kZeta,))
 
 @cache
 def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
-    """The same library with functions that are good beyond their limits, and give the same bits within.
+    """Return the same library with functions that are good beyond their limits, and give the same bits within.
 
     alone: for a function of WITHIN_LIMIT, whose results are those of `beyond_limit`.
     """
@@ -263,12 +263,12 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 
 
 def _limit(library: MathLibrary) -> Any:
-    """The largest magnitude that the functions of LIMITED are good for in the library's arithmetic."""
+    """Return the largest magnitude that the functions of LIMITED are good for in the library's arithmetic."""
     return library.T(SINGLE_LIMIT if library.T is np.float32 else LIMIT)
 
 
 def exceeds_limit(load: Any, limit: Any) -> Any:
-    """A compiled function (address, begin, end): whether the magnitude of an element is beyond `limit`."""
+    """Return a compiled function (address, begin, end): whether the magnitude of an element is beyond `limit`."""
 
     def exceeds(address, begin, end):
         found = False

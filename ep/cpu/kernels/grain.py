@@ -23,7 +23,10 @@ _GAMMA = 300  # lgamma 2.4 ns, digamma 2.2, trigamma 1.2; of float64 twice that
 
 
 def grain_elements(op: UnaryOp | BinaryOp, operands: tuple[DataType, ...]) -> int:
-    """The elements up to which a launch of `op` stays on one thread; `operands`: the data types of all buffers."""
+    """Return the elements up to which a launch of `op` stays on one thread.
+
+    `operands`: the data types of all buffers.
+    """
     cost = sum(data_type.itemsize for data_type in operands) + _computation(op, operands[0])
     return max(GRAIN_BYTES // cost, 1)
 

@@ -38,12 +38,12 @@ _LIBM: dict[str, Function] = {
 
 
 def _elementary(name: str) -> Maker:
-    """A maker that gives a library its own function of that name."""
+    """Return a maker that gives a library its own function of that name."""
     return lambda m: getattr(m, name)  # type: ignore[no-any-return]
 
 
 def _vectorised(functions: dict[str, Any]) -> tuple[dict[Maker, Maker], dict[str, Function]]:
-    """The overrides for vectorised functions, and those by name."""
+    """Return the overrides for vectorised functions, and those by name."""
     return {maker: _elementary(name) for name, maker in _MAKERS.items() if name in functions}, functions
 
 

@@ -28,7 +28,7 @@ _INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in ran
 
 
 def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
-    """What launches OneHot."""
+    """Return what launches OneHot."""
     state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
     return launcher("one_hot", _launch, CLASSES)
 
@@ -46,7 +46,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 @cache
 def one_hot_kernel(indices_type: DataType, size: int, streaming: bool = False) -> int:
-    """The address of the task (context, begin, end) that writes elements of out.
+    """Return the address of the task (context, begin, end) that writes elements of out.
 
     streaming: it writes whole lines past the caches, and is called on those.
     """
@@ -55,7 +55,7 @@ def one_hot_kernel(indices_type: DataType, size: int, streaming: bool = False) -
 
 
 def _finder(indices_type: DataType) -> Any:
-    """A function find(context, row): the place of the row's mark, and whether it has one."""
+    """Return a function find(context, row): the place of the row's mark, and whether it has one."""
     find_row, unsigned = row_finder(indices_type), indices_type.dtype.kind == "u"
 
     @jit

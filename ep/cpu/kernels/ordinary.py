@@ -42,7 +42,7 @@ class Ordinary(NamedTuple):
     functions: the elementary functions that take the place of those for all elements, by name.
     exceeds: (load, type of arithmetic) gives the compiled function (address, begin, end), or
         (src0, step0, src1, step1, begin, end) of a binary op: whether an element is not ordinary.
-    check: the same for one element, by the type of arithmetic; None where it is not one element that decides.
+    check: the same for one element, by the type of arithmetic; None if it is not one element that decides.
     """
 
     functions: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Ordinary(NamedTuple):
 
 
 def _bits(x: float, real_type: type[np.floating]) -> Any:
-    """The bits of `x` as a signed integer of the width of `real_type`."""
+    """Return the bits of `x` as a signed integer of the width of `real_type`."""
     return real_type(x).view(np.int32 if real_type is np.float32 else np.int64)
 
 
@@ -97,7 +97,7 @@ def _within(limit: float) -> Callable[[type[np.floating]], Check]:
 
 
 def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, type[np.floating]], Any]:
-    """What `Ordinary.exceeds` is, of a check of one element."""
+    """Return what `Ordinary.exceeds` is, of a check of one element."""
 
     def exceeds_of(load: Any, real_type: type[np.floating]) -> Any:
         one = check(real_type)
@@ -115,7 +115,7 @@ def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, typ
 
 
 def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
-    """Whether a base is not normal and positive, or a power might not be a normal number."""
+    """Return whether a base is not normal and positive, or a power might not be a normal number."""
     info = np.finfo(real_type)
     normal, one, infinity = (_bits(x, real_type) for x in (info.tiny, 1.0, np.inf))
     integer = type(one)
@@ -158,7 +158,7 @@ _OPS: Final[Mapping[UnaryOp | BinaryOp, str]] = {
 
 
 def _ordinary(names: Mapping[str, Forms], precision: Precision) -> dict[tuple[UnaryOp | BinaryOp, Precision], Ordinary]:
-    """The ops that are faster for ordinary elements in one arithmetic, on this processor."""
+    """Return the ops that are faster for ordinary elements in one arithmetic, on this processor."""
     found = {}
     for op, name in _OPS.items():
         forms = names.get(name)

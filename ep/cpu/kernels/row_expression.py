@@ -39,7 +39,7 @@ class _Place(NamedTuple):
     """Where a value is.
 
     strides: over the shape of the launch, in bytes.
-    array: of the launch, -1 where it is in memory of the thread: there values are numbered by `slot`.
+    array: of the launch, -1 if it is in memory of the thread: there values are numbered by `slot`.
     """
 
     data_type: DataType
@@ -85,17 +85,17 @@ class StagesPlan(StridedPlan):
         self._write()
 
     def _of_array(self, value: int, array: int) -> _Place:
-        """The place of a value that an array of the launch has."""
+        """Return the place of a value that an array of the launch has."""
         return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
 
     def _in_memory(self, value: int) -> _Place:
-        """The place of a value that one stage writes for others."""
+        """Return the place of a value that one stage writes for others."""
         data_type, reduced = self._structure.data_type(value), self._reduced[value]
         self._slots.append(data_type.itemsize * (1 if reduced else self._length))
         return _Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
 
     def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
-        """The strides of elements, or of one a row, that follow one another."""
+        """Return the strides of elements, or of one a row, that follow one another."""
         strides, step = list[int](), data_type.itemsize
         for size, whole in zip(reversed(self._shape_of(reduced)), reversed(self._shape), strict=True):
             strides.append(step if size == whole else 0)
@@ -163,13 +163,13 @@ class StagesPlan(StridedPlan):
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 
     def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[Any, Any]:
-        """The words of a plan and of a state of Reduce."""
+        """Return the words of a plan and of a state of Reduce."""
         plan, state = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts), LaunchState(REDUCE_STATE, ())
         set_reduction(state, op, data_type)
         return plan.words, state.words
 
     def _map(self, structure: Structure, places: list[_Place], reduced: bool) -> tuple[int, int]:
-        """The task of a map, and the address of its plan; places: of its operands, results first."""
+        """Return the task of a map, and the address of its plan; places: of its operands, results first."""
         dims, *walks = simplify_walk(self._shape_of(reduced), *(place.strides for place in places))
         words = plan_words(len(places))
         steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
@@ -185,7 +185,7 @@ class StagesPlan(StridedPlan):
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
     def _keep(self, words: Any) -> int:
-        """The address of words, which are kept as long as the plan."""
+        """Return the address of words, which are kept as long as the plan."""
         words = np.array(words, np.int64) if isinstance(words, list) else words
         self._kept.append(words)
         return data_address(words)
@@ -214,5 +214,5 @@ class StagesPlan(StridedPlan):
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Whether arrays that Launch has checked may be the same memory."""
+    """Return whether arrays that Launch has checked may be the same memory."""
     return (one.shape, one.strides, one.itemsize) == (other.shape, other.strides, other.itemsize)

@@ -36,7 +36,7 @@ _FUNCTIONS: Final = {
 
 
 def on_bits(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Callable[[int], int] | None:
-    """The function of an element's bits that the key comes to; None where it is more than that."""
+    """Return the function of an element's bits that the key comes to; None if it is more than that."""
     if src_type is dst_type is DataType.kBFloat16 and isinstance(op, UnaryOp):
         return _FUNCTIONS.get(op)
     return None

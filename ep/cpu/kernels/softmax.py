@@ -45,13 +45,13 @@ _OF_ALL: Final = 0, PARTS
 
 @jit
 def _added(total, error, more):
-    """A sum with what is missing of it, and another number."""
+    """Return a sum with what is missing of it, and another number."""
     result, lost = sum_of(total, more)
     return result, error + lost
 
 
 def _fold_into(exact: bool, total_at: int, error_at: int) -> Any:
-    """What adds up the lanes of records, for `Passes`."""
+    """Return what adds up the lanes of records, for `Passes`."""
     fold = lane_folder(exact)
 
     @inlined
@@ -106,7 +106,7 @@ class _Exponentials:
         return first
 
     def numbers(self) -> Any:
-        """The largest element, and what the exponentials take."""
+        """Return the largest element, and what the exponentials take."""
         T, row_numbers, store = self.T, packed_exponential.row_numbers(self.T), self.store
 
         @inlined
@@ -313,12 +313,12 @@ def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passe
 
 
 def softmax_task(interface: type[Primitive], data_type: DataType) -> int:
-    """The address of the task of one of the four, as `row_kernel` has it."""
+    """Return the address of the task of one of the four, as `row_kernel` has it."""
     return _kernel(interface, data_type)[0]
 
 
 def softmax_launcher(
     interface: type[Primitive], signature: Signature, state: LaunchState, data_type: DataType
 ) -> Launcher:
-    """What launches one of the four."""
+    """Return what launches one of the four."""
     return row_launcher(signature, state, *_kernel(interface, data_type))

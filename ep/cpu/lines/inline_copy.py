@@ -55,7 +55,7 @@ def copy_short_row(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
 
 @cache
 def row_filler(unit: int) -> Any:
-    """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src`, `size` bytes in all."""
+    """Return a function fill(dst, size, src) that writes copies of the `unit` bytes at `src`, `size` bytes in all."""
 
     @intrinsic
     def fill_bytes(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
@@ -93,7 +93,7 @@ prefetch, prefetch_second = _prefetcher(FIRST_CACHE), _prefetcher(SECOND_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:
-    """A function move(offset, width) that copies a block from `src` to `dst`."""
+    """Return a function move(offset, width) that copies a block from `src` to `dst`."""
 
     def move(offset: Any, width: int) -> None:
         block = builder.load(_pointer(builder, src, offset, width), align=1)
@@ -138,5 +138,5 @@ def _cover_short(
 
 
 def _pointer(builder: Any, address: Any, offset: Any, width: int) -> Any:
-    """A pointer to a block of `width` bytes."""
+    """Return a pointer to a block of `width` bytes."""
     return builder.inttoptr(builder.add(address, offset), ir.VectorType(_BYTE, width).as_pointer())

@@ -103,7 +103,7 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
 
 
 def decided(times: Sequence[float], caches: int, least: int) -> Calibration:
-    """The calibration that times lead to, as `_Probe.times` has them.
+    """Return the calibration that times lead to, as `_Probe.times` has them.
 
     caches: the bytes that sizes are measured in; least: those from which on it is at the earliest.
     """
@@ -122,7 +122,9 @@ def _fetched_ahead(times: Sequence[float]) -> int:
 
 
 def _first(ratios: Sequence[float], kind: int, caches: int, least: int) -> int:
-    """The bytes from which on it is better, where that costs least at all sizes together; between two, their mean.
+    """Return the bytes from which on it is better, where that costs least at all sizes together.
+
+    Between two, their mean.
 
     ratios: at each size, the time past the caches over that through them.
     """
@@ -151,7 +153,7 @@ class _Probe:
         self._stream = np.zeros(STREAM.num_words, np.int64)
 
     def times(self, caches: int, ahead: int) -> list[float]:
-        """A round, in seconds. First a copy by tiles, and one whose operands are fetched ahead.
+        """Return a round, in seconds. First a copy by tiles, and one whose operands are fetched ahead.
 
         Then, for each size, for each kind: through the caches, past them in lines, and by tiles, whose operands are
         fetched `ahead`. Through the caches it is run twice: the first time, they hold what the launch before left.

@@ -75,7 +75,7 @@ def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
 
 @cache
 def line_filler(unit: int) -> Any:
-    """A function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
+    """Return a function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
 
     @intrinsic
     def fill_lines(typing_context: Any, dst: Any, size: Any, src: Any) -> Any:
@@ -149,7 +149,7 @@ def stream_row(dst, src, size):
 
 @cache
 def streaming_filler(unit: int) -> Any:
-    """The same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
+    """Return the same as `stream_row` of copies of one unit of `unit` bytes: a function fill(dst, size, src)."""
     fill_lines, fill_bytes = line_filler(unit), row_filler(unit)
 
     @jit
@@ -167,7 +167,7 @@ def streaming_filler(unit: int) -> Any:
 
 @jit
 def has_streaming_rows(dst, row_bytes):
-    """Whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
+    """Return whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
     return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
 
 
@@ -223,13 +223,13 @@ def _stream(context, begin, end):
 
 @cache
 def stream() -> int:
-    """The task (context, begin, end) that has another one write elements past the caches."""
+    """Return the task (context, begin, end) that has another one write elements past the caches."""
     return compile_task("stream", _stream)
 
 
 @jit
 def kind_of_work(num_bytes, written):
-    """Which of a calibration's kinds a launch is that reads and writes so many bytes in all: 0, 1 or 2."""
+    """Return which of a calibration's kinds a launch is that reads and writes so many bytes in all: 0, 1 or 2."""
     return min((2 * num_bytes - written) // (2 * written), 2)
 
 

@@ -32,13 +32,13 @@ def far_from() -> int:
 
 @cache
 def second_cache() -> int:
-    """The bytes of the second cache that a processor has for itself."""
+    """Return the bytes of the second cache that a processor has for itself."""
     found = (_cache(index) for index in _FOLDER.glob("index*"))
     return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
 
 
 def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
-    """The bytes of the last caches that so many processors have together.
+    """Return the bytes of the last caches that so many processors have together.
 
     A virtual machine may name a cache that many others share: a processor's part is taken to be `_SHARE` at most,
     which is more than any of Intel's has.

@@ -39,7 +39,7 @@ class Calibration(NamedTuple):
     ahead: int
 
     def in_words(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         ways = (f"by {way} from {_in_mib(sizes)}" for way, sizes in zip(("lines", "tiles"), self[:2], strict=True))
         return f"past the caches (writing, copying, reading more) {', '.join(ways)}; {self.ahead} bytes fetched ahead"
 
@@ -60,17 +60,17 @@ _FIELDS: Final = frozenset([*Calibration._fields, "times", "again"])
 
 
 def everywhere(num_bytes: int) -> Calibration:
-    """The calibration by which every launch that reads and writes more bytes writes past the caches."""
+    """Return the calibration by which every launch that reads and writes more bytes writes past the caches."""
     return Calibration((num_bytes,) * KINDS, (num_bytes,) * KINDS, 0)
 
 
 def least_size(num_threads: int) -> int:
-    """The bytes that a launch reads and writes through the caches at most before there is a calibration."""
+    """Return the bytes that a launch reads and writes through the caches at most before there is a calibration."""
     return last_caches(num_threads) // 2
 
 
 def name(num_threads: int) -> str:
-    """What a calibration is for: the processor, its caches, and the number of threads. Fit for a file name."""
+    """Return what a calibration is for: the processor, its caches, and the number of threads. Fit for a file name."""
     numbers = "-".join(information(field) for field in ("cpu family", "model", "stepping"))
     parts = (information("model name"), numbers, f"{last_caches(num_threads) >> 10}-KiB", f"{num_threads}-threads")
     return ".".join(
@@ -79,14 +79,14 @@ def name(num_threads: int) -> str:
 
 
 def packed(kept: Kept) -> bytes:
-    """The contents of the file of a calibration."""
+    """Return the contents of the file of a calibration."""
     return json.dumps(kept.calibration._asdict() | {"times": kept.times, "again": kept.again}).encode()
 
 
 def unpacked(contents: bytes, num_times: int) -> Kept | None:
-    """What `contents` hold; None where they are of no calibration, or of one of another form.
+    """Return what `contents` hold; None if they are of no calibration, or of one of another form.
 
-    num_times: how many times there are, where there are any.
+    num_times: how many times there are, if there are any.
     """
     try:
         found = json.loads(contents)
@@ -106,7 +106,7 @@ def unpacked(contents: bytes, num_times: int) -> Kept | None:
 
 
 def _are_numbers(found: Any, kind: type[Any], least: float, most: float) -> bool:
-    """Whether this is a list of numbers of one type, all of which are from `least` to `most`."""
+    """Return whether this is a list of numbers of one type, all of which are from `least` to `most`."""
     return isinstance(found, list) and all(type(number) is kind and bool(least <= number <= most) for number in found)
 
 

@@ -22,7 +22,7 @@ _FLAGS: Final = {"fma": "FMA", "f16c": "F16C"}
 
 @cache
 def why_unfit() -> str | None:
-    """Why kernels cannot run on this machine; None where they can, or where that is not known."""
+    """Return why kernels cannot run on this machine; None if they can, or where that is not known."""
     flags = information("flags").split() if platform.machine() in ("x86_64", "AMD64") else []
     missing = [name for flag, name in _FLAGS.items() if flag not in flags]
     if not flags or not missing:
@@ -31,7 +31,7 @@ def why_unfit() -> str | None:
 
 
 def information(field: str) -> str:
-    """What Linux says of the first processor; empty where it says nothing."""
+    """Return what Linux says of the first processor; empty if it says nothing."""
     try:
         with INFORMATION.open() as lines:  # long where processors are many, and the first is like the others
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")

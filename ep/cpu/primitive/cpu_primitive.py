@@ -65,7 +65,7 @@ class CpuPrimitive(Launchable, Primitive):
         self._of_numbers = [(name, Numbers(self._type_of(name), self.convert_number)) for name in self.number_operands]
 
     def _type_of(self, operand: str) -> DataType:
-        """The data type of an operand, by its name."""
+        """Return the data type of an operand, by its name."""
         data_type: DataType = self._types[[each.name for each in self.signature.operands].index(operand)]
         return data_type
 
@@ -77,12 +77,12 @@ class CpuPrimitive(Launchable, Primitive):
         return tuple(arrays)
 
     def _array_of(self, place: int, given: Any) -> Any:
-        """The array of an operand that may be a number, by its place among those; None where it is no number."""
+        """Return the array of an operand that may be a number, by its place among those; None if it is no number."""
         name, numbers = self._of_numbers[place]
         return numbers.array(given, name) if is_scalar(given) else None
 
     def _data_types(self, request: Request) -> Any:
-        """Those of the operands; None for one of Launch, and for any."""
+        """Return those of the operands; None for one of Launch, and for any."""
         return self.signature.data_types(request.dtypes or ())
 
     @abstractmethod
@@ -148,7 +148,7 @@ class CpuPrimitive(Launchable, Primitive):
             self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
-        """The sizes and others of a launch, checked: all are sizes here."""
+        """Return the sizes and others of a launch, checked: all are sizes here."""
         names = *self.signature.sizes, *self.signature.others
         return tuple([as_size(number, name) for number, name in zip(numbers, names, strict=True)])
 

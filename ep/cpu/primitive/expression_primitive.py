@@ -91,7 +91,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
         self._expected.check_overlaps(places, lambda k, j: (addresses[k], layouts[k]) == (addresses[j], layouts[j]))
 
     def _made(self, arrays: tuple[Any, ...], dims: ExpressionDims) -> Any:
-        """The plan of a launch, and what it calls, compiled."""
+        """Return the plan of a launch, and what it calls, compiled."""
         made: list[Any] = []
 
         def make() -> None:
@@ -104,6 +104,6 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
 
 
 def _plain(array: Any, data_type: Any) -> Any:
-    """The array as the entry takes it: an ndarray, of the dtype object that the DataType has."""
+    """Return the array as the entry takes it: an ndarray, of the dtype object that the DataType has."""
     plain = array if type(array) is np.ndarray else array.view(np.ndarray)
     return plain if plain.dtype is data_type.dtype else plain.view(data_type.dtype)

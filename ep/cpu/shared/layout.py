@@ -7,7 +7,7 @@ from typing import Any
 
 
 def layout(name: str, base: Any = None, /, **widths: int) -> Any:
-    """A tuple with the number of the first word of each field, and `num_words`, the words of all.
+    """Return a tuple with the number of the first word of each field, and `num_words`, the words of all.
 
     base: a layout whose fields come first, so that code that knows `base` alone can read the new one too.
     widths: how many words each field has.

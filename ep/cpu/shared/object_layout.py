@@ -41,7 +41,7 @@ WRITABLE: Final = C_CONTIGUOUS | WRITEABLE
 
 @cache
 def why_unknown() -> str | None:
-    """How this Python or NumPy lays out objects otherwise than compiled code reads them; None where it does not."""
+    """Return how this Python or NumPy lays out objects otherwise than compiled code reads them; None if it does not."""
     square = np.arange(15, dtype=np.float32).reshape(3, 5)
     read_only = np.arange(8).reshape(1, 2, 4)
     read_only.flags.writeable = False
@@ -61,12 +61,12 @@ def why_unknown() -> str | None:
 
 
 def data_address(array: np.ndarray[Any, Any]) -> int:
-    """The address of an array's data; `array.ctypes.data` takes five times as long."""
+    """Return the address of an array's data; `array.ctypes.data` takes five times as long."""
     return ctypes.c_int64.from_address(id(array) + DATA).value
 
 
 def _difference_of_float(number: float) -> str | None:
-    """What is not found in a float where it is expected."""
+    """Return what is not found in a float where it is expected."""
     for what, offset, kind, value in (
         ("type", TYPE, ctypes.c_int64, id(float)),
         ("value", FLOAT_VALUE, ctypes.c_double, number),
@@ -79,7 +79,7 @@ def _difference_of_float(number: float) -> str | None:
 
 
 def _difference_of_tuple(numbers: tuple[float, ...]) -> str | None:
-    """What is not found in a tuple where it is expected."""
+    """Return what is not found in a tuple where it is expected."""
     places = [("type", TYPE, id(tuple)), ("length", TUPLE_LENGTH, len(numbers))]
     places += [(f"item {i}", TUPLE_ITEMS + 8 * i, id(number)) for i, number in enumerate(numbers)]
     for what, offset, value in places:
@@ -106,7 +106,7 @@ class _WithMore(_WithSlots, _Named):
 
 
 def _difference_of_slots(made: _WithSlots) -> str | None:
-    """What is not found in the slots of an object where it is expected."""
+    """Return what is not found in the slots of an object where it is expected."""
     made.a, made.b, made.c = 0.5, 1.5, 2.5
     places = (
         ("type", TYPE, type(made)),
@@ -123,7 +123,7 @@ def _difference_of_slots(made: _WithSlots) -> str | None:
 
 
 def _difference(array: np.ndarray[Any, Any]) -> str | None:
-    """What is not found in `array` where it is expected."""
+    """Return what is not found in `array` where it is expected."""
     of_array = array.flags
     flags = C_CONTIGUOUS * of_array.c_contiguous + ALIGNED * of_array.aligned + WRITEABLE * of_array.writeable
     expected: tuple[tuple[str, int, type[Any], int, int], ...] = (
@@ -150,7 +150,7 @@ _LOWEST_ADDRESS: Final = 4096
 
 
 def _read(array: np.ndarray[Any, Any], offset: int, kind: type[Any]) -> int | None:
-    """The number at `offset` in the array's structure; None where that is beyond its end."""
+    """Return the number at `offset` in the array's structure; None if that is beyond its end."""
     if not 0 <= offset <= np.ndarray.__basicsize__ - ctypes.sizeof(kind):
         return None
     return int(kind.from_address(id(array) + offset).value)

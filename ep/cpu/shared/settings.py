@@ -38,7 +38,7 @@ class Settings:
         self._settle()
 
     def GetNumThreads(self) -> int:
-        """The most threads that a launch uses."""
+        """Return the most threads that a launch uses."""
         return int(self._settings[SETTINGS.num_threads])
 
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
@@ -48,7 +48,7 @@ class Settings:
         start_threads(self.GetNumThreads())  # after it is known: threads set meanwhile are started too
 
     def calibration(self) -> Calibration | None:
-        """The calibration for the number of threads; None where launches have yet to make it."""
+        """Return the calibration for the number of threads; None if launches have yet to make it."""
         return self._forced or self._calibrations.get(self.GetNumThreads())
 
     def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
@@ -76,5 +76,5 @@ class Settings:
         self._settings[SETTINGS.stream] = 0 if found is None else self._stream
 
     def settings(self) -> np.ndarray[Any, Any]:
-        """A copy of the settings."""
+        """Return a copy of the settings."""
         return self._settings.copy()

@@ -78,7 +78,7 @@ class LaunchState:
 
 
 def type_words(data_type: DataType) -> tuple[int, int]:
-    """The words that say which arrays are of a data type."""
+    """Return the words that say which arrays are of a data type."""
     return id(data_type.dtype), data_type.itemsize
 
 

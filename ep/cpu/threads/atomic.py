@@ -16,7 +16,7 @@ _ORDER = "seq_cst"
 
 @intrinsic
 def atomic_load(typing_context: Any, address: Any) -> Any:
-    """The word at `address`."""
+    """Return the word at `address`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(pointer(builder, args[0]), _ORDER, 8)
@@ -110,11 +110,11 @@ def release_lock(typing_context: Any, lock: Any) -> Any:
 
 
 def pointer(builder: Any, address: Any) -> Any:
-    """A word of memory as LLVM takes it."""
+    """Return a word of memory as LLVM takes it."""
     return builder.inttoptr(address, _WORD.as_pointer())
 
 
 def external(builder: Any, name: str, function_type: Any) -> Any:
-    """A function of the process, or of LLVM, by its name."""
+    """Return a function of the process, or of LLVM, by its name."""
     found = builder.module.globals.get(name)
     return found if found is not None else ir.Function(builder.module, function_type, name)

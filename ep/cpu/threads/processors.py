@@ -23,7 +23,7 @@ MASK_WORDS: Final = 16
 
 @intrinsic
 def _processor(typing_context: Any) -> Any:
-    """The number of the processor that the calling thread runs on; -1 where the system does not say."""
+    """Return the number of the processor that the calling thread runs on; -1 if the system does not say."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if "linux" not in builder.module.triple:
@@ -34,7 +34,7 @@ def _processor(typing_context: Any) -> Any:
 
 
 def _of_mask(name: str) -> Any:
-    """A function of Linux (thread, address of a mask), 0 for the calling thread; it returns 0 if it was done."""
+    """Return a function of Linux (thread, address of a mask), 0 for the calling thread; it returns 0 if it was done."""
 
     @intrinsic
     def function(typing_context: Any, thread: Any, address: Any) -> Any:

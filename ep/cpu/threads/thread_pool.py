@@ -69,12 +69,15 @@ OWNER_LOCKS: Final = tuple(_SLOTS + slot * _SLOT_WORDS + _WAIT_LOCK for slot in 
 
 
 def worker_lock(number: int) -> int:
-    """The word that holds the address of the lock of worker `number`."""
+    """Return the word that holds the address of the lock of worker `number`."""
     return _WORKERS + number * _WORKER_WORDS + _SLEEP_LOCK
 
 
 def worker_thread(number: int) -> int:
-    """The word that holds the number that the system has for the thread of worker `number`; 0 where it is not known."""
+    """Return the word that holds the number that the system has for the thread of worker `number`.
+
+    0 where it is not known.
+    """
     return _WORKERS + number * _WORKER_WORDS + _THREAD
 
 
@@ -219,5 +222,5 @@ def share() -> int:
 
 @cache
 def work() -> int:
-    """The task (pool, number): what worker `number` does until the pool stops; with number 0, stops it."""
+    """Return the task (pool, number): what worker `number` does until the pool stops; with number 0, stops it."""
     return compile_task("thread_pool.work", _work, num_words=2)

@@ -28,7 +28,7 @@ def _integer_type(argument: Any) -> Any:
 
 @intrinsic
 def to_bits(typing_context: Any, x: Any) -> Any:
-    """The integer with the bits of `x`, as wide as it."""
+    """Return the integer with the bits of `x`, as wide as it."""
     single = _float_type(x) is types.float32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
@@ -39,7 +39,7 @@ def to_bits(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def from_bits(typing_context: Any, bits: Any) -> Any:
-    """The floating-point number with the bits of `bits`, as wide as it."""
+    """Return the floating-point number with the bits of `bits`, as wide as it."""
     single = _integer_type(bits) is types.int32
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
@@ -60,7 +60,7 @@ def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
 
 
 def _instruction(name: str, num_arguments: int, description: str) -> Any:
-    """The function that is the intrinsic `name` of LLVM, of real numbers of one type."""
+    """Return the function that is the intrinsic `name` of LLVM, of real numbers of one type."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         real = args[0].type

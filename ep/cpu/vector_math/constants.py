@@ -28,7 +28,7 @@ def pair(value: Fraction, last_bit: int | None = None) -> tuple[float, float]:
 
 
 def ln(x: float) -> Fraction:
-    """The natural logarithm, to 50 digits."""
+    """Return the natural logarithm, to 50 digits."""
     return Fraction(Decimal(x).ln(Context(prec=50)))
 
 

@@ -51,14 +51,14 @@ def _times_power(w: float, w_rest: float, p: float, n: int) -> float:
 
 @inlined
 def _divided(value: float, value_rest: float, below: float, below_rest: float, inverse: float) -> Any:
-    """The quotient of two sums, as a double and what is missing; inverse: that of `below`."""
+    """Return the quotient of two sums, as a double and what is missing; inverse: that of `below`."""
     quotient = fma(value, inverse, 0.0)
     return quotient, (fma(-quotient, below, value) + fma(-quotient, below_rest, value_rest)) * inverse
 
 
 @inlined
 def _inverse(a: float, centre: float) -> Any:
-    """The inverse of a + centre, rounded, and by how much a differs from the number that it is exact for."""
+    """Return the inverse of a + centre, rounded, and by how much a differs from the number that it is exact for."""
     below = a + centre
     inverse = 1.0 / below
     return inverse, fma(fma(inverse, below, -1.0), below, a - (below - centre))

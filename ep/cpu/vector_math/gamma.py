@@ -42,7 +42,7 @@ def _sine_of_pi(a: float) -> float:
 
 @inlined
 def _lgamma(a: float, below: bool, sine: float) -> float:
-    """The function at a >= 0, or, with sine = |sin(pi a)| / pi, at -a."""
+    """Return the function at a >= 0, or, with sine = |sin(pi a)| / pi, at -a."""
     small = a < _STIRLING_FROM
     roots = fma(a - 1.0, a - 2.0, 0.0)
     q = _reciprocal(a - 1.5)

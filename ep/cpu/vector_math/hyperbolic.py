@@ -64,7 +64,7 @@ def _scale(a):
 
 @inlined
 def sinh(x):
-    """The hyperbolic sine."""
+    """Return the hyperbolic sine."""
     a = fabs(x)
     a = at_most(a, 711.0)
     p, m, r, s, c = _parts(a)
@@ -76,7 +76,7 @@ def sinh(x):
 
 @inlined
 def cosh(x):
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     a = fabs(x)
     a = at_most(a, 711.0)
     p, m, r, s, c = _parts(a)

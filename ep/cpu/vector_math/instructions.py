@@ -21,7 +21,7 @@ _NORMALISED_NAN_IF_NEGATIVE = _INT(0b1100)  # from 1 to 2; 1 for zeros and infin
 
 
 def _call(module: Any, builder: Any, name: str, arguments: list[Any], rounding: tuple[Any, ...] = ()) -> Any:
-    """The instruction on all lanes of the vectors among `arguments`."""
+    """Return the instruction on all lanes of the vectors among `arguments`."""
     vector = arguments[0].type
     arguments = [*arguments, vector(ir.Undefined), ir.IntType(vector.count)(-1), *rounding]
     function_type = ir.FunctionType(vector, [argument.type for argument in arguments])
@@ -52,7 +52,7 @@ def _approximate_rsqrt(module: Any, builder: Any, x: Any) -> Any:
 
 
 def _function(module: Any, vector: Any, name: str, emit: Callable[..., Any], num_arguments: int) -> Any:
-    """The scalar function of an instruction on `vector` in `module`."""
+    """Return the scalar function of an instruction on `vector` in `module`."""
 
     def scalar(module: Any, builder: Any, *args: Any) -> Any:
         vectors = [builder.insert_element(vector(None), x, _INT(0)) for x in args]
@@ -73,7 +73,7 @@ def mantissa(typing_context: Any, x: Any) -> Any:
 
 @intrinsic
 def exponent(typing_context: Any, x: Any) -> Any:
-    """The exponent of that power; -infinity for zeros, infinity for infinities."""
+    """Return the exponent of that power; -infinity for zeros, infinity for infinities."""
 
     def generate(context: Any, builder: Any, signature: Signature, args: Any) -> Any:
         return builder.call(_function(builder.module, _DOUBLES, "exponent", _exponent, 1), args)

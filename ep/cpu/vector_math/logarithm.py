@@ -63,7 +63,7 @@ def with_limits(x, y):
 
 @inlined
 def log(x):
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     k, f = split_any(x)
     exact = k * LN2_SHORT[0]
     high = exact + f
@@ -73,7 +73,7 @@ def log(x):
 
 @inlined
 def log2(x):
-    """The logarithm to base 2: as log, with f log2(e) in twice the precision."""
+    """Return the logarithm to base 2: as log, with f log2(e) in twice the precision."""
     k, f = split_any(x)
     first = f * LOG2_E[0]
     error = fma(f, LOG2_E[1], fma(f, LOG2_E[0], -first))
@@ -84,7 +84,7 @@ def log2(x):
 
 @inlined
 def log10(x):
-    """The logarithm to base 10: as log2."""
+    """Return the logarithm to base 10: as log2."""
     k, f = split_any(x)
     exact, first = k * LOG10_2_SHORT[0], fma(f, LOG10_E[0], 0.0)
     error = fma(k, LOG10_2_SHORT[1], fma(f, LOG10_E[1], fma(f, LOG10_E[0], -first)))

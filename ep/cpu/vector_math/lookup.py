@@ -24,13 +24,13 @@ _USED = "llvm.compiler.used"
 
 @cache
 def has_register_tables() -> bool:
-    """Whether the processor looks up entries in registers: AVX-512 has the permutations of two registers."""
+    """Return whether the processor looks up entries in registers: AVX-512 has the permutations of two registers."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     return triple.startswith("x86_64") and "+avx512f" in features and "+avx512dq" in features
 
 
 def num_entries(real_type: type[np.floating]) -> int:
-    """How many entries a table has: what two registers hold."""
+    """Return how many entries a table has: what two registers hold."""
     return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
 
 
@@ -56,7 +56,7 @@ def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
 
 
 def _function(module: Any, entries: Any) -> Any:
-    """The scalar function of a table in `module`; the same table has the same name everywhere."""
+    """Return the scalar function of a table in `module`; the same table has the same name everywhere."""
     name = f"ep.table.{entries.dtype.name}.{sha256(entries.tobytes()).hexdigest()[:16]}"
     real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
     integer, lanes = ir.IntType(8 * entries.itemsize), len(entries) // 2
@@ -76,7 +76,7 @@ def _function(module: Any, entries: Any) -> Any:
 
 
 def looked_up(builder: Any, entries: Any, index: Any) -> Any:
-    """An entry for every lane of the vector `index`. entries: as many as `num_entries`, in an array."""
+    """Return an entry for every lane of the vector `index`. entries: as many as `num_entries`, in an array."""
     real = ir.FloatType() if entries.itemsize == 4 else ir.DoubleType()
     vector = ir.VectorType(real, len(entries) // 2)
     halves = [ir.Constant(vector, [float(entry) for entry in half]) for half in np.split(entries, 2)]
@@ -93,7 +93,7 @@ def with_twin(
     scalar: Callable[..., Any],
     packed: Callable[..., Any],
 ) -> Any:
-    """The function `name` in `module`, made where it is not there, which LLVM vectorises by its twin.
+    """Return the function `name` in `module`, made where it is not there, which LLVM vectorises by its twin.
 
     result, arguments: the vectors of the twin; the function itself has their elements.
     scalar, packed: (module, builder, *arguments) give the results of the two.
@@ -113,7 +113,10 @@ def with_twin(
 
 
 def _new_function(module: Any, name: str, result: Any, arguments: Sequence[Any], inline: str) -> Any:
-    """A function, still empty, of arguments that it does not change, nor anything else; the same in every module."""
+    """Return a function, still empty, of arguments that it does not change, nor anything else.
+
+    The same in every module.
+    """
     function = ir.Function(module, ir.FunctionType(result, arguments), name)
     function.linkage = "linkonce_odr"
     for attribute in (inline, "nounwind", "readnone"):

@@ -65,7 +65,10 @@ def trigamma_by(product: Any, series: Any) -> Any:
 
 
 def reflected_digamma(of_positive: Any) -> Any:
-    """The function of any x: -inf at +0, +inf at -0, NaN at the other poles. Below 0, psi(1 - x) - pi cot(pi x)."""
+    """Return the function of any x: -inf at +0, +inf at -0, NaN at the other poles.
+
+    Below 0, psi(1 - x) - pi cot(pi x).
+    """
 
     @inlined
     def digamma(x: float) -> float:
@@ -82,7 +85,7 @@ def reflected_digamma(of_positive: Any) -> Any:
 
 
 def reflected_trigamma(of_positive: Any) -> Any:
-    """The function of any x: infinity at the poles. Below 0, (pi / sin(pi x))^2 - psi'(1 - x)."""
+    """Return the function of any x: infinity at the poles. Below 0, (pi / sin(pi x))^2 - psi'(1 - x)."""
 
     @inlined
     def trigamma(x: float) -> float:

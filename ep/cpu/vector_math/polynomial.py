@@ -40,7 +40,7 @@ class Steps(NamedTuple):
 
 
 def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Sequence[float]) -> Any:
-    """The compiled function of x, in the type of x, that adds the terms up in `order`."""
+    """Return the compiled function of x, in the type of x, that adds the terms up in `order`."""
 
     @intrinsic
     def evaluate(typing_context: Any, x: Any) -> Any:

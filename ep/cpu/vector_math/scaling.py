@@ -24,7 +24,10 @@ def _ldexp(typing_context: Any, y: Any, n: Any) -> Any:
 
 
 def _has_scaling_instruction() -> bool:
-    """Whether there are vscalefpd and what makes floating-point numbers of its exponents; else ldexp is a call."""
+    """Return whether there are vscalefpd and what makes floating-point numbers of its exponents.
+
+    Else ldexp is a call.
+    """
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     names = features.split(",")
     return triple.startswith("x86") and all(f"+{name}" in names for name in ("avx512f", "avx512dq", "avx512vl"))

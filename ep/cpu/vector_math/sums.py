@@ -20,7 +20,7 @@ def sum_of_ordered(a, b):
 
 @inlined
 def sum_of_four(a, b, c, d):
-    """The sum as high + low, for terms ordered by size; a may be 0."""
+    """Return the sum as high + low, for terms ordered by size; a may be 0."""
     ab = a + b
     abc = ab + c
     low = (((a - ab) + b) + ((ab - abc) + c)) + d

@@ -66,7 +66,7 @@ def _tangent(r: float, lost: float, k: int) -> float:
 
 @inlined
 def sin(x: float) -> float:
-    """The sine of x, |x| <= LIMIT."""
+    """Return the sine of x, |x| <= LIMIT."""
     shifted = fma(x, ONE_OVER_PI, SHIFT)
     k = shifted - SHIFT
     r, lost = _subtracted(fma(-k, PI[0], x), k, PI[1], PI[2])
@@ -75,7 +75,7 @@ def sin(x: float) -> float:
 
 @inlined
 def cos(x: float) -> float:
-    """The cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
+    """Return the cosine of x, |x| <= LIMIT; for small x the difference from an odd multiple of pi/2 is not exact."""
     shifted = fma(x, ONE_OVER_PI, 0.5) + SHIFT
     k = (shifted - SHIFT) - 0.5
     t = fma(-k, PI[0], x)
@@ -85,7 +85,7 @@ def cos(x: float) -> float:
 
 @inlined
 def tan(x: float) -> float:
-    """The tangent of x, |x| <= LIMIT."""
+    """Return the tangent of x, |x| <= LIMIT."""
     shifted = fma(x, TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT
     r, lost = _subtracted(fma(-k, HALF_PI[0], x), k, HALF_PI[1], HALF_PI[2])
@@ -94,7 +94,7 @@ def tan(x: float) -> float:
 
 @jit
 def sine_at(r: float, rest: float, k: int) -> float:
-    """The sine of k pi/2 + r + rest, |r| <= pi/4."""
+    """Return the sine of k pi/2 + r + rest, |r| <= pi/4."""
     lost = -rest
     if k & 1:  # the cosine of r + rest: the sine of pi/2 - |r + rest|
         a, lost = fabs(r), (rest if r > 0.0 else -rest)
@@ -106,11 +106,11 @@ def sine_at(r: float, rest: float, k: int) -> float:
 
 @jit
 def cosine_at(r: float, rest: float, k: int) -> float:
-    """The cosine of k pi/2 + r + rest, |r| <= pi/4."""
+    """Return the cosine of k pi/2 + r + rest, |r| <= pi/4."""
     return sine_at(r, rest, k + 1)
 
 
 @jit
 def tangent_at(r: float, rest: float, k: int) -> float:
-    """The tangent of k pi/2 + r + rest, |r| <= pi/4."""
+    """Return the tangent of k pi/2 + r + rest, |r| <= pi/4."""
     return _tangent(r, -rest, k)

@@ -26,7 +26,7 @@ def _reduced_sin_cos(x: float) -> Any:
 
 @inlined
 def sin_cos_or_tan(which: int, x: float, quarters: int) -> float:
-    """The sine, cosine or tangent (0, 1 or 2) of x + quarters pi/2, |x| <= LIMIT of `trigonometric`."""
+    """Return the sine, cosine or tangent (0, 1 or 2) of x + quarters pi/2, |x| <= LIMIT of `trigonometric`."""
     s, c, k = _reduced_sin_cos(x)
     k += quarters + (which & 1)
     odd = (k & 1) != 0

@@ -63,7 +63,10 @@ class CudaArray(Operators, ProcessBound, Keyed):
         return self.memory[5]
 
     def reshape(self, *shape: Any) -> CudaArray:
-        """The same memory with another shape, one size of which may be -1; ValueError where it has another size."""
+        """Return the same memory with another shape, one size of which may be -1.
+
+        ValueError where it has another size.
+        """
         if len(shape) == 1 and not hasattr(shape[0], "__index__"):
             shape = tuple(shape[0])
         sizes = [as_integer(size, f"shape[{axis}]") for axis, size in enumerate(shape)]
@@ -109,7 +112,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule of this memory; work queued on `stream` from now on waits for the work on the array.
+        """Return a DLPack capsule of this memory; work queued on `stream` from now on waits for the work on the array.
 
         stream: the consumer's: None or 1 for the legacy default stream, 2 for the calling thread's own, the handle of
             another, -1 for one that needs not wait.

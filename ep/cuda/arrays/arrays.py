@@ -166,14 +166,14 @@ class CudaArrays(Arrays):
         return array.copy_to_host()
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
-        """A new array of unknown contents."""
+        """Return a new array of unknown contents."""
         stream, count = self._stream, math.prod(shape)
         address, owner = self._memory_on(stream, count * dtype.itemsize)
         memory = (address, count, dtype, True, True, stream.device_index, stream.handle)
         return CudaArray(memory, tuple(shape), stream, owner)
 
     def _imported(self, value: ArrayLike, argument: str) -> View:
-        """What an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
+        """Return what an array is, on whose memory our stream may work from now on; raises what `as_buffer` does."""
         index = self._stream.device_index
         array = read(value, argument, self._stream)
         if array is None:
@@ -193,7 +193,7 @@ class CudaArrays(Arrays):
         return array
 
     def _flat(self, array: View) -> CudaArray:
-        """The memory of an array, from its first element to its last."""
+        """Return the memory of an array, from its first element to its last."""
         count = extent(array.shape, array.strides or contiguous_strides(array.shape))
         memory = (array.address, count, array.dtype, array.writable, True, array.device, None)
         return CudaArray(memory, array.shape, self._stream, array.owner)
@@ -212,14 +212,17 @@ class CudaArrays(Arrays):
 
 
 def _span(array: CudaArray | View) -> tuple[int, int]:
-    """The addresses of an array's first byte and of the one after the last; without elements, twice the first."""
+    """Return the addresses of an array's first byte and of the one after the last.
+
+    Without elements, twice the first.
+    """
     address, strides = (array.address, None) if isinstance(array, CudaArray) else (array.address, array.strides)
     count = extent(array.shape, strides or contiguous_strides(array.shape))
     return address, address + count * array.dtype.itemsize
 
 
 def _is_same(one: View, other: View) -> bool:
-    """Whether two arrays are the same elements in the same order."""
+    """Return whether two arrays are the same elements in the same order."""
     return (one.address, one.shape, one.strides, one.dtype) == (other.address, other.shape, other.strides, other.dtype)
 
 

@@ -59,7 +59,7 @@ def _launch(stream: CudaStream, kernel: tuple[Any, ...], indices: CudaArray, *wo
 
 @cache
 def _loaded(device: int, name: str, *dtypes: np.dtype[Any]) -> Any:
-    """A kernel of `ep.cuda.kernels.indices`, by the name of the function that makes it, loaded on a device."""
+    """Return a kernel of `ep.cuda.kernels.indices`, by the name of the function that makes it, loaded on a device."""
 
     def load() -> Any:
         from ep.cuda.compile import loader

@@ -76,7 +76,7 @@ def as_address(
 
 
 def reader(stream: CudaStream) -> Reader:
-    """What signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
+    """Return what signatures read the buffers of a launch on `stream` with: a launch takes their addresses."""
 
     handle, device_index = stream.handle, stream.device_index
 
@@ -100,7 +100,7 @@ def reader(stream: CudaStream) -> Reader:
 
 
 def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:
-    """What reads buffers that may lie in host memory, too: a launch takes the address, and whether it does.
+    """Return what reads buffers that may lie in host memory, too: a launch takes the address, and whether it does.
 
     on_host: for the arguments that must lie on one of both sides, whether that is the host.
     """
@@ -122,7 +122,7 @@ ADAPTERS: Final[dict[type[Any], Adapter]] = {CudaBuffer: attrgetter("memory"), C
 
 
 def _adapter_of(buffer: Any) -> Adapter | None:
-    """The adapter for arrays of this type, kept for the next; None where there is none."""
+    """Return the adapter for arrays of this type, kept for the next; None if there is none."""
     kind = type(buffer)
     library, name = kind.__module__.partition(".")[0], kind.__qualname__
     adapter = _torch_tensor if library == "torch" and hasattr(buffer, "data_ptr") else _ARRAYS.get((library, name))
@@ -132,13 +132,13 @@ def _adapter_of(buffer: Any) -> Adapter | None:
 
 
 def _read(buffer: Any, argument: str, stream: CudaStream) -> Memory | None:
-    """What the one reader of foreign arrays says; None for what is no array on a CUDA device."""
+    """Return what the one reader of foreign arrays says; None for what is no array on a CUDA device."""
     view = read(buffer, argument, stream)
     return view.memory() if view else None
 
 
 def _hint(buffer: Any) -> str:
-    """What is wrong with an array that is on no CUDA device, for an error."""
+    """Return what is wrong with an array that is on no CUDA device, for an error."""
     if isinstance(buffer, np.ndarray):
         return ", which lies in host memory; copy_from_host of a buffer from Alloc brings it to the device"
     return f" on {buffer.device}; copy it to the device first" if hasattr(buffer, "data_ptr") else ""

@@ -28,9 +28,9 @@ _UNNAMED: Final = np.dtype("V2")
 class View(NamedTuple):
     """An array of any library on a CUDA device.
 
-    strides: in elements; None where it is C-contiguous.
-    before: the handle of the stream that has to be waited for, None where there is nothing to wait for.
-    after: the handle of the stream that is to wait for work on the array, None where there is no such stream.
+    strides: in elements; None if it is C-contiguous.
+    before: the handle of the stream that has to be waited for, None if there is nothing to wait for.
+    after: the handle of the stream that is to wait for work on the array, None if there is no such stream.
     owner: what keeps the memory allocated.
     """
 
@@ -45,7 +45,7 @@ class View(NamedTuple):
     owner: Any
 
     def memory(self) -> Memory:
-        """What a launch needs of it."""
+        """Return what a launch needs of it."""
         size = math.prod(self.shape)
         return self.address, size, self.dtype, self.writable, self.strides is None, self.device, self.before
 
@@ -57,7 +57,7 @@ class View(NamedTuple):
 
 
 def is_on_cuda(value: Any) -> bool:
-    """Whether a value is an array on a CUDA device."""
+    """Return whether a value is an array on a CUDA device."""
     if isinstance(value, CudaArray | CudaBuffer | View):
         return True
     if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
@@ -67,7 +67,7 @@ def is_on_cuda(value: Any) -> bool:
 
 
 def device_of(value: Any) -> int:
-    """The number of the device that an array on CUDA is on."""
+    """Return the number of the device that an array on CUDA is on."""
     if isinstance(value, CudaArray | CudaBuffer):
         return value.device_index
     if isinstance(value, View):
@@ -125,7 +125,7 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
 
 
 def _from_interface(value: Any, argument: str) -> View | None:
-    """What `__cuda_array_interface__`, version 2 or 3, says; None for memory that no device has."""
+    """Return what `__cuda_array_interface__`, version 2 or 3, says; None for memory that no device has."""
     interface = value.__cuda_array_interface__
     address, read_only = interface["data"]
     shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
@@ -149,14 +149,14 @@ def _from_interface(value: Any, argument: str) -> View | None:
 
 
 def _needs_waiting(stream: int | None) -> int | None:
-    """The stream, if it does not wait for ours of itself, as the legacy default stream does."""
+    """Return the stream, if it does not wait for ours of itself, as the legacy default stream does."""
     return None if stream is None or stream <= LEGACY_STREAM else stream
 
 
 def _in_elements(
     shape: Sequence[int], strides: tuple[int, ...] | None, dtype: np.dtype[Any], argument: str
 ) -> tuple[int, ...] | None:
-    """Strides that are given in bytes; None where they are those of a C-contiguous array."""
+    """Strides that are given in bytes; None if they are those of a C-contiguous array."""
     if strides is None or _is_contiguous(shape, strides, dtype.itemsize):
         return None
     if any(stride % dtype.itemsize for size, stride in zip(shape, strides, strict=True) if size != 1):

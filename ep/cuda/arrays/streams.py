@@ -14,14 +14,17 @@ from ep.include.device_type import DeviceType
 
 @cache
 def default_stream(device_index: int) -> CudaStream:
-    """The stream that operators launch on, one for each device."""
+    """Return the stream that operators launch on, one for each device."""
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
     stream: CudaStream = device.CreateStream()
     return stream
 
 
 def current_stream_of(value: Any, device_index: int) -> int:
-    """The handle of the stream on which the library of an array works now; the default one where that is not known."""
+    """Return the handle of the stream on which the library of an array works now.
+
+    The default one where that is not known.
+    """
     library = type(value).__module__.partition(".")[0]
     if library == "torch":
         return int(sys.modules["torch"].cuda.current_stream(device_index).cuda_stream)

@@ -19,12 +19,12 @@ _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarE
 
 
 def storage_arithmetic(data_type: DataType) -> type[np.generic]:
-    """The NumPy scalar type that elements of `data_type` are loaded as."""
+    """Return the NumPy scalar type that elements of `data_type` are loaded as."""
     return np.float32 if data_type in _NARROW else data_type.dtype.type
 
 
 def arithmetic_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:
-    """The NumPy scalar type that `op` on `data_type` is computed in."""
+    """Return the NumPy scalar type that `op` on `data_type` is computed in."""
     return np.float64 if op in _WIDE and data_type in _NARROW else storage_arithmetic(data_type)
 
 

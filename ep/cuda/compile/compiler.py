@@ -39,7 +39,7 @@ class KernelSource:
 
 
 def image(kernel: KernelSource, cc: tuple[int, int], as_ptx: bool) -> bytes:
-    """What the driver loads for a device of compute capability `cc`: a cubin or PTX."""
+    """Return what the driver loads for a device of compute capability `cc`: a cubin or PTX."""
     if as_ptx:
         return _kept(kernel, cc, "ptx", lambda: ptx(kernel, cc).encode())
     return cubin(kernel, cc)
@@ -50,7 +50,10 @@ _UNROUNDED: Final = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
 
 def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
-    """The PTX of a kernel, whose entry is named ENTRY and whose first line has its name; compiled anew at each call."""
+    """Return the PTX of a kernel, whose entry is named ENTRY and whose first line has its name.
+
+    Compiled anew at each call.
+    """
     text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
     text = _UNROUNDED.sub(r"\1.rn.\2", text) if kernel.is_contracted else text
@@ -61,12 +64,12 @@ statistics: Final = Statistics()
 
 
 def cubin(kernel: KernelSource, cc: tuple[int, int]) -> bytes:
-    """The machine code of a kernel, from the disk cache where it is there."""
+    """Return the machine code of a kernel, from the disk cache where it is there."""
     return _kept(kernel, cc, "sm", lambda: assemble(ptx(kernel, cc), cc))
 
 
 def _kept(kernel: KernelSource, cc: tuple[int, int], form: str, make: Callable[[], bytes]) -> bytes:
-    """What `make` compiles, from the disk cache where it is there."""
+    """Return what `make` compiles, from the disk cache where it is there."""
     statistics.names.append(kernel.name)
     file_name = CACHE.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
     if kept := CACHE.read(file_name, lambda contents: contents or None):

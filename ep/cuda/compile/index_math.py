@@ -31,7 +31,7 @@ class IndexMath(NamedTuple):
 
 @cache
 def index_math(bits: int) -> IndexMath:
-    """The arithmetic of `bits` (32 or 64) bits."""
+    """Return the arithmetic of `bits` (32 or 64) bits."""
     narrow_type = ir.IntType(bits)
     name = "llvm.nvvm.mulhi.ui" if bits == 32 else "llvm.nvvm.mulhi.ull"
     number = types.Integer.from_bitwidth(bits, False)

@@ -36,7 +36,7 @@ def _signed(m: MathLibrary) -> bool:
 
 
 def trunc_div(m: MathLibrary) -> Function:
-    """The quotient rounded toward zero; 0 for a zero divisor."""
+    """Return the quotient rounded toward zero; 0 for a zero divisor."""
     T, zero, one, divide = m.T, m.T(0), m.T(1), quotient_of(m.T)
     if not _signed(m):
 
@@ -55,7 +55,7 @@ def trunc_div(m: MathLibrary) -> Function:
 
 
 def floor_div(m: MathLibrary) -> Function:
-    """The quotient rounded down; 0 for a zero divisor."""
+    """Return the quotient rounded down; 0 for a zero divisor."""
     if not _signed(m):
         return trunc_div(m)
     T, zero, one, minus_one, divide = m.T, m.T(0), m.T(1), m.T(-1), quotient_of(m.T)
@@ -71,7 +71,7 @@ def floor_div(m: MathLibrary) -> Function:
 
 
 def fmod(m: MathLibrary) -> Function:
-    """The remainder of the truncated quotient, with the sign of a; 0 for a zero divisor."""
+    """Return the remainder of the truncated quotient, with the sign of a; 0 for a zero divisor."""
     T, zero, one, divide = m.T, m.T(0), m.T(1), quotient_of(m.T)
     last = m.T(-1) if _signed(m) else zero
 
@@ -83,7 +83,7 @@ def fmod(m: MathLibrary) -> Function:
 
 
 def floor_mod(m: MathLibrary) -> Function:
-    """The remainder of the floored quotient, with the sign of b; 0 for a zero divisor."""
+    """Return the remainder of the floored quotient, with the sign of b; 0 for a zero divisor."""
     if not _signed(m):
         return fmod(m)
     T, zero, one, minus_one, divide = m.T, m.T(0), m.T(1), m.T(-1), quotient_of(m.T)

@@ -30,7 +30,7 @@ class Grid(NamedTuple):
 
 
 def num_blocks(num_items: int, resident_blocks: int) -> int:
-    """The blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
+    """Return the blocks of a launch whose threads take `num_items` > 0 items in a grid-stride loop.
 
     resident_blocks: how many the whole device holds at a time; more would only wait.
     """
@@ -42,5 +42,5 @@ PACK_BYTES: Final = 16
 
 
 def pack_elements(*data_types: DataType) -> int:
-    """The elements that a thread takes at once: 16 bytes of the largest type."""
+    """Return the elements that a thread takes at once: 16 bytes of the largest type."""
     return PACK_BYTES // max(data_type.itemsize for data_type in data_types)

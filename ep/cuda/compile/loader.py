@@ -54,7 +54,7 @@ class LoadedKernel:
 
 
 def load(driver: Driver, device: int, kernel: compiler.KernelSource) -> Any:
-    """The kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
+    """Return the kernel, loaded on the device once in a process. Called by one thread at a time: see `exclusively`."""
     key = device, kernel.name
     if key not in _loaded:
         _loaded[key] = LoadedKernel(driver, device, kernel)

@@ -24,12 +24,15 @@ _GLOBAL = 1  # the address space of device memory
 
 
 def unit_type(size: int) -> tuple[DataType, int]:
-    """The data type and number of elements as which a unit of `size` (1, 2, 4, 8 or 16) bytes is moved."""
+    """Return the data type and number of elements as which a unit of `size` (1, 2, 4, 8 or 16) bytes is moved."""
     return (UNITS[8], 2) if size == 16 else (UNITS[size], 1)
 
 
 def _shape_of_words(data_type: DataType, count: int) -> tuple[Any, int]:
-    """The type and number of the machine words that a pack is moved as; 16-bit and smaller elements share words."""
+    """Return the type and number of the machine words that a pack is moved as.
+
+    16-bit and smaller elements share words.
+    """
     kind, size = data_type.dtype.kind, data_type.itemsize
     if kind == "c":
         return (_FLOAT if size == 8 else _DOUBLE), 2 * count
@@ -79,7 +82,7 @@ def _alignment(data_type: DataType, count: int, aligned: bool) -> int:
 
 
 def _assembly(builder: Any, text: str, constraints: str, result: Any, *args: Any) -> Any:
-    """One PTX instruction without side effects."""
+    """Return one PTX instruction without side effects."""
     function_type = ir.FunctionType(result, [value.type for value in args])
     return builder.asm(function_type, text, constraints, args, side_effect=False)
 
@@ -109,7 +112,7 @@ def loader(data_type: DataType, count: int, aligned: bool = True) -> Any:
 
 
 def elements_of(context: Any, builder: Any, words: list[Any], data_type: DataType) -> list[Any]:
-    """The elements that lie in machine words, in the type of arithmetic."""
+    """Return the elements that lie in machine words, in the type of arithmetic."""
     if data_type.dtype.kind == "c":
         numba_type = from_dtype(data_type.dtype)
         values = []
@@ -166,7 +169,7 @@ def storer(data_type: DataType, count: int, aligned: bool = True) -> Any:
 
 
 def words_of(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> list[Any]:
-    """The machine words that a value of a Numba type is stored as: one, or the parts of a complex number."""
+    """Return the machine words that a value of a Numba type is stored as: one, or the parts of a complex number."""
     word, _ = _shape_of_words(data_type, 1)
     return _storage_words(context, builder, [(value, _plain(numba_type))], data_type, word)
 
@@ -176,7 +179,7 @@ def _plain(numba_type: Any) -> Any:
 
 
 def _storage_words(context: Any, builder: Any, pairs: list[Any], data_type: DataType, word: Any) -> list[Any]:
-    """The words of a pack of values with their Numba types, converted to `data_type`."""
+    """Return the words of a pack of values with their Numba types, converted to `data_type`."""
     if data_type.dtype.kind == "c":
         return [
             part for value, numba_type in pairs for part in _complex(context, builder, value, numba_type, data_type)
@@ -214,7 +217,7 @@ def _complex(context: Any, builder: Any, value: Any, numba_type: Any, data_type:
 
 
 def _narrow(context: Any, builder: Any, value: Any, numba_type: Any) -> Any:
-    """A number as the float that rounds to any 16-bit type as the number itself does."""
+    """Return a number as the float that rounds to any 16-bit type as the number itself does."""
     if isinstance(numba_type, types.Float):
         return _round_to_odd(builder, value) if numba_type.bitwidth == 64 else value
     if isinstance(numba_type, types.Integer) and numba_type.bitwidth >= 32:
@@ -223,7 +226,7 @@ def _narrow(context: Any, builder: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _number(context: Any, builder: Any, value: Any, numba_type: Any, data_type: DataType) -> Any:
-    """A number in the storage form of `data_type`, which is bool, an integer, float32 or float64."""
+    """Return a number in the storage form of `data_type`, which is bool, an integer, float32 or float64."""
     if data_type is DataType.kBool:
         return builder.zext(_is_nonzero(builder, value, numba_type), _BITS[1])
     if data_type.dtype.kind in "iu" and isinstance(numba_type, types.Float):
@@ -240,7 +243,10 @@ def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:
 
 
 def _saturate(builder: Any, value: Any, data_type: DataType) -> Any:
-    """The device's own conversion saturates at 32 and 64 bits; narrower types are clamped there. NaN becomes 0."""
+    """Return the device's own conversion saturates at 32 and 64 bits; narrower types are clamped there.
+
+    NaN becomes 0.
+    """
     signed, wide = data_type.dtype.kind == "i", data_type.itemsize == 8
     result = _BITS[8 if wide else 4]
     name = f"{'s' if signed else 'u'}{result.width}"
@@ -305,7 +311,7 @@ def value_reader(scalar_type: type[np.generic]) -> Any:
 
 
 def _value(builder: Any, word: Any, dtype: np.dtype[Any]) -> Any:
-    """The number whose bytes are the low ones of a word."""
+    """Return the number whose bytes are the low ones of a word."""
     bits = builder.trunc(word, _BITS[dtype.itemsize]) if dtype.itemsize < 8 else word
     if dtype.kind == "b":
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))

@@ -52,31 +52,31 @@ def device_function(function: Callable[..., Any]) -> Any:
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def thread_index():
-    """The number of the calling thread in its grid."""
+    """Return the number of the calling thread in its grid."""
     return cuda.grid(1)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def num_threads():
-    """The number of threads in the grid."""
+    """Return the number of threads in the grid."""
     return cuda.gridsize(1)
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def thread_of_block():
-    """The number of the calling thread in its block, along the first axis."""
+    """Return the number of the calling thread in its block, along the first axis."""
     return cuda.threadIdx.x
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def block_of_grid():
-    """The numbers of the calling thread's block, along the three axes of the grid."""
+    """Return the numbers of the calling thread's block, along the three axes of the grid."""
     return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
 
 
 @cuda.jit(device=True)  # type: ignore[untyped-decorator]
 def blocks_of_grid():
-    """How many blocks the grid has along its three axes."""
+    """Return how many blocks the grid has along its three axes."""
     return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
 
 
@@ -153,7 +153,7 @@ def next_index(typing_context: Any, index: Any, step: Any) -> Any:
 
 
 def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
-    """The PTX of a kernel for compute capability `cc`; needs no device.
+    """Return the PTX of a kernel for compute capability `cc`; needs no device.
 
     Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of so many more; in PTX each is
     a parameter of its own.

@@ -10,7 +10,7 @@ from ep.common.primitive.strides import contiguous_strides
 
 
 def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int) -> tuple[int, ...]:
-    """The words of a walk over `dims`, in which operands step by `strides`; what `walk` of `kernels.walk` takes.
+    """Return the words of a walk over `dims`, in which operands step by `strides`; what `walk` of `kernels.walk` takes.
 
     Per axis, the innermost first: the stride of each operand; and for all but the outermost its size, multiplier and
     shift.
@@ -24,12 +24,14 @@ def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int)
 
 
 def num_walk_words(num_axes: int, num_operands: int) -> int:
-    """How many words `walk_words` gives for so many axes and operands."""
+    """Return how many words `walk_words` gives for so many axes and operands."""
     return (num_operands + 3) * num_axes - 3 if num_axes else 0
 
 
 def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
-    """The words of a walk over all of dst that finds the box of src in it; what the kernels of `engine.move.pad` take.
+    """Return the words of a walk over all of dst that finds the box of src in it.
+
+    What the kernels of `engine.move.pad` take.
 
     Per axis, the innermost first: the stride of src, where the box begins in dst, and its size; and for all but the
     outermost the size of dst with its multiplier and shift.
@@ -44,5 +46,5 @@ def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
 
 
 def num_box_words(num_axes: int) -> int:
-    """How many words `region_words` gives for so many axes."""
+    """Return how many words `region_words` gives for so many axes."""
     return 6 * num_axes - 3

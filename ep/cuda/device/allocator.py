@@ -56,7 +56,10 @@ class CachingAllocator:
         self._held = 0  # bytes of all blocks, given out or not
 
     def allocate(self, size: int) -> Block:
-        """A block of at least `size` > 0 bytes. Raises MemoryError, with figures, once nothing is cached any more."""
+        """Return a block of at least `size` > 0 bytes.
+
+        Raises MemoryError, with figures, once nothing is cached any more.
+        """
         capacity = capacity_of(size)
         with self._lock:
             self._sort_in()
@@ -68,7 +71,10 @@ class CachingAllocator:
             return self._new_block(size, capacity)
 
     def allocate_new(self, size: int) -> Block:
-        """A block that no work has ever used, on any stream; `free` takes it back. Raises what `allocate` does."""
+        """Return a block that no work has ever used, on any stream; `free` takes it back.
+
+        Raises what `allocate` does.
+        """
         with self._lock:
             return self._new_block(size, capacity_of(size))
 
@@ -88,14 +94,14 @@ class CachingAllocator:
             self._empty()
 
     def figures(self) -> tuple[int, int]:
-        """Bytes given out, and bytes cached."""
+        """Return bytes given out, and bytes cached."""
         with self._lock:
             self._sort_in()
             cached = self._cached()
             return self._held - cached, cached
 
     def out_of_memory(self, size: int) -> MemoryError:
-        """The error for a request that cannot be met."""
+        """Return the error for a request that cannot be met."""
         free, total = self._driver.memory_info(self._device)
         cached = self._cached()
         return MemoryError(
@@ -138,7 +144,7 @@ class CachingAllocator:
 
 
 def capacity_of(size: int) -> int:
-    """The size of the class that `size` > 0 belongs to."""
+    """Return the size of the class that `size` > 0 belongs to."""
     step = max(kMaxAlignmentRequirement, (1 << (size - 1).bit_length()) // (2 * _CLASSES_PER_DOUBLING))
     return -(-size // step) * step
 

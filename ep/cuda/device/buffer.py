@@ -32,7 +32,7 @@ class Allocation(ProcessBound):
     """
 
     def __init__(self, address: int, release: Callable[[], None], stream: Queue | None = None) -> None:
-        """release: gives the memory back; stream: the one that it was allocated on, None where that does not matter."""
+        """release: gives the memory back; stream: the one that it was allocated on, None if that does not matter."""
         self.address, self.stream = address, stream
         self._release: Callable[[], None] | None = release
         self._buffers: set[weakref.ref[CudaBuffer]] = set()
@@ -44,7 +44,7 @@ class Allocation(ProcessBound):
             raise ValueError(f"the memory at {self.address:#x} was freed")
 
     def take_release(self) -> Callable[[], None] | None:
-        """What gives the memory back, for the one caller that is to do so; None where that is done."""
+        """Return what gives the memory back, for the one caller that is to do so; None if that is done."""
         release, self._release = self._release, None
         for reference in tuple(self._buffers):
             if buffer := reference():
@@ -77,7 +77,7 @@ class CudaBuffer(ProcessBound):
         allocation.add(self)
 
     def live_memory(self, argument: str = "the buffer") -> Memory:
-        """What launches are told of the memory; ValueError, which names the argument, where it was freed."""
+        """Return what launches are told of the memory; ValueError, which names the argument, where it was freed."""
         memory = self.memory
         if memory is None:
             raise ArgumentValueError(argument, f"is {self!r}, which was freed")
@@ -89,14 +89,14 @@ class CudaBuffer(ProcessBound):
         return (self.size,)
 
     def view(self, dtype: Any) -> CudaBuffer:
-        """The same bytes as elements of another dtype; ValueError where they are no whole number of those."""
+        """Return the same bytes as elements of another dtype; ValueError where they are no whole number of those."""
         dtype = np.dtype(dtype)
         if self.nbytes % dtype.itemsize:
             raise ValueError(f"{self.nbytes} bytes are no whole number of {dtype} elements")
         return self._part(self.address, self.nbytes // dtype.itemsize, dtype)
 
     def __getitem__(self, key: slice) -> CudaBuffer:
-        """Elements a to b; TypeError for anything but a slice, ValueError for a step."""
+        """Return elements a to b; TypeError for anything but a slice, ValueError for a step."""
         if not isinstance(key, slice):
             raise TypeError(f"a CudaBuffer takes slices only, not {key!r}; copy_to_host brings elements to the host")
         start, stop, step = key.indices(self.size)

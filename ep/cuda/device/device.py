@@ -57,7 +57,7 @@ class CudaDevice(Device):
 
     @lazy
     def properties(self) -> DeviceProperties:
-        """What the GPU is."""
+        """Return what the GPU is."""
         return self.driver.properties(self._index)
 
     def SetAsActiveDevice(self) -> None:
@@ -88,7 +88,7 @@ class CudaDevice(Device):
         return stream
 
     def adopt(self, handle: int) -> CudaStream:
-        """The stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
+        """Return the stream with this handle, which another framework owns; `CudaStream.from_handle` checks it."""
         with self._lock:
             stream = self._streams.get(handle)
             if stream is not None:
@@ -129,7 +129,7 @@ class CudaDevice(Device):
             self.driver.destroy_stream(self._index, handle)
 
     def _handles(self) -> list[int]:
-        """The streams that the device knows of, those that were left too."""
+        """Return the streams that the device knows of, those that were left too."""
         adopted = [stream.handle for reference in self._streams.valuerefs() if (stream := reference())]
         return list(dict.fromkeys([*self._owned, *adopted]))
 
@@ -264,7 +264,7 @@ class CudaDevice(Device):
         return self.properties.memory_pools
 
     def with_room(self, size: int, allocate: Callable[[], T]) -> T:
-        """Return what `allocate` does; where there is no room for `size` bytes, cached memory is given back first."""
+        """Return what `allocate` does; if there is no room for `size` bytes, cached memory is given back first."""
         try:
             return allocate()
         except MemoryError:
@@ -275,12 +275,12 @@ class CudaDevice(Device):
             raise self._allocator.out_of_memory(size) from None
 
     def buffer(self, size: int, allocation: Allocation) -> CudaBuffer:
-        """A uint8 buffer of all of an allocation."""
+        """Return a uint8 buffer of all of an allocation."""
         memory = (allocation.address, size, _UINT8, True, True, self._index, None)
         return CudaBuffer(self.driver, memory, allocation)
 
     def memory_figures(self) -> dict[str, int]:
-        """Bytes: `free` and `total` of the device, `allocated` and `cached` by `Alloc`."""
+        """Return bytes: `free` and `total` of the device, `allocated` and `cached` by `Alloc`."""
         self._graph_memory.collect()
         free, total = self.driver.memory_info(self._index)
         allocated, cached = self._allocator.figures()

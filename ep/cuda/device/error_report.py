@@ -68,7 +68,7 @@ class ErrorReports:
         self._unused: list[int] = []
 
     def of(self, stream: int) -> ErrorReport:
-        """The report of the stream with this handle, the same each time."""
+        """Return the report of the stream with this handle, the same each time."""
         report = self._by_stream.get(stream)
         if report is None:
             with self._lock:

@@ -40,7 +40,7 @@ class GraphMemory:
         self._graphs: dict[int, _Graph] = {}
 
     def allocate(self, stream: int, capture: int, size: int) -> tuple[int, Callable[[], None]]:
-        """The address of `size` > 0 bytes for the graph of a capture, and what gives them back.
+        """Return the address of `size` > 0 bytes for the graph of a capture, and what gives them back.
 
         They go back once that was called and the graph is gone, whichever comes last.
         """

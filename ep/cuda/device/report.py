@@ -13,7 +13,7 @@ _PARTS: Final = ("cuda-bindings", "cuda-core", "nvidia-nvvm", "nvidia-nvjitlink"
 
 
 def packages() -> Finding:
-    """The version of numba-cuda and of what compiles with it."""
+    """Return the version of numba-cuda and of what compiles with it."""
     version = version_of("numba-cuda")
     if version is None:
         return Finding("numba-cuda", "", "not installed; needed for CUDA devices alone")
@@ -22,13 +22,13 @@ def packages() -> Finding:
 
 
 def libraries() -> Iterator[Finding]:
-    """Where each library is that compiles kernels."""
+    """Yield where each library is that compiles kernels."""
     for library in LIBRARIES:
         yield Finding(library, "", path_of(library) or "not found; needed for CUDA devices alone")
 
 
 def products() -> Finding:
-    """The library that multiplies matrices, looked for where it is installed: the driver may be missing."""
+    """Return the library that multiplies matrices, looked for where it is installed: the driver may be missing."""
     version = next(filter(None, map(version_of, CUBLAS_PACKAGES)), None)
     if version is None:
         return Finding(
@@ -38,7 +38,7 @@ def products() -> Finding:
 
 
 def facts(properties: DeviceProperties) -> Mapping[str, Any]:
-    """What there is to say of a device."""
+    """Return what there is to say of a device."""
     return {
         "name": properties.name,
         "compute_capability": ".".join(map(str, properties.compute_capability)),
@@ -50,7 +50,7 @@ def facts(properties: DeviceProperties) -> Mapping[str, Any]:
 def findings(
     index: int, properties: DeviceProperties, memory: Mapping[str, int], version: tuple[int, int]
 ) -> Iterator[Finding]:
-    """The device, its memory, and the version of CUDA that the driver supports."""
+    """Yield the device, its memory, and the version of CUDA that the driver supports."""
     yield Finding(f"cuda:{index}", "", _in_words(properties, memory, version))
 
 

@@ -91,7 +91,7 @@ class CudaStream(Stream):
 
     @classmethod
     def from_handle(cls, stream: Any, device_index: int | None = None) -> CudaStream:
-        """The stream of another framework, by its pointer or by an object with `__cuda_stream__`.
+        """Return the stream of another framework, by its pointer or by an object with `__cuda_stream__`.
 
         For PyTorch that is `torch.cuda.current_stream().cuda_stream`. 0 and 1 are the legacy default stream of device
         `device_index`, or else of the calling thread's current device. The framework goes on owning the stream, which
@@ -187,7 +187,7 @@ class CudaStream(Stream):
         return self._device.properties.shared_bytes_per_block
 
     def is_capturing(self) -> bool:
-        """Whether launches are being captured into a CUDA graph."""
+        """Return whether launches are being captured into a CUDA graph."""
         return self._driver.is_capturing(self.device_index, self.handle)
 
     @property
@@ -197,7 +197,7 @@ class CudaStream(Stream):
         return _LARGE_WORKSPACE if is_large else _WORKSPACE
 
     def workspace(self) -> int:
-        """The address of memory that libraries use for one launch on this stream after the other.
+        """Return the address of memory that libraries use for one launch on this stream after the other.
 
         Made when first asked for. A graph has its own, since it may be launched while this stream is at work.
         """
@@ -267,7 +267,7 @@ class CudaStream(Stream):
                 self._device.leave_stream(handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The protocol by which other libraries take streams: its version, and the handle."""
+        """Return the protocol by which other libraries take streams: its version, and the handle."""
         return 0, self.handle
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """cuBLASLt, which multiplies matrices on a GPU: its functions, and one plan for each shape.
 
-`functions` gives the library's C functions, or what stands in for them where there is no GPU; all else here is the same
+`functions` gives the library's C functions, or what stands in for them if there is no GPU; all else here is the same
 for both. Addresses, handles and sizes are integers. The library is column-major, and so is told of the transposes: the
 matrix c that lies row-major in memory is `op(b)^T op(a)^T` to it.
 """
@@ -151,7 +151,10 @@ class Plan:
         self._library.call(f"cublasLt{kind}SetAttribute", handle, attribute, address, size)
 
     def _layout(self, data_type: DataType, dims: tuple[int, int], step: int, batch_count: int, stride: int) -> int:
-        """The layout of row-major matrices, which are the transposed ones to the library; step: from row to row."""
+        """Return the layout of row-major matrices, which are the transposed ones to the library.
+
+        step: from row to row.
+        """
         rows, columns = dims
         layout = self._create("MatrixLayout", TYPES[data_type], columns, rows, step)
         if batch_count > 1:
@@ -160,7 +163,7 @@ class Plan:
         return layout
 
     def _choose(self, device: int, wanted: Multiplication, workspace_size: int) -> tuple[Any, int]:
-        """The algorithm that the library holds to be the fastest, and the bytes of workspace that it needs."""
+        """Return the algorithm that the library holds to be the fastest, and the bytes of workspace that it needs."""
         preference = self._create("MatmulPreference")
         self._set("MatmulPreference", preference, PREF_MAX_WORKSPACE_BYTES, ctypes.c_uint64(workspace_size))
         mask = ctypes.c_uint32(REDUCTION_IN_COMPUTE_TYPE)
@@ -194,7 +197,7 @@ class CublasLt:
             raise _error(name, status)
 
     def handle(self, device: int) -> int:
-        """The library's handle for a device, whose context is the current one."""
+        """Return the library's handle for a device, whose context is the current one."""
         handle = self._handles.get(device)
         if handle is None:
             made = ctypes.c_void_p()
@@ -208,7 +211,7 @@ class CublasLt:
             self.handle(device)
 
     def plan(self, device: int, wanted: Multiplication, workspace_size: int) -> Plan:
-        """The plan of a product that may use so many bytes of workspace."""
+        """Return the plan of a product that may use so many bytes of workspace."""
         with self._driver.active(device):
             return Plan(self, device, wanted, workspace_size)
 
@@ -241,14 +244,14 @@ def _destroy(library: CublasLt, made: list[tuple[str, int]]) -> None:
 
 
 def _operation(wanted: Multiplication, transpose: bool) -> int:
-    """What the library does with an operand; T of a complex matrix is its conjugate transpose."""
+    """Return what the library does with an operand; T of a complex matrix is its conjugate transpose."""
     if not transpose:
         return OP_N
     return OP_C if wanted.src_type.dtype.kind == "c" else OP_T
 
 
 def _computation(wanted: Multiplication) -> tuple[int, int]:
-    """The type of the computation, and that of alpha and beta."""
+    """Return the type of the computation, and that of alpha and beta."""
     scale = scale_type(wanted.src_type)
     if part_of(scale) is DataType.kDouble:
         return COMPUTE_64F, TYPES[scale]
@@ -257,12 +260,12 @@ def _computation(wanted: Multiplication) -> tuple[int, int]:
 
 
 def max_rows(data_type: DataType, allow_tf32: bool) -> int | None:
-    """How many rows a product of `data_type` may have in one call; None for any number."""
+    """Return how many rows a product of `data_type` may have in one call; None for any number."""
     return MAX_COMPLEX_COLUMNS if data_type is DataType.kComplex64 and not allow_tf32 else None
 
 
 def scale_type(data_type: DataType) -> DataType:
-    """The type of alpha and beta, for matrices of `data_type`."""
+    """Return the type of alpha and beta, for matrices of `data_type`."""
     return DataType.kFloat if data_type.itemsize == 2 else data_type
 
 
@@ -271,13 +274,13 @@ def _error(name: str, status: int) -> CudaError:
 
 
 def why_unavailable() -> str | None:
-    """Why the library cannot be loaded, and how to get it; None where it can."""
+    """Return why the library cannot be loaded, and how to get it; None if it can."""
     return _loaded()[1]
 
 
 @cache
 def library() -> CublasLt:
-    """The library; DeviceUnavailableError says what to install where there is none."""
+    """Return the library; DeviceUnavailableError says what to install if there is none."""
     functions, why = _loaded()
     if functions is None:
         raise DeviceUnavailableError(f"products of matrices on CUDA need cuBLASLt: {why}")
@@ -296,7 +299,7 @@ def use_functions(instead: Any) -> None:
 
 @cache
 def _loaded() -> tuple[Any, str | None]:
-    """The functions, and why there are none."""
+    """Return the functions, and why there are none."""
     return exclusively(_load)
 
 

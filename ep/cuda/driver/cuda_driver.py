@@ -71,7 +71,7 @@ class CudaDriver(Driver):
 
     @lazy
     def _found(self) -> tuple[int, str | None]:
-        """The number of devices, and why there is none."""
+        """Return the number of devices, and why there is none."""
         return exclusively(self._find)
 
     def _find(self) -> tuple[int, str | None]:
@@ -161,7 +161,7 @@ class CudaDriver(Driver):
 
     @contextmanager
     def _not_captured(self) -> Iterator[None]:
-        """What is done inside is no part of a graph that is being captured, and does not spoil the capture."""
+        """Yield what is done inside is no part of a graph that is being captured, and does not spoil the capture."""
         exchange = self._cuda.cuThreadExchangeStreamCaptureMode
         former = self._ask(exchange, self._cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
         try:
@@ -218,7 +218,9 @@ class CudaDriver(Driver):
                 self._ask(self._cuda.cuMemPoolTrimTo, self._pools[device], 0)
 
     def _pool(self, device: int) -> Any:
-        """The pool that `alloc_async` takes memory from. It is our own: others use the device's default pool as it is.
+        """Return the pool that `alloc_async` takes memory from.
+
+        It is our own: others use the device's default pool as it is.
 
         It keeps memory that was freed. A pool that does not gives it back at each synchronisation, and takes it anew.
         """
@@ -239,7 +241,10 @@ class CudaDriver(Driver):
         return pool
 
     def _aligned(self, size: int, allocate: Callable[[int], Any], free: Callable[[int], Any]) -> int:
-        """An address as `alloc` promises it. CUDA promises 256 bytes, but gives 512, so this seldom has to do more."""
+        """Return an address as `alloc` promises it.
+
+        CUDA promises 256 bytes, but gives 512, so this seldom has to do more.
+        """
         base = int(allocate(size))
         if base % kMaxAlignmentRequirement == 0:
             return base
@@ -427,6 +432,6 @@ class CudaDriver(Driver):
 
 
 def _visible_devices() -> str:
-    """What hides devices, for an error."""
+    """Return what hides devices, for an error."""
     visible = CUDA_VISIBLE_DEVICES.value()
     return "" if visible is None else f" ({CUDA_VISIBLE_DEVICES.name} is {visible!r})"

@@ -12,7 +12,7 @@ _instead: list[Driver] = []
 
 
 def use_driver(instead: Driver) -> None:
-    """Make `instead` the driver of this process, which has asked for none yet; for tests where there is no GPU."""
+    """Make `instead` the driver of this process, which has asked for none yet; for tests if there is no GPU."""
     if driver.cache_info().currsize:
         raise RuntimeError("the process has a driver already")
     _instead[:] = [instead]
@@ -20,13 +20,13 @@ def use_driver(instead: Driver) -> None:
 
 @cache
 def driver() -> Driver:
-    """The driver of this process."""
+    """Return the driver of this process."""
     return exclusively(_made)
 
 
 @cache
 def _made() -> Driver:
-    """The same, made by one thread, and once."""
+    """Return the same, made by one thread, and once."""
     if _instead:
         return _instead[0]
     return CudaDriver()

@@ -73,7 +73,7 @@ class ParameterBlock:
 
 
 class Driver(ABC):
-    """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError where there is no room."""
+    """CUDA on this machine. Methods raise CudaError; those that allocate raise MemoryError if there is no room."""
 
     is_there: bool = True
     """Whether there are devices to run anything on; else kernels are compiled for one, and that is all."""
@@ -83,7 +83,7 @@ class Driver(ABC):
 
     @abstractmethod
     def why_unavailable(self) -> str | None:
-        """What is missing for a device to be had, in words for a user; None where there is one."""
+        """What is missing for a device to be had, in words for a user; None if there is one."""
 
     @abstractmethod
     def device_count(self) -> int:

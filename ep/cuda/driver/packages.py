@@ -23,7 +23,7 @@ CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
 
 
 def version_of(package: str) -> str | None:
-    """The installed version of a distribution; None where it is not installed."""
+    """Return the installed version of a distribution; None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -31,7 +31,10 @@ def version_of(package: str) -> str | None:
 
 
 def why_no_compiler() -> str | None:
-    """What is wrong with Python or the environment, or which package is missing or too old; None where all is right."""
+    """Return what is wrong with Python or the environment, or which package is missing or too old.
+
+    None if all is right.
+    """
     if why := interpreter.why_unsupported():
         return why
     if NUMBA_ENABLE_CUDASIM.value():
@@ -46,7 +49,7 @@ def why_no_compiler() -> str | None:
 
 
 def path_of(library: str) -> str | None:
-    """Where one of LIBRARIES is, which is loaded; None where there is none that can be."""
+    """Return where one of LIBRARIES is, which is loaded; None if there is none that can be."""
     try:
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
@@ -56,7 +59,7 @@ def path_of(library: str) -> str | None:
 
 
 def why_no_kernels() -> str | None:
-    """What keeps kernels from being compiled: what `why_no_compiler` says, or libraries that are missing."""
+    """Return what keeps kernels from being compiled: what `why_no_compiler` says, or libraries that are missing."""
     if why := why_no_compiler():
         return why
     missing = [library for library in LIBRARIES if path_of(library) is None]

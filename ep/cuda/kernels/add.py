@@ -14,7 +14,10 @@ from ep.include.number_kind import number_kind
 
 
 def kernel(data_type: DataType, variant: ChunkVariant) -> KernelSource:
-    """The kernel that adds a chunk of operands from the left, rounded once; all but the first are of `data_type`."""
+    """Return the kernel that adds a chunk of operands from the left, rounded once.
+
+    All but the first are of `data_type`.
+    """
     number, first_type, dst_type, elements = variant
     maker, types = sum_of(number, number_kind(data_type)), (first_type, *(data_type,) * (number - 1))
     functor = made_functor(f"sum{number}", maker, types, dst_type, storage_arithmetic(data_type))

@@ -27,7 +27,7 @@ _FEW_STEPS = 4
 
 @cache
 def functor(structure: Structure) -> Functor:
-    """The functor of a structure, whose operands are its sources."""
+    """Return the functor of a structure, whose operands are its sources."""
     names: dict[str, Any] = {"opaque": opaque}
     for value, constant in enumerate(structure.constants, len(structure.sources)):
         names[f"v{value}"] = _number(constant)
@@ -48,13 +48,13 @@ def functor(structure: Structure) -> Functor:
 
 
 def _number(constant: Constant) -> Any:
-    """A number in its type of arithmetic."""
+    """Return a number in its type of arithmetic."""
     number = np.frombuffer(constant.bits, constant.data_type.dtype)[0]
     return bool(number) if constant.data_type is DataType.kBool else storage_arithmetic(constant.data_type)(number)
 
 
 def _text(names: dict[str, Any], value: int, step: Step, structure: Structure) -> str:
-    """The text of a step's value; the names that it refers to are added."""
+    """Return the text of a step's value; the names that it refers to are added."""
     operands = [f"v{operand}" for operand in step.operands]
     if step.op is None:
         condition, first, second = operands
@@ -75,6 +75,6 @@ def _text(names: dict[str, Any], value: int, step: Step, structure: Structure) -
 
 
 def _kept(data_type: DataType, rounded: bool) -> DataType:
-    """The data type that a value is kept in between steps."""
+    """Return the data type that a value is kept in between steps."""
     is_half = data_type in (DataType.kFloat16, DataType.kBFloat16)
     return DataType.kFloat if is_half and not rounded else stored_as(data_type)

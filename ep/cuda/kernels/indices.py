@@ -37,7 +37,7 @@ _WORD: Final = 8
 
 @cache
 def check_kernel(indices_type: DataType) -> KernelSource:
-    """The kernel (indices, count, size, report) that reports an index outside `0 ... size - 1`."""
+    """Return the kernel (indices, count, size, report) that reports an index outside `0 ... size - 1`."""
     load, report_error, as_word, is_outside = loader(indices_type, 1), _reporter(), _as_word(), _is_outside()
     code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
 
@@ -54,7 +54,7 @@ def check_kernel(indices_type: DataType) -> KernelSource:
 
 @cache
 def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
-    """The kernel (indices, result, count, size, report): indices below 0 count from the end, others stay.
+    """Return the kernel (indices, result, count, size, report): indices below 0 count from the end, others stay.
 
     What is outside `-size ... size - 1` becomes -1, and is reported.
     """
@@ -77,7 +77,7 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
 
 @cache
 def clip_kernel(indices_type: DataType) -> KernelSource:
-    """The kernel (indices, result, count, last): the nearest index in `0 ... last`."""
+    """Return the kernel (indices, result, count, last): the nearest index in `0 ... last`."""
     load, store = loader(indices_type, 1), storer(indices_type, 1)
     as_word, is_outside = _as_word(), _is_outside()
     is_signed = indices_type.dtype.kind == "i"
@@ -95,7 +95,7 @@ def clip_kernel(indices_type: DataType) -> KernelSource:
 
 
 def kernels() -> Iterator[KernelSource]:
-    """Every kernel that there is."""
+    """Yield every kernel that there is."""
     for indices_type in INTEGERS:
         yield check_kernel(indices_type)
         yield clip_kernel(indices_type)
@@ -141,7 +141,7 @@ def _reporter() -> Any:
 
 
 def _words_of_the_host() -> tuple[Any, Any, Any, Any]:
-    """The instructions on words of host memory, which the device and the host see at the same address.
+    """Return the instructions on words of host memory, which the device and the host see at the same address.
 
     The claim is atomic among the threads of the device, which is all it has to be: the host changes the code only
     where an error is, and no thread claims there. Loads and stores of whole words are atomic for both sides.
@@ -156,7 +156,7 @@ def _words_of_the_host() -> tuple[Any, Any, Any, Any]:
 
 
 def _instruction(text: str, constraints: str, result: Any, *arguments: Any) -> Any:
-    """A function that is one PTX instruction, with effects on memory, of int64 arguments."""
+    """Return a function that is one PTX instruction, with effects on memory, of int64 arguments."""
     bits = ir.IntType(64)
     function_type = ir.FunctionType(ir.VoidType() if result is types.void else bits, [bits] * len(arguments))
 

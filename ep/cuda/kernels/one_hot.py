@@ -30,7 +30,10 @@ def kernel(indices_type: DataType, unit: DataType, elements: int, in_rows: bool,
 
     @device_function
     def distance(n, words):
-        """How many elements after element n of out its row has the one for its index; any other number for none."""
+        """Return how many elements after element n of out its row has the one for its index.
+
+        Any other number for none.
+        """
         position = narrow(n)
         row = quotient(position, narrow(words[12]), narrow(words[13]))
         index = load_index(words[0], widen(row))[0]

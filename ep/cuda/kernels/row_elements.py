@@ -62,7 +62,7 @@ class RowElements:
         return not self._program.reduced[value]
 
     def _read(self, value: int, number: int, count: int, is_pack: bool) -> Iterator[str]:
-        """The elements of a value that an array has, or a pass before."""
+        """Yield the elements of a value that an array has, or a pass before."""
         is_source = value < self._num_sources
         if is_source and not self._has_elements(value):
             return
@@ -100,7 +100,7 @@ class RowElements:
     # what is kept from one pass to the next
 
     def _kept_place(self, k: int, count: int, is_pack: bool) -> str:
-        """Where element k of a pack of a kept value is: in as many planes as packs have elements."""
+        """Return where element k of a pack of a kept value is: in as many planes as packs have elements."""
         if is_pack and count == self._width:
             return f"{k} * planes + i"
         mask, shift, element = self._width - 1, self._width.bit_length() - 1, _place(k, count, is_pack)
@@ -129,5 +129,5 @@ class RowElements:
 
 
 def _place(k: int, count: int, is_pack: bool) -> str:
-    """The number of an element in its row: of pack i, or element e."""
+    """Return the number of an element in its row: of pack i, or element e."""
     return f"i * {count} + {k}" if is_pack else "e"

@@ -57,7 +57,7 @@ while e < own{width}:
 
 @cache
 def kernel(program: RowProgram, variant: RowVariant) -> KernelSource:
-    """The kernel of the rows of a structure.
+    """Return the kernel of the rows of a structure.
 
     Its words, a tuple: two for each source (its address and nothing, or the bytes of a number); the address of each
     result; the stride of each array whose elements are a stride apart, results first; rows, cols; those of the walk
@@ -147,7 +147,7 @@ class _Text(RowElements):
             yield "barrier()"
 
     def _written_last(self) -> Iterator[str]:
-        """What is one number a row is written by one thread, when all have read what may lie there."""
+        """Yield what is one number a row is written by one thread, when all have read what may lie there."""
         reduced = [k for k, value in enumerate(self._results) if self._program.reduced[value]]
         if reduced:
             yield "if lane0 == 0 and own > 0:"
@@ -157,7 +157,7 @@ class _Text(RowElements):
             yield f"    store{k}(d{k}, 0, (v{value},))"
 
     def _map(self, stage: Stage, k: int) -> Iterator[str]:
-        """The results of a map, of elements k of packs or of numbers of the row."""
+        """Yield the results of a map, of elements k of packs or of numbers of the row."""
         assert stage.map is not None
         name = f"f{stage.writes[0]}"
         self.names[name] = functor(stage.map).function
@@ -194,7 +194,7 @@ class _Text(RowElements):
             yield self._end_sum(one, threads)
 
     def _elements(self, part: Pass, number: int, count: int, is_pack: bool) -> Iterator[str]:
-        """The text for pack i of `count` elements, or for element e alone."""
+        """Yield the text for pack i of `count` elements, or for element e alone."""
         for value in sorted(part.reads):
             yield from self._read(value, number, count, is_pack)
         for one in part.applied:

@@ -32,7 +32,7 @@ def merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
 
 @device_function
 def higher(top, x):
-    """The larger one of a maximum and an element; NaN is not larger."""
+    """Return the larger one of a maximum and an element; NaN is not larger."""
     return x if x > top else top
 
 
@@ -67,7 +67,7 @@ class SoftmaxParts(NamedTuple):
 
 @cache
 def softmax_parts(op: RowOp, data_type: DataType) -> SoftmaxParts:
-    """The functions that the primitive has. What it keeps of an element is computed again for the result."""
+    """Return the functions that the primitive has. What it keeps of an element is computed again for the result."""
     function = {RowOp.kSoftmax: softmax, RowOp.kLogSoftmax: log_softmax}[op](data_type)
     keep = device_function(function.keep or (lambda e, top: e))
     term, result = device_function(function.term), device_function(function.result)

@@ -120,7 +120,7 @@ def _exponential_of_difference(m: MathLibrary) -> Function:
 
 
 def _total(data_type: DataType) -> Any:
-    """The sum that a state stands for."""
+    """Return the sum that a state stands for."""
     if data_type is not DataType.kDouble:
         return device_function(lambda state: state[0])
     return device_function(lambda state: state[0] if state[1] != state[1] else state[0] + state[1])

@@ -68,7 +68,7 @@ class CudaPrimitive(KernelPrimitive):
         self._types: Any = self.signature.data_types(self._data_types(request))
 
     def _data_types(self, request: Request) -> Sequence[DataType]:
-        """The data types that the signature numbers: those of New, unless an operand has another."""
+        """Return the data types that the signature numbers: those of New, unless an operand has another."""
         return request.dtypes or ()
 
     def _read(

@@ -60,7 +60,10 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
             self._queue_plan(stream, plan, sides)
 
     def _side(self, stream: CudaStream, side: int, value: Any) -> tuple[Any, Layout | None]:
-        """The address and the layout of an array, or a `Number`; raises for what is not as the contract has it."""
+        """Return the address and the layout of an array, or a `Number`.
+
+        Raises for what is not as the contract has it.
+        """
         name, data_type = self._expected.names[side], self._expected.data_types[side]
         written = side < self._num_results
         if not written and is_scalar(value):
@@ -86,7 +89,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
         return view.address, Layout(view.shape, view.strides)
 
     def _made(self, layouts: Sequence[Layout | None]) -> tuple[ExpressionShape, Any]:
-        """The shape of a launch, and its plan; None where there is nothing to compute."""
+        """Return the shape of a launch, and its plan; None if there is nothing to compute."""
         dims = self._expected.dims([layout.shape if layout else () for layout in layouts])
         itemsizes = [data_type.itemsize for data_type in self._expected.data_types]
         shape = expression_shape(layouts, itemsizes, self._num_results, dims.whole)

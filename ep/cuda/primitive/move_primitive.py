@@ -29,7 +29,7 @@ class Shape:
         self.plans: dict[tuple[int, int, int], Any] = {}
 
     def plan(self, itemsize: int, src: int, dst: int) -> Any:
-        """The plan of a launch between two addresses."""
+        """Return the plan of a launch between two addresses."""
         key = itemsize, widest_unit(src), widest_unit(dst)
         plan = self.plans.get(key)
         if plan is None:

@@ -36,7 +36,7 @@ class OpPrimitive(MapPrimitive):
 
 
 def _attribute_words(request: Request) -> tuple[int, int]:
-    """The attributes as kernels take them: two words with the bits of float32 or float64 values.
+    """Return the attributes as kernels take them: two words with the bits of float32 or float64 values.
 
     They have the type that the op is computed in, so that no kernel has to convert.
     """

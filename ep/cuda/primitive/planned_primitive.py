@@ -23,7 +23,7 @@ class PlannedPrimitive(CudaPrimitive):
         """Check dims, strides or axes as Launch takes them; return them in tuples, in this order, and the shape."""
 
     def _shape(self, *dims: Any) -> Any:
-        """The shape of a launch; raises what `_check` raises."""
+        """Return the shape of a launch; raises what `_check` raises."""
         shape = self._shapes.find(*dims)
         if shape is None:
             key, shape = self._check(dims)

@@ -144,7 +144,7 @@ class ProductPrimitive(Primitive):
     def _planned(
         self, stream: CudaStream, product: Product, addresses: tuple[int, int, int], dst_type: DataType
     ) -> list[_PlannedCall]:
-        """The calls of a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
+        """Return the calls of a product; addresses: of a, b and c, whose matrices are of `dst_type`."""
         sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
         a_columns = product.m if self._transpose_a else product.k
         planned = []
@@ -168,7 +168,10 @@ class ProductPrimitive(Primitive):
         return planned
 
     def _plan(self, stream: CudaStream, wanted: Multiplication) -> Plan:
-        """The plan of a call, on any stream of the device; CaptureError for a new one while launches are captured."""
+        """Return the plan of a call, on any stream of the device.
+
+        CaptureError for a new one while launches are captured.
+        """
         device = stream.device_index
         key: Hashable = device, wanted
         plan: Plan | None = self._plans.get(key)

@@ -37,7 +37,7 @@ class SoftmaxPrimitive(CudaPrimitive):
         return RowVariant(Keep.REGISTERS, True, min(256 // elements, WARP_THREADS), 256 // elements // WARP_THREADS)
 
     def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
-        """The plan of a launch, which of the addresses knows only whether all are multiples of a pack."""
+        """Return the plan of a launch, which of the addresses knows only whether all are multiples of a pack."""
         is_odd = any(address % self._pack_bytes for address in addresses)
         key = rows, cols, is_odd, shared_bytes
         plan: RowPlan | None = self._plans.get(key)

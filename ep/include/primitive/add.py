@@ -31,5 +31,5 @@ class AddFactory(Factory[Add]):
     primitive = Add
 
     def New(self, data_type: DTypeLike) -> Add | None:
-        """Return an Add of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return an Add of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Add, None, data_types(data_type=data_type)))

@@ -52,5 +52,5 @@ class BatchGatherFactory(Factory[BatchGather]):
     primitive = BatchGather
 
     def New(self, params_type: DTypeLike, indices_type: DTypeLike) -> BatchGather | None:
-        """Return one of `params_type` by `indices_type`, None where the device has none; see `NewPrimitive`."""
+        """Return one of `params_type` by `indices_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(BatchGather, None, data_types(params_type=params_type, indices_type=indices_type)))

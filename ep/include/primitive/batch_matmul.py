@@ -53,7 +53,7 @@ class BatchMatmulFactory(Factory[BatchMatmul]):
         *,
         allow_tf32: bool = False,
     ) -> BatchMatmul | None:
-        """Return a BatchMatmul of `data_type`, None where the device has none; see `NewPrimitive`.
+        """Return a BatchMatmul of `data_type`, None if the device has none; see `NewPrimitive`.
 
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
             bits; without it they are IEEE float32. It is no part of the key.

@@ -56,7 +56,7 @@ class BatchUnsortedSegmentSumFactory(Factory[BatchUnsortedSegmentSum]):
     primitive = BatchUnsortedSegmentSum
 
     def New(self, data_type: DTypeLike, segment_ids_type: DTypeLike) -> BatchUnsortedSegmentSum | None:
-        """Return a BatchUnsortedSegmentSum of `data_type` by `segment_ids_type`, None where the device has none; see
+        """Return a BatchUnsortedSegmentSum of `data_type` by `segment_ids_type`, None if the device has none; see
         `NewPrimitive`."""
         types = data_types(data_type=data_type, segment_ids_type=segment_ids_type)
         return self.Select(Request(BatchUnsortedSegmentSum, None, types))

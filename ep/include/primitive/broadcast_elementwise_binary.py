@@ -46,7 +46,7 @@ class BroadcastElementwiseBinaryFactory(Factory[BroadcastElementwiseBinary]):
         attr0: Any = None,
         attr1: Any = None,
     ) -> BroadcastElementwiseBinary | None:
-        """Return a BroadcastElementwiseBinary, None where the device has none; see `NewPrimitive`.
+        """Return a BroadcastElementwiseBinary, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of an operand, at most 8 (None past that).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.

@@ -55,7 +55,7 @@ class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):
         attr0: Any = None,
         attr1: Any = None,
     ) -> BroadcastElementwiseUnary | None:
-        """Return a BroadcastElementwiseUnary, None where the device has none; see `NewPrimitive`.
+        """Return a BroadcastElementwiseUnary, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of dst, at most 8 (None past that).
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.

@@ -57,7 +57,7 @@ class BroadcastMatmulFactory(Factory[BroadcastMatmul]):
         *,
         allow_tf32: bool = False,
     ) -> BroadcastMatmul | None:
-        """Return a BroadcastMatmul of `data_type`, None where the device has none; see `NewPrimitive`.
+        """Return a BroadcastMatmul of `data_type`, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of a, b or c, at most 8 (None past that).
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10

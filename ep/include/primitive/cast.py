@@ -35,5 +35,5 @@ class CastFactory(Factory[Cast]):
     primitive = Cast
 
     def New(self, src_type: DTypeLike, dst_type: DTypeLike) -> Cast | None:
-        """Return a Cast of `src_type` to `dst_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a Cast of `src_type` to `dst_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Cast, None, data_types(src_type=src_type, dst_type=dst_type)))

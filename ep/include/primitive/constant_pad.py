@@ -44,5 +44,5 @@ class ConstantPadFactory(Factory[ConstantPad]):
     primitive = ConstantPad
 
     def New(self, data_type: DTypeLike) -> ConstantPad | None:
-        """Return a ConstantPad of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a ConstantPad of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(ConstantPad, None, data_types(data_type=data_type)))

@@ -75,7 +75,7 @@ class CopyNdFactory(Factory[CopyNd]):
     primitive = CopyNd
 
     def New(self, max_num_dims: int) -> CopyNd | None:
-        """Return a CopyNd, None where the device has none; see `NewPrimitive`.
+        """Return a CopyNd, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of the two arrays, at most 8 (None past that).
         """

@@ -34,7 +34,7 @@ class ElementwiseUnaryFactory(Factory[ElementwiseUnary]):
     def New(
         self, op: UnaryOp, src_type: DTypeLike, dst_type: DTypeLike, attr0: Any = None, attr1: Any = None
     ) -> ElementwiseUnary | None:
-        """Return an ElementwiseUnary, None where the device has none; see `NewPrimitive`.
+        """Return an ElementwiseUnary, None if the device has none; see `NewPrimitive`.
 
         attr0, attr1: the op's attributes (`ep.include.primitive.attributes`), None for their defaults.
         """

@@ -46,7 +46,7 @@ class ExpandFactory(Factory[Expand]):
     primitive = Expand
 
     def New(self, data_type: DTypeLike, max_num_dims: int) -> Expand | None:
-        """Return an Expand of `data_type`, None where the device has none; see `NewPrimitive`.
+        """Return an Expand of `data_type`, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of dst, at most 8 (None past that).
         """

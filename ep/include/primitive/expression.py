@@ -37,7 +37,7 @@ class ExpressionFactory(Factory[Expression]):
     primitive = Expression
 
     def New(self, structure: Structure) -> Expression | None:
-        """Return what computes a structure, None where the device has no such primitive; see `NewPrimitive`."""
+        """Return what computes a structure, None if the device has no such primitive; see `NewPrimitive`."""
         if not isinstance(structure, Structure):
             raise ArgumentTypeError("structure", f"must be a Structure, not {type(structure).__qualname__}")
         return self.Select(Request(Expression, None, None, options={"structure": structure}))

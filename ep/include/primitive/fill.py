@@ -32,5 +32,5 @@ class FillFactory(Factory[Fill]):
     primitive = Fill
 
     def New(self, data_type: DTypeLike) -> Fill | None:
-        """Return a Fill of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a Fill of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Fill, None, data_types(data_type=data_type)))

@@ -49,5 +49,5 @@ class GatherFactory(Factory[Gather]):
     primitive = Gather
 
     def New(self, params_type: DTypeLike, indices_type: DTypeLike) -> Gather | None:
-        """Return a Gather of `params_type` by `indices_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a Gather of `params_type` by `indices_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Gather, None, data_types(params_type=params_type, indices_type=indices_type)))

@@ -30,5 +30,5 @@ class LogSoftmaxFactory(Factory[LogSoftmax]):
     primitive = LogSoftmax
 
     def New(self, data_type: DTypeLike) -> LogSoftmax | None:
-        """Return a LogSoftmax of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a LogSoftmax of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(LogSoftmax, None, data_types(data_type=data_type)))

@@ -32,5 +32,5 @@ class LogSoftmaxBackwardFactory(Factory[LogSoftmaxBackward]):
     primitive = LogSoftmaxBackward
 
     def New(self, data_type: DTypeLike) -> LogSoftmaxBackward | None:
-        """Return a LogSoftmaxBackward of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a LogSoftmaxBackward of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(LogSoftmaxBackward, None, data_types(data_type=data_type)))

@@ -41,7 +41,7 @@ class MatmulFactory(Factory[Matmul]):
         *,
         allow_tf32: bool = False,
     ) -> Matmul | None:
-        """Return a Matmul of `data_type`, None where the device has none; see `NewPrimitive`.
+        """Return a Matmul of `data_type`, None if the device has none; see `NewPrimitive`.
 
         allow_tf32: whether a device may round the operands of float32 products to TensorFloat-32, whose fraction has 10
             bits; without it they are IEEE float32. It is no part of the key.

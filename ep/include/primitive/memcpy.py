@@ -40,5 +40,5 @@ class MemcpyFactory(Factory[Memcpy]):
     primitive = Memcpy
 
     def New(self, kind: MemcpyKind) -> Memcpy | None:
-        """Return a Memcpy of `kind`, None where the device has none; see `NewPrimitive`."""
+        """Return a Memcpy of `kind`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Memcpy, enumerator(kind, MemcpyKind, "kind"), ()))

@@ -30,5 +30,5 @@ class MemsetFactory(Factory[Memset]):
     primitive = Memset
 
     def New(self) -> Memset | None:
-        """Return a Memset, None where the device has none; see `NewPrimitive`."""
+        """Return a Memset, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Memset, None, ()))

@@ -42,5 +42,5 @@ class OneHotFactory(Factory[OneHot]):
     primitive = OneHot
 
     def New(self, indices_type: DTypeLike, out_type: DTypeLike) -> OneHot | None:
-        """Return a OneHot of `indices_type` into `out_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a OneHot of `indices_type` into `out_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(OneHot, None, data_types(indices_type=indices_type, out_type=out_type)))

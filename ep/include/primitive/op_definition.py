@@ -17,7 +17,7 @@ from ep.include.primitive.unary_op import UnaryOp
 class Attribute:
     """One attribute of an op: what `attr0` or `attr1` of `New` means.
 
-    default: upstream's user-level one; None where a value must be given.
+    default: upstream's user-level one; None if a value must be given.
     stored: whether the value is looked for among elements that another op has stored, rounded to their data type.
     """
 
@@ -76,7 +76,7 @@ class OpDefinition:
     gradient: tuple[UnaryOp | BinaryOp, ...] = ()
 
     def result_types(self, source: DataType) -> tuple[DataType, ...]:
-        """Every result type that the op has on operands of type `source`."""
+        """Return every result type that the op has on operands of type `source`."""
         if self.gives is Gives.PART:
             return FLOATS
         if self.gives is Gives.WHOLE:
@@ -86,7 +86,7 @@ class OpDefinition:
         return (self.result_type(source),)
 
     def result_type(self, source: DataType) -> DataType:
-        """The result type that follows from `source` alone; whether the op takes `source` is not asked here."""
+        """Return the result type that follows from `source` alone; whether the op takes `source` is not asked here."""
         if self.gives is Gives.BOOLEAN:
             return DataType.kBool
         if self.gives is Gives.PART:

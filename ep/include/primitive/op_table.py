@@ -238,5 +238,5 @@ REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
 
 
 def attributes_of(op: Enum | None) -> tuple[Attribute, ...]:
-    """The attributes of `op`; none for anything but a UnaryOp or BinaryOp."""
+    """Return the attributes of `op`; none for anything but a UnaryOp or BinaryOp."""
     return OPS[op].attributes if isinstance(op, U | B) else ()

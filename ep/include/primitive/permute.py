@@ -41,7 +41,7 @@ class PermuteFactory(Factory[Permute]):
     primitive = Permute
 
     def New(self, max_num_dims: int) -> Permute | None:
-        """Return a Permute, None where the device has none; see `NewPrimitive`.
+        """Return a Permute, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of src, at most 8 (None past that).
         """

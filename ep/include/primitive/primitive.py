@@ -38,7 +38,7 @@ class Key(NamedTuple):
 class Request:
     """The arguments of New, checked.
 
-    op, dtypes: as in Key; dtypes is None where New takes no data type because Launch does.
+    op, dtypes: as in Key; dtypes is None if New takes no data type because Launch does.
     max_num_dims: the most dims that will be launched, None for a primitive without dims.
     attributes: the values of the op's attributes, defaults filled in.
     options: what else New takes (the transposes of the matrix products, whether TensorFloat-32 will do, and the

@@ -44,7 +44,7 @@ class ReduceFactory(Factory[Reduce]):
     primitive = Reduce
 
     def New(self, op: ReduceOp, data_type: DTypeLike, max_num_dims: int) -> Reduce | None:
-        """Return a Reduce by `op` of `data_type`, None where the device has none; see `NewPrimitive`.
+        """Return a Reduce by `op` of `data_type`, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of src, at most 8 (None past that).
         """

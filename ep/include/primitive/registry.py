@@ -56,7 +56,7 @@ class _Registry:
 
 
 def _as_key(key: Any, factory: Factory[Any]) -> Key:
-    """A key of a factory's table, checked: a Key or a plain pair."""
+    """Return a key of a factory's table, checked: a Key or a plain pair."""
     match key:
         case (None | Enum(), tuple(dtypes)) if all(isinstance(data_type, DataType) for data_type in dtypes):
             return Key(*key)
@@ -121,7 +121,7 @@ def implemented(device_type: DeviceType) -> list[type[Factory[Any]]]:
 
 
 def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: Any, **kwargs: Any) -> P | None:
-    """Return a primitive for the key that the arguments name, or None where no factory serves it.
+    """Return a primitive for the key that the arguments name, or None if no factory serves it.
 
     interface: a factory contract such as GatherFactory.
     device_type: where the primitive is to run.
@@ -192,7 +192,7 @@ def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Reques
 
 
 def _why_unsupported(interface: type[Factory[Any]], device_type: DeviceType, request: Request) -> str:
-    """The first reason that holds, from the outside in: device, primitive, dims, op, data types."""
+    """Return the first reason that holds, from the outside in: device, primitive, dims, op, data types."""
     name, tag = request.interface.__name__, device_type.tag
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     here = [entry for entry in registered(device_type) if entry.interface is request.interface]
@@ -220,7 +220,7 @@ def _serves(entry: Entry, request: Request) -> bool:
 
 
 def _nearest(request: Request, entries: Iterable[Entry]) -> str:
-    """The three registered keys that look most like the request."""
+    """Return the three registered keys that look most like the request."""
 
     def likeness(entry: Entry) -> tuple[float, int]:
         same = sum(a is b for a, b in zip(entry.dtypes, request.dtypes or (), strict=False))

@@ -30,5 +30,5 @@ class SoftmaxFactory(Factory[Softmax]):
     primitive = Softmax
 
     def New(self, data_type: DTypeLike) -> Softmax | None:
-        """Return a Softmax of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a Softmax of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(Softmax, None, data_types(data_type=data_type)))

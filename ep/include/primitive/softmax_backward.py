@@ -32,5 +32,5 @@ class SoftmaxBackwardFactory(Factory[SoftmaxBackward]):
     primitive = SoftmaxBackward
 
     def New(self, data_type: DTypeLike) -> SoftmaxBackward | None:
-        """Return a SoftmaxBackward of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a SoftmaxBackward of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(SoftmaxBackward, None, data_types(data_type=data_type)))

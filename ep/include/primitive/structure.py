@@ -78,7 +78,7 @@ class Structure(NamedTuple):
         return self.has_rows and not reads_rows and all(reduced[value] for value in self.results)
 
     def data_type(self, value: int) -> DataType:
-        """The type of a value."""
+        """Return the type of a value."""
         if value < len(self.sources):
             return self.sources[value]
         value -= len(self.sources)
@@ -87,7 +87,7 @@ class Structure(NamedTuple):
         return self.steps[value - len(self.constants)].data_type
 
     def are_reduced(self) -> list[bool]:
-        """Whether each value is reduced."""
+        """Return whether each value is reduced."""
         found = [value in self.reduced for value in range(len(self.sources))] + [True] * len(self.constants)
         for step in self.steps:
             is_map = not isinstance(step.op, ReduceOp | RowOp)

@@ -30,5 +30,5 @@ class TensorFillFactory(Factory[TensorFill]):
     primitive = TensorFill
 
     def New(self, data_type: DTypeLike) -> TensorFill | None:
-        """Return a TensorFill of `data_type`, None where the device has none; see `NewPrimitive`."""
+        """Return a TensorFill of `data_type`, None if the device has none; see `NewPrimitive`."""
         return self.Select(Request(TensorFill, None, data_types(data_type=data_type)))

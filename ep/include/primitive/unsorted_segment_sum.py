@@ -54,7 +54,7 @@ class UnsortedSegmentSumFactory(Factory[UnsortedSegmentSum]):
     primitive = UnsortedSegmentSum
 
     def New(self, data_type: DTypeLike, segment_ids_type: DTypeLike) -> UnsortedSegmentSum | None:
-        """Return an UnsortedSegmentSum of `data_type` by `segment_ids_type`, None where the device has none; see
+        """Return an UnsortedSegmentSum of `data_type` by `segment_ids_type`, None if the device has none; see
         `NewPrimitive`."""
         types = data_types(data_type=data_type, segment_ids_type=segment_ids_type)
         return self.Select(Request(UnsortedSegmentSum, None, types))

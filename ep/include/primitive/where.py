@@ -46,7 +46,7 @@ class WhereFactory(Factory[Where]):
     primitive = Where
 
     def New(self, cond_type: DTypeLike, data_type: DTypeLike, max_num_dims: int) -> Where | None:
-        """Return a Where of `data_type` by `cond_type`, None where the device has none; see `NewPrimitive`.
+        """Return a Where of `data_type` by `cond_type`, None if the device has none; see `NewPrimitive`.
 
         max_num_dims: the most dims of an operand, at most 8 (None past that).
         """

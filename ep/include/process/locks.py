@@ -64,7 +64,7 @@ _OF_COMPILERS: Final = (
 
 
 def _locks_of_compilers() -> list[AbstractContextManager[Any]]:
-    """Those of compilers that have been imported."""
+    """Return those of compilers that have been imported."""
     found = []
     for module, name in _OF_COMPILERS:
         try:
@@ -99,7 +99,7 @@ def _before_fork() -> None:
 
 
 def _own_locks() -> list[threading.RLock]:
-    """All that `new_lock` has made and that are there, but the section's, in the order of their ranks."""
+    """Return all that `new_lock` has made and that are there, but the section's, in the order of their ranks."""
     # sorted() makes a list of what is there, then asks for ranks: a lock may come or go at any moment
     found = [reference() for reference in sorted(_locks, key=lambda reference: _locks.get(reference, Rank.TABLE))]
     return [lock for lock in found if lock is not None and lock is not section_lock]

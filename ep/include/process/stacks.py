@@ -38,7 +38,7 @@ def start_thread(target: Callable[..., object], args: tuple[Any, ...] = (), *, n
 
 
 def has_enough_stack() -> bool:
-    """Whether the calling thread has NEEDED_BYTES of stack; True where that cannot be found out."""
+    """Return whether the calling thread has NEEDED_BYTES of stack; True where that cannot be found out."""
     enough = getattr(_this_thread, "has_enough", None)
     if enough is None:
         enough = _this_thread.has_enough = (_stack_bytes() or NEEDED_BYTES) >= NEEDED_BYTES
@@ -71,7 +71,7 @@ def with_enough_stack(work: Callable[[], T]) -> T:
 
 
 def _stack_bytes() -> int | None:
-    """The size of the calling thread's stack; None on a system that does not say."""
+    """Return the size of the calling thread's stack; None on a system that does not say."""
     if os.name != "posix":
         return None
     import ctypes  # not at the top: `import ep` stays quick

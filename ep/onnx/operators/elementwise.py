@@ -193,5 +193,5 @@ def thresholded_relu(x: Any, alpha: float) -> Any:
 
 
 def _like(x: Any, number: float) -> Any:
-    """A number of the kind that an array has."""
+    """Return a number of the kind that an array has."""
     return int(number) if x.dtype.kind in "iu" else number

@@ -25,7 +25,7 @@ def _log_sum(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _log_sum_exp(x: Any, axes: Any, keepdims: bool) -> Any:
-    """The logarithm of the sum of powers, without overflow."""
+    """Return the logarithm of the sum of powers, without overflow."""
     wide = _float(x)
     if 0 in wide.shape:
         return _as(x, ops.log(ops.sum(ops.exp(wide), axes, keepdims=keepdims)))
@@ -55,7 +55,7 @@ def _prod(x: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
-    """The largest or smallest element; of none, what is beyond all others."""
+    """Return the largest or smallest element; of none, what is beyond all others."""
 
     def reduce(x: Any, axes: Any, keepdims: bool) -> Any:
         if 0 not in [x.shape[axis] for axis in axes]:

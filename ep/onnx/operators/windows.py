@@ -17,7 +17,7 @@ def _pads(
     auto_pad: str,
     pads: Any,
 ) -> list[int]:
-    """How many places there are before each axis, then behind each, as `auto_pad` has them."""
+    """Return how many places there are before each axis, then behind each, as `auto_pad` has them."""
     if auto_pad in ("NOTSET", "VALID"):
         return list(pads) if pads is not None and auto_pad == "NOTSET" else [0] * (2 * len(sizes))
     before, behind = [], []

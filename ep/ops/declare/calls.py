@@ -45,8 +45,8 @@ class Kept(NamedTuple):
     """What is kept of a call.
 
     compute: (operands, out) -> what the function returns.
-    with_number: gives the operands of which one is a Python number, as `compute` takes them; None where none is.
-    known: what a `CallFinder` does the call by; None where none does.
+    with_number: gives the operands of which one is a Python number, as `compute` takes them; None if none is.
+    known: what a `CallFinder` does the call by; None if none does.
     """
 
     compute: Callable[[Sequence[Any], Array | None], Any]
@@ -67,7 +67,7 @@ class _Known:
         self.find: Function = lambda *args, **kwargs: UNKNOWN
 
     def learn(self, chosen: Chosen, arrays: Arrays, prepared: Prepared, call: Read, args: Any, kwargs: Any) -> Any:
-        """Return what `add` takes for calls like one that was made; None where the device does none such."""
+        """Return what `add` takes for calls like one that was made; None if the device does none such."""
         given = (*args, *kwargs.values())
         known = prepared.known_call(arrays, given, tuple(kwargs), len(call.inputs))
         if known is None:
@@ -164,7 +164,7 @@ def calling(
 
 
 def _arrays_in(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arrays of the sequence that is the first argument; where it is none of up to 64, what has no key."""
+    """Return the arrays of the sequence that is the first argument; where it is none of up to 64, what has no key."""
     sequence: Any = args[0] if args else None
     return tuple(sequence) if type(sequence) in (list, tuple) and 0 < len(sequence) <= _MOST else (None,)
 
@@ -172,7 +172,7 @@ def _arrays_in(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _with_attributes(
     key: Hashable, args: tuple[Any, ...], kwargs: Mapping[str, Any], num_inputs: int, takes_out: bool
 ) -> Hashable:
-    """The key of a call with attributes, given that of its inputs; None where it has none."""
+    """Return the key of a call with attributes, given that of its inputs; None if it has none."""
     if key is None or len(args) < num_inputs:
         return None
     try:

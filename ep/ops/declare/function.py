@@ -90,7 +90,7 @@ def function_of(
 
 
 def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
-    """The inputs and the attributes that a declaration's function has parameters for."""
+    """Return the inputs and the attributes that a declaration's function has parameters for."""
     inputs, attributes = [], []
     for parameter in inspect.signature(resolve).parameters.values():
         role = _ROLES.get(parameter.annotation)

@@ -100,9 +100,9 @@ class Operator:
     dtype: the rule for the type of the results.
     aliases: other names of the function.
     meaning: the function's docstring.
-    listed: the SBP signatures for a problem, but for that by which every rank does everything; None where there is no
+    listed: the SBP signatures for a problem, but for that by which every rank does everything; None if there is no
         other.
-    local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None where they are the
+    local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None if they are the
         logical ones. It takes any signature: for one that is not listed, the result may be wrong.
     standard: by names of the array API standard that the operator stands for, what is different of it.
     not_listed: why rows that hold for all finite data are left out, for an operator of which there are such.
@@ -132,7 +132,7 @@ class Operator:
         return self.chosen.asked_for
 
     def arguments(self, attributes: Attributes) -> tuple[list[Any], dict[str, Any]]:
-        """How its function takes attributes, given by name: by position, and by name.
+        """Return how its function takes attributes, given by name: by position, and by name.
 
         An attribute of any number of arguments, as that of expand, is a sequence; those before it go by position, too.
         """
@@ -151,7 +151,7 @@ class Operator:
         return args, rest
 
     def meaning_of(self, name: str) -> str:
-        """What the docstring says of an input or attribute, in one line; its name where it says nothing."""
+        """Return what the docstring says of an input or attribute, in one line; its name where it says nothing."""
         entry = re.search(rf"(?:^|\. )(?:\w+, )*{name}(?:, \w+)*: (.+(?:\n +.+)*)", self.meaning, re.MULTILINE)
         if entry is None:
             return name
@@ -190,7 +190,7 @@ class Operator:
         attributes: Attributes,
         key: Hashable,
     ) -> tuple[Sequence[Dims], DataType]:
-        """The shapes and the type of the results, worked out when first asked for.
+        """Return the shapes and the type of the results, worked out when first asked for.
 
         device_type: of what computes them; None for what is no device. key: that of the attributes.
         Raises UnsupportedPrimitiveError where the device has no kernel, ValueError for shapes that do not fit.
@@ -208,13 +208,13 @@ class Operator:
         return found
 
     def key(self, attributes: Attributes) -> Hashable:
-        """What tells resolved attributes from others."""
+        """Return what tells resolved attributes from others."""
         return tuple([_key(one) for one in attributes.values()])
 
     def kernel(
         self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
     ) -> tuple[Kernel, np.dtype[Any]]:
-        """The kernel for inputs of `dtypes`, chosen when first asked for, and the dtype of its results.
+        """Return the kernel for inputs of `dtypes`, chosen when first asked for, and the dtype of its results.
 
         Raises UnsupportedPrimitiveError where no kernel matches, and says why.
         """
@@ -229,7 +229,7 @@ class Operator:
         return found
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
-        """What kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
+        """Return what kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
 
         A sequence of inputs counts as one.
         """
@@ -255,7 +255,10 @@ class Operator:
         return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
 
     def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
-        """Why a signature that holds is not listed; None where it is listed, or does not hold for all finite data."""
+        """Return why a signature that holds is not listed.
+
+        None if it is listed, or does not hold for all finite data.
+        """
         listed = self.signatures(problem)
         if signature in listed:
             return None
@@ -265,7 +268,7 @@ class Operator:
         return self.not_listed(problem) if self.not_listed else None
 
     def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Attributes:
-        """The attributes with which a rank works on its pieces."""
+        """Return the attributes with which a rank works on its pieces."""
         return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
     def forget(self) -> None:
@@ -274,7 +277,7 @@ class Operator:
 
 
 def _key(value: Any) -> Any:
-    """The exact key of an attribute; of one that has none, the attribute."""
+    """Return the exact key of an attribute; of one that has none, the attribute."""
     try:
         return exact(value)
     except Inexact:
@@ -296,12 +299,12 @@ def add_operator(operator: Operator) -> Operator:
 
 
 def operators() -> list[Operator]:
-    """All operators, by family and name."""
+    """Return all operators, by family and name."""
     return sorted(_OPERATORS.values(), key=lambda one: (one.family, one.name))
 
 
 def operator_named(name: str) -> Operator:
-    """The operator of a name, or of an alias; ValueError, with the nearest, where there is none."""
+    """Return the operator of a name, or of an alias; ValueError, with the nearest, if there is none."""
     found = _OPERATORS.get(name)
     if found is None:
         found = next((one for one in _OPERATORS.values() if name in one.aliases), None)

@@ -40,7 +40,7 @@ class Prepared(NamedTuple):
     def known_call(
         self, arrays: Arrays, args: Sequence[Any], names: tuple[str, ...], num_operands: int
     ) -> KnownCall | None:
-        """Return what a `CallFinder` has to know of calls with these arguments; None where they are not one launch.
+        """Return what a `CallFinder` has to know of calls with these arguments; None if they are not one launch.
 
         args, names, num_operands: as KnownCall has them.
         """
@@ -51,7 +51,7 @@ class Prepared(NamedTuple):
         return KnownCall(args, names, num_operands, tuple(self.shapes[0]), self.dtype, launch, arguments)
 
     def finding(self, arrays: Arrays, inputs: Sequence[Array]) -> Callable[..., Any] | None:
-        """Return what computes such inputs at once, or returns UNKNOWN; None where nothing is faster than launches."""
+        """Return what computes such inputs at once, or returns UNKNOWN; None if nothing is faster than launches."""
         call = self.known_call(arrays, tuple(inputs), (), len(inputs))
         finder = arrays.new_finder() if call is not None else None
         known = finder.known(call) if finder is not None and call is not None else None

@@ -17,7 +17,7 @@ class TypeRule(ABC):
         """The type for inputs of `types`, by name."""
 
     def attributes(self) -> frozenset[str]:
-        """The names of the attributes that the type depends on."""
+        """Return the names of the attributes that the type depends on."""
         return frozenset()
 
     @abstractmethod

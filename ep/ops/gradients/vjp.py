@@ -77,7 +77,7 @@ def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output:
     name: the operator's, such as "gather".
     inputs: what it was given, on one device; for concat and stack the arrays, one after the other.
     attributes: what its function was given besides, by name; that of expand, repeat and slice is one sequence.
-    output: its result; None where there is none at hand: then it is computed anew where the gradient needs it.
+    output: its result; None if there is none at hand: then it is computed anew where the gradient needs it.
     dy: the gradient by the result, of its shape and dtype; for split a sequence of them. Where the result has no axes,
         it may be a Python number.
 

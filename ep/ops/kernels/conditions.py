@@ -52,14 +52,14 @@ class Predicate(ABC):
 
     @abstractmethod
     def why(self, subject: Subject) -> str:
-        """What the subject has; nothing where the condition is made of others, which say it."""
+        """What the subject has; nothing if the condition is made of others, which say it."""
 
     def parts(self) -> tuple[Predicate, ...]:
-        """The conditions that this one is made of."""
+        """Return the conditions that this one is made of."""
         return ()
 
     def attributes(self) -> frozenset[str]:
-        """The names of the attributes that are asked for."""
+        """Return the names of the attributes that are asked for."""
         return frozenset().union(*(part.attributes() for part in self.parts()))
 
     def explain(self, subject: Subject, depth: int = 0) -> Iterator[Part]:
@@ -100,11 +100,11 @@ class Value(ABC):
         """What the subject has."""
 
     def attributes(self) -> frozenset[str]:
-        """The names of the attributes that are asked for."""
+        """Return the names of the attributes that are asked for."""
         return frozenset()
 
     def comparable(self, other: Any) -> Any:
-        """What is compared where a condition names `other`; TypeError for what the value can never be."""
+        """Return what is compared where a condition names `other`; TypeError for what the value can never be."""
         return other
 
     def __eq__(self, other: object) -> Predicate:  # type: ignore[override]
@@ -114,7 +114,7 @@ class Value(ABC):
         return _Comparison(self, (self.comparable(other),), equal=False)
 
     def one_of(self, *values: Any) -> Predicate:
-        """Whether the subject has one of `values`."""
+        """Return whether the subject has one of `values`."""
         return _Comparison(self, tuple(map(self.comparable, values)), equal=True)
 
     __hash__ = object.__hash__
@@ -279,7 +279,7 @@ class PrimitiveExists(Predicate):
         return frozenset().union(*(value.attributes() for value in values if isinstance(value, Value)))
 
     def make(self, subject: Subject) -> Any:
-        """Return a new primitive; UnsupportedPrimitiveError where there is none."""
+        """Return a new primitive; UnsupportedPrimitiveError if there is none."""
         return RequirePrimitive(self.factory, subject.device_type, *self._args(subject), **self._kwargs(subject))
 
     def _args(self, subject: Subject) -> list[Any]:
@@ -311,22 +311,22 @@ def _in_parentheses(condition: Predicate) -> str:
 
 
 def device_type() -> Value:
-    """The type of the device that the operands are on."""
+    """Return the type of the device that the operands are on."""
     return _DeviceType()
 
 
 def data_type(name: str) -> Value:
-    """The DataType of an input, or of the output, by its name."""
+    """Return the DataType of an input, or of the output, by its name."""
     return _DataType(name)
 
 
 def attribute(name: str) -> Value:
-    """The value of an attribute, by its name, as the operator has resolved it: an axis counts from the front."""
+    """Return the value of an attribute, by its name, as the operator has resolved it: an axis counts from the front."""
     return _Attribute(name)
 
 
 def primitive_exists(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveExists:
-    """Whether `NewPrimitive` makes a primitive, of values of the subject and of others, on its device."""
+    """Return whether `NewPrimitive` makes a primitive, of values of the subject and of others, on its device."""
     return PrimitiveExists(factory, arguments, tuple(named.items()))
 
 
@@ -334,5 +334,5 @@ _ALWAYS: Final = _Always()
 
 
 def always() -> Predicate:
-    """The condition of a kernel that matches whatever the subject is."""
+    """Return the condition of a kernel that matches whatever the subject is."""
     return _ALWAYS

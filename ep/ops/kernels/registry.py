@@ -69,7 +69,7 @@ def register_kernel(
 
 
 def kernels_of(operator: str) -> list[Registration]:
-    """The kernels of an operator, those of higher priority first."""
+    """Return the kernels of an operator, those of higher priority first."""
     return list(_KERNELS.get(operator, ()))
 
 
@@ -111,7 +111,7 @@ def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) 
 
 
 def _first_reason(kernel: Registration, subject: Subject) -> str:
-    """Why a kernel does not match: the first part that fails and is made of no others."""
+    """Return why a kernel does not match: the first part that fails and is made of no others."""
     explained = list(kernel.matches.explain(subject))
     for part in explained:
         if not part.holds and part.why:

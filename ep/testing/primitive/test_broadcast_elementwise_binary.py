@@ -29,7 +29,7 @@ SUB_FLOAT = (BinaryOp.kSub, DataType.kFloat, DataType.kFloat)
 
 
 def is_simple(key):
-    """Whether a reference of many elements is quick, and operands of one size with the result."""
+    """Return whether a reference of many elements is quick, and operands of one size with the result."""
     op, src_type, dst_type = key
     return op not in (*tolerances.SLOW_BINARY_REFERENCE, *REQUIRED) and src_type.itemsize == dst_type.itemsize
 

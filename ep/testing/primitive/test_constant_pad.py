@@ -15,7 +15,7 @@ from ep.testing.samples import other_types, sized
 
 
 def padded(src, before, after, value):
-    """What NumPy gives: padded first, then cropped."""
+    """Return what NumPy gives: padded first, then cropped."""
     dims = tuple(size + max(a, 0) + max(b, 0) for size, a, b in zip(src.shape, before, after, strict=True))
     whole = np.full(dims, value, src.dtype)
     inside = tuple(slice(max(a, 0), max(a, 0) + size) for a, size in zip(before, src.shape, strict=True))

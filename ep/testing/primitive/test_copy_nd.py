@@ -15,7 +15,7 @@ from ep.testing.samples import other_types
 
 
 def bytes_of(rng, data_type, dims):
-    """An array of random bytes: what is moved is not looked at."""
+    """Return an array of random bytes: what is moved is not looked at."""
     count = math.prod(dims) * data_type.itemsize
     return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
 

@@ -51,7 +51,7 @@ class Device:
             pytest.skip(f"{device} has no Expression of the kind {kind}")
 
     def launch(self, shapes, *sources):
-        """The results of shapes, from arrays of the host."""
+        """Return the results of shapes, from arrays of the host."""
         of_device = DeviceManagerRegistry.GetDeviceManager(self.device.type).arrays()
         assert of_device is not None
         arrays = of_device.on(0)

@@ -239,7 +239,7 @@ class Refusals(OfAnyLaunch):
 
 
 def arguments(device, key, **batches):
-    """What is accepted at a launch."""
+    """Return what is accepted at a launch."""
     params_type, indices_type = key
     return {
         "stream": device.stream,

@@ -65,7 +65,7 @@ def test_a_primitive_tells_what_it_was_made_for(device, factory):
 
 
 def unregistered(device, factory):
-    """New's arguments for a key that the device does not list, None where it lists all."""
+    """New's arguments for a key that the device does not list, None if it lists all."""
     listed = entries(device, factory)
     for dtypes in itertools.product(DataType, repeat=len(listed[0].dtypes)):
         entry = Entry(factory.primitive, listed[0].op, dtypes, device.type)

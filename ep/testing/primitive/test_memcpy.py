@@ -11,7 +11,7 @@ from ep.testing.samples import sized
 
 
 def side(device, on_device, array):
-    """A buffer with a copy of `array`, on the device or on the host."""
+    """Return a buffer with a copy of `array`, on the device or on the host."""
     return device.buffer(array) if on_device else array.copy()
 
 

@@ -21,7 +21,7 @@ SIZES = [
 
 
 def bytes_of(rng, data_type, dims):
-    """An array of random bytes: what is moved is not looked at, also where it is no bool and no number."""
+    """Return an array of random bytes: what is moved is not looked at, also where it is no bool and no number."""
     count = math.prod(dims) * data_type.itemsize
     return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
 

@@ -46,7 +46,7 @@ def conditions(rng, cond_type, dims):
 
 
 def random(rng, key, dims):
-    """The operands of a launch."""
+    """Return the operands of a launch."""
     cond_type, data_type = key
     x, y = (samples(rng, data_type, max(math.prod(each), 1))[: math.prod(each)].reshape(each) for each in dims[1:])
     return conditions(rng, cond_type, dims[0]), x, y

@@ -9,7 +9,7 @@ from ep.testing.references.convert import convert
 
 
 def total(srcs: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum from the left: 16-bit floats in float32 and rounded once, integers modulo 2^n, bools with OR."""
+    """Return the sum from the left: 16-bit floats in float32 and rounded once, integers modulo 2^n, bools with OR."""
     dtype = srcs[0].dtype
     if len(srcs) == 1:
         return srcs[0].copy()

@@ -250,7 +250,7 @@ def _normal_cdf(x: np.ndarray) -> np.ndarray:
 
 
 def _mapped(function: Callable[..., mpmath.mpf], *operands: np.ndarray) -> np.ndarray:
-    """An mpmath function of finite or infinite numbers, elementwise, to long double."""
+    """Return an mpmath function of finite or infinite numbers, elementwise, to long double."""
 
     def one(*values: float) -> np.longdouble:
         with mpmath.workdps(40):

@@ -10,7 +10,7 @@ TRANSPOSES = [(N, N), (N, T), (T, N), (T, T)]
 
 
 def wide(array):
-    """The numbers of an array in a type that has more digits than the type of a launch's arithmetic."""
+    """Return the numbers of an array in a type that has more digits than the type of a launch's arithmetic."""
     dtype = array.dtype
     if dtype.kind == "c":
         return array.astype(np.clongdouble if dtype.itemsize == 16 else np.complex128)
@@ -18,7 +18,7 @@ def wide(array):
 
 
 def transposed(array, transpose):
-    """What enters the product: of a complex matrix that is transposed, the conjugate."""
+    """Return what enters the product: of a complex matrix that is transposed, the conjugate."""
     return np.conj(np.swapaxes(array, -1, -2)) if transpose is T else array
 
 
@@ -31,12 +31,12 @@ def matrices(rng, data_type, *dims):
 
 
 def stored(dims, transpose):
-    """The dims of a matrix in memory."""
+    """Return the dims of a matrix in memory."""
     return (*dims[:-2], dims[-1], dims[-2]) if transpose is T else tuple(dims)
 
 
 def summed(array, dims):
-    """The sum over the batch axes that `dims` has with size 1, or lacks, and `array` has."""
+    """Return the sum over the batch axes that `dims` has with size 1, or lacks, and `array` has."""
     array = array.sum(axis=tuple(range(array.ndim - len(dims)))) if array.ndim > len(dims) else array
     axes = tuple(axis for axis in range(-len(dims), -2) if dims[axis] == 1 and array.shape[axis] != 1)
     return array.sum(axis=axes, keepdims=True)

@@ -31,7 +31,7 @@ def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataTyp
 
 
 def magnitude(op: ReduceOp, src: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    """What errors of sums and means are measured by: the sum, or mean, of the magnitudes."""
+    """Return what errors of sums and means are measured by: the sum, or mean, of the magnitudes."""
     wide = np.abs(src.astype(np.clongdouble if src.dtype.kind == "c" else np.float64)).astype(np.longdouble)
     with np.errstate(all="ignore"):
         total = np.sum(wide, axis=tuple(axes), dtype=np.longdouble)

@@ -28,7 +28,7 @@ def segment_sum(
 
 
 def rows_of_segments(ids: np.ndarray, num_segments: int, offset: int) -> dict[tuple[int, int], list[int]]:
-    """The rows of each segment that has any, by batch and segment."""
+    """Return the rows of each segment that has any, by batch and segment."""
     found: dict[tuple[int, int], list[int]] = {}
     for b, row in np.ndindex(ids.shape):
         segment = int(ids[b, row]) - offset

@@ -36,7 +36,7 @@ def gradients(op: BinaryOp, dy: np.ndarray, x: np.ndarray, attributes: tuple[flo
 
 
 def slope(op: BinaryOp, x: float, *attributes: float) -> mpf:
-    """Return the factor for a finite x; NaN where there is none."""
+    """Return the factor for a finite x; NaN if there is none."""
     with mpmath.workdps(_DIGITS):
         value, rest = mpf(x), tuple(map(mpf, attributes))
         try:
@@ -71,7 +71,7 @@ def _sigmoid(x: mpf) -> mpf:
 
 
 def _gate(v: mpf, w: mpf) -> mpf:
-    """The derivative of x sigmoid(v(x)), w = x v'(x)."""
+    """Return the derivative of x sigmoid(v(x)), w = x v'(x)."""
     s, rest = _sigmoid(v), _sigmoid(-v)
     return s * (1 + w * rest)
 

@@ -303,7 +303,7 @@ def test_float32_stays_float32(op):
 
 @cache
 def integers(scalar_type: type) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of 8-bit numbers; of wider ones the extremes, the small ones and a random choice."""
+    """Return all pairs of 8-bit numbers; of wider ones the extremes, the small ones and a random choice."""
     info = np.iinfo(scalar_type)
     if info.bits == 8:
         return crossed(np.arange(info.min, info.max + 1).astype(scalar_type))

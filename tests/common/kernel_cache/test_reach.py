@@ -12,7 +12,7 @@ from ep.common.kernel_cache.reach import reach
 
 
 def module(name, text, **names):
-    """A module of `text`, as if it were imported from a file."""
+    """Return a module of `text`, as if it were imported from a file."""
     made = ModuleType(name)
     made.__dict__.update(names)
     exec(text, made.__dict__)

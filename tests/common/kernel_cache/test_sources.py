@@ -52,7 +52,7 @@ def package(tmp_path, monkeypatch):
 
 
 def known(folder):
-    """What a process knows that imports the package now."""
+    """Return what a process knows that imports the package now."""
     states = {str(path.relative_to(folder)): FileState.of(path.stat()) for path in folder.rglob("*.py")}
     return Sources(str(folder), states)
 

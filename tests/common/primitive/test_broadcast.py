@@ -28,12 +28,12 @@ def operands(count, sizes):
 
 
 def offsets(dims, strides):
-    """The offset of every element of a walk, in row-major order."""
+    """Return the offset of every element of a walk, in row-major order."""
     return [sum(map(math.prod, zip(index, strides, strict=True))) for index in np.ndindex(*dims)]
 
 
 def addresses(operand, result):
-    """Which element of a contiguous operand each element of the broadcast result reads."""
+    """Return which element of a contiguous operand each element of the broadcast result reads."""
     elements = np.arange(math.prod(operand)).reshape(operand)
     return np.broadcast_to(elements, result).ravel().tolist()
 
@@ -111,7 +111,7 @@ class TestSimplifyBroadcastDims:
 
 
 def walk_pairs(dims, src_strides, dst_strides):
-    """Which source offset each destination offset gets."""
+    """Return which source offset each destination offset gets."""
     return sorted(zip(offsets(dims, dst_strides), offsets(dims, src_strides), strict=True))
 
 

@@ -68,7 +68,7 @@ def test_widen(walk, itemsize, wide, unit):
 
 
 def moved_bytes(walk, unit):
-    """Which source byte each destination byte gets."""
+    """Return which source byte each destination byte gets."""
     result = []
     for index in np.ndindex(*walk.dims):
         src, dst = (int(np.dot(index, strides)) * unit for strides in (walk.src_strides, walk.dst_strides))

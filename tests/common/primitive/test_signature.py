@@ -15,7 +15,7 @@ TWO_WRITTEN = Signature(
 
 
 def read(signature, addresses, types, sizes, **options):
-    """The check of buffers that are given by their addresses; returns what the reader was asked."""
+    """Return the check of buffers that are given by their addresses; returns what the reader was asked."""
     asked = []
 
     def reader(buffer, argument, data_type, count, written):

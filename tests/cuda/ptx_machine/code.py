@@ -15,7 +15,7 @@ class Value(NamedTuple):
 
 
 def constant(type: str, number: int | float) -> Value:
-    """A number of an LLVM type; floating-point numbers by their bits."""
+    """Return a number of an LLVM type; floating-point numbers by their bits."""
     if type in ("float", "double"):
         width, form = ("i32", "<fI") if type == "float" else ("i64", "<dQ")
         (bits,) = struct.unpack(f"<{form[2]}", struct.pack(f"<{form[1]}", number))
@@ -37,7 +37,7 @@ class LlvmModule:
     defined: set[str] = field(default_factory=set)
 
     def text(self) -> str:
-        """The module in LLVM's assembly language."""
+        """Return the module in LLVM's assembly language."""
         declarations = [line for name, line in self.declared.items() if name not in self.defined]
         return "\n".join([*self.variables.values(), *declarations, *self.functions])
 
@@ -52,7 +52,7 @@ class Code:
         self._last = 0
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing else has."""
+        """Return a name that nothing else has."""
         self._last += 1
         return f"{stem}{self._last}"
 
@@ -60,7 +60,7 @@ class Code:
         self.lines.append(text)
 
     def make(self, type: str, text: str) -> Value:
-        """The value of an instruction."""
+        """Return the value of an instruction."""
         value = Value(type, self.fresh("%v"))
         self.lines.append(f"{value.name} = {text}")
         return value
@@ -92,11 +92,11 @@ class Code:
         return self.make(type, f"{operation} {value.type} {value.name} to {type}")
 
     def bits(self, value: Value, type: str) -> Value:
-        """The same bits as another type of the same width."""
+        """Return the same bits as another type of the same width."""
         return self.convert("bitcast", value, type)
 
     def resize(self, value: Value, type: str, signed: bool = False) -> Value:
-        """An integer with as many bits as `type`: its lower ones, or more."""
+        """Return an integer with as many bits as `type`: its lower ones, or more."""
         here, there = int(value.type[1:]), int(type[1:])
         return self.convert("trunc" if there < here else "sext" if signed else "zext", value, type)
 
@@ -104,7 +104,7 @@ class Code:
         return self.make(a.type, f"select i1 {condition.name}, {a.type} {a.name}, {b.type} {b.name}")
 
     def negate(self, value: Value) -> Value:
-        """The other truth value, or all bits inverted."""
+        """Return the other truth value, or all bits inverted."""
         return self.binary("xor", value, constant(value.type, -1))
 
     def load(self, type: str, pointer: Value, alignment: int) -> Value:
@@ -114,12 +114,12 @@ class Code:
         self.line(f"store {value.type} {value.name}, ptr {pointer.name}, align {alignment}")
 
     def at(self, pointer: Value, offset: int | Value) -> Value:
-        """The pointer so many bytes further on."""
+        """Return the pointer so many bytes further on."""
         place = offset.name if isinstance(offset, Value) else str(offset)
         return self.make("ptr", f"getelementptr i8, ptr {pointer.name}, i64 {place}")
 
     def call(self, type: str, function: str, *arguments: Value) -> Value:
-        """The result of a function, which is declared here where it is not defined in the module."""
+        """Return the result of a function, which is declared here where it is not defined in the module."""
         types = ", ".join(argument.type for argument in arguments)
         self.module.declared.setdefault(function, f"declare {type} @{function}({types})")
         given = ", ".join(f"{argument.type} {argument.name}" for argument in arguments)
@@ -129,7 +129,7 @@ class Code:
         return self.make(type, f"call {type} @{function}({given})")
 
     def intrinsic(self, name: str, *arguments: Value) -> Value:
-        """One of LLVM's that takes and gives values of one type."""
+        """Return one of LLVM's that takes and gives values of one type."""
         type = arguments[0].type
         suffix = {"float": "f32", "double": "f64", "half": "f16"}.get(type, type)
         return self.call(type, f"llvm.{name}.{suffix}", *arguments)

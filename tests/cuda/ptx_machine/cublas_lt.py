@@ -136,7 +136,7 @@ class HostCublasLt:
         return arguments, attributes
 
     def _sizes(self, desc: int, a: int, b: int, c: int) -> tuple[int, int, int, int] | None:
-        """m, n, k and the number of matrices, column-major; None where descriptors do not fit together."""
+        """m, n, k and the number of matrices, column-major; None if descriptors do not fit together."""
         (_, scale), operations = self._of("MatmulDesc", desc)
         dims, counts = [], set()
         for layout, operation in (

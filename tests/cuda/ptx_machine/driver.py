@@ -232,7 +232,7 @@ class PtxDriver(Driver):
             function.launch(grid, block, shared_bytes, words, self._ranges(), self.deviation)
 
     def _ranges(self) -> list[tuple[int, int]]:
-        """The memory that kernels may access: what the driver has allocated."""
+        """Return the memory that kernels may access: what the driver has allocated."""
         with self._lock:
             return [(at, at + block.size - kMaxAlignmentRequirement) for at, block in self._blocks.items()]
 

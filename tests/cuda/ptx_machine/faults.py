@@ -22,7 +22,7 @@ def describe(
     threads: Sequence[int],
     known: np.ndarray[Any, Any],
 ) -> str:
-    """What happened, to which thread, at which instruction of which kernel."""
+    """Return what happened, to which thread, at which instruction of which kernel."""
 
     def place(index: int) -> str:
         x, y, z = index % threads[0], index // threads[0] % threads[1], index // (threads[0] * threads[1])
@@ -52,7 +52,7 @@ def _quoted(site: Instruction) -> str:
 
 
 def _nearest(address: int, known: np.ndarray[Any, Any]) -> str:
-    """Where an address is, seen from the memory that is nearest."""
+    """Return where an address is, seen from the memory that is nearest."""
     pieces = known.reshape(-1, 2).tolist()
     if not pieces:
         return "there is no memory"

@@ -205,7 +205,7 @@ class FunctionTranslator(Operands):
 
 
 def llvm_name(name: str) -> str:
-    """A function's name, as no other function's can be."""
+    """Return a function's name, as no other function's can be."""
     return "ptx_" + name.replace("$", ".")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 
 def _numbered(names: Any) -> Any:
-    """The names with numbers from 0 on, in a form that compiled code reads as constants."""
+    """Return the names with numbers from 0 on, in a form that compiled code reads as constants."""
     return names(*range(len(names._fields)))
 
 

@@ -49,7 +49,7 @@ class Program:
         return self._translation.shared_bytes
 
     def executed(self) -> Counter[Instruction]:
-        """How often each instruction was run by all threads of all launches together."""
+        """Return how often each instruction was run by all threads of all launches together."""
         counts = self._counters[self._translation.blocks].tolist() if self.sites else []
         return Counter(dict(zip(self.sites, counts, strict=True)))
 
@@ -141,7 +141,7 @@ def _compile(text: str) -> bytes:
 
 
 def _load(code: bytes) -> Any:
-    """An engine with the object code, linked with the functions of `memory`."""
+    """Return an engine with the object code, linked with the functions of `memory`."""
     llvm.add_symbol(operands.ACCESS, memory.access().address)
     llvm.add_symbol(function.FAULT, memory.fault().address)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
@@ -151,5 +151,5 @@ def _load(code: bytes) -> Any:
 
 
 def address_range(array: np.ndarray[Any, Any]) -> tuple[int, int]:
-    """The beginning and the end of a contiguous array's memory."""
+    """Return the beginning and the end of a contiguous array's memory."""
     return array.ctypes.data, array.ctypes.data + array.nbytes

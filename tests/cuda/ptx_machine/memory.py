@@ -42,7 +42,7 @@ def _fault(block, thread, fault, site, address, size, other):
 
 @compiled(njit)
 def _shared(block, thread, offset, size, site, flags):
-    """The address of an access to shared memory, with the stamps of its bytes set; 0 for a fault."""
+    """Return the address of an access to shared memory, with the stamps of its bytes set; 0 for a fault."""
     if offset < 0 or offset + size > block[Block.SHARED_BYTES]:
         return _fault(block, thread, Fault.SHARED_OUT_OF_BOUNDS, site, offset, size, 0)
     writes, reads = words_at(block[Block.SHADOW_WRITES]), words_at(block[Block.SHADOW_READS])
@@ -73,7 +73,7 @@ def _shared(block, thread, offset, size, site, flags):
 
 @compiled(njit)
 def _range_of(block, address, size):
-    """The number of the piece of memory that may be accessed and has all of an access; -1 for none."""
+    """Return the number of the piece of memory that may be accessed and has all of an access; -1 for none."""
     ranges, low, high = words_at(block[Block.RANGES]), 0, block[Block.NUM_RANGES]
     while low < high:  # the last piece that begins at the address or before it
         middle = (low + high) // 2
@@ -86,7 +86,7 @@ def _range_of(block, address, size):
 
 @compiled(njit)
 def _global(block, thread, number, address, size, site, flags):
-    """The address of an access to global memory, with the stamps of its bytes set; 0 for a fault."""
+    """Return the address of an access to global memory, with the stamps of its bytes set; 0 for a fault."""
     ranges = words_at(block[Block.RANGES])
     begin, end = ranges[2 * number], ranges[2 * number + 1]
     place = place_of(block, number, end - begin)
@@ -148,7 +148,7 @@ _WORD = types.int64
 
 
 def _access_of_any(block, address, space, size, site, flags):
-    """The address in this process of an access, or 0 where it is a fault, which is noted in the block record.
+    """Return the address in this process of an access, or 0 where it is a fault, which is noted in the block record.
 
     address: in its space; space: a number of `operands.SPACES`; size: bytes; site: the instruction; flags: of `Access`.
     """

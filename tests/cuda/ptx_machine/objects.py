@@ -20,7 +20,7 @@ from ep.common.kernel_cache.ownership import PrivateFolder, UntrustedError
 
 @cache
 def folder_name() -> str:
-    """The folder, in the user's cache for ep, of what these sources compile for this processor.
+    """Return the folder, in the user's cache for ep, of what these sources compile for this processor.
 
     By its name it is one of the CUDA device: `ep cache` counts and clears it with the folders of other versions.
     """
@@ -33,7 +33,7 @@ def folder_name() -> str:
 
 
 def kept(text: str, make: Callable[[], bytes]) -> bytes:
-    """What `make` makes of a text, or what it made before. Files that others can write are not read."""
+    """Return what `make` makes of a text, or what it made before. Files that others can write are not read."""
     name = f"{hashlib.sha256(text.encode()).hexdigest()}.kernel"
     full_name = f"{folder_name()}/{name}"
     with suppress(OSError, UntrustedError), PrivateFolder(user_cache_folder(), folder_name()) as folder:

@@ -89,11 +89,11 @@ class Operands:
     # words of the records
 
     def thread_word(self, word: int) -> Value:
-        """A word of the thread record."""
+        """Return a word of the thread record."""
         return self.code.load("i64", self.code.at(self.thread, 8 * word), 8)
 
     def block_word(self, word: int) -> Value:
-        """A word of the block record."""
+        """Return a word of the block record."""
         return self.code.load("i64", self.code.at(self.block, 8 * word), 8)
 
     def set_word(self, word: int, value: Value) -> None:
@@ -104,13 +104,13 @@ class Operands:
     # operands
 
     def name_of(self, operand: Operand) -> str:
-        """The text of a plain name."""
+        """Return the text of a plain name."""
         if not isinstance(operand, Name) or operand.negated:
             raise ValueError
         return operand.text
 
     def register(self, name: str) -> tuple[PtxType, Value]:
-        """A register's type, and where it is kept."""
+        """Return a register's type, and where it is kept."""
         stem = name.rstrip("0123456789")
         for depth in range(len(self._scopes) - 1, -1, -1):
             declared = self._scopes[depth]
@@ -140,7 +140,7 @@ class Operands:
         return self._carry
 
     def read(self, operand: Operand, type: PtxType) -> Value:
-        """An operand as a value of `type`: the lower bits of a wider register."""
+        """Return an operand as a value of `type`: the lower bits of a wider register."""
         if isinstance(operand, Literal):
             bits = literal_bits(operand, type)
             number = constant(type.integer, bits)
@@ -172,7 +172,7 @@ class Operands:
         return self.code.negate(value) if operand.negated else value
 
     def _as(self, value: Value, declared: PtxType, type: PtxType) -> Value:
-        """The lower bits of a register, as a value of `type`."""
+        """Return the lower bits of a register, as a value of `type`."""
         if declared.llvm == type.llvm:
             return value
         if "p" in (declared.kind, type.kind) or type.bits > declared.bits:
@@ -204,11 +204,11 @@ class Operands:
     # memory
 
     def place(self, name: str) -> Value:
-        """Where a parameter is, in memory that is not checked."""
+        """Return where a parameter is, in memory that is not checked."""
         return self._places[name]
 
     def variable_address(self, name: str) -> Value:
-        """The address of a variable in its own space, 64 bits."""
+        """Return the address of a variable in its own space, 64 bits."""
         if name in self._places:
             return self.code.convert("ptrtoint", self._places[name], "i64")
         variable = self.module.variables[name]
@@ -217,7 +217,7 @@ class Operands:
         return self.code.convert("ptrtoint", Value("ptr", f"@{self.module.memory_address(variable)}"), "i64")
 
     def address(self, operand: Operand) -> Value:
-        """What stands in brackets, as a number of 64 bits."""
+        """Return what stands in brackets, as a number of 64 bits."""
         if not isinstance(operand, Address):
             raise ValueError
         base = operand.base
@@ -231,7 +231,7 @@ class Operands:
         return self.code.binary("add", number, constant("i64", operand.offset)) if operand.offset else number
 
     def access(self, space: str, address: Value, size: int, flags: int) -> Value:
-        """The pointer for an access that was checked; a fault ends the thread."""
+        """Return the pointer for an access that was checked; a fault ends the thread."""
         given = (SPACES.index(space), size, self.site, flags)
         numbers = [constant("i64", number) for number in given]
         found = self.code.call("i64", ACCESS, self.block, address, *numbers)
@@ -242,7 +242,7 @@ class Operands:
 
 
 def literal_bits(literal: Literal, type: PtxType) -> int:
-    """The bits of a number as it is written, as a number of `type`."""
+    """Return the bits of a number as it is written, as a number of `type`."""
     text = literal.text
     if re.fullmatch("0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", text):
         return int(text[2:], 16)

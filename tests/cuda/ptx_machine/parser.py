@@ -99,7 +99,7 @@ class _Parser:
             self._place += 1
 
     def _function(self) -> Function | None:
-        """A function; None for one that is only declared."""
+        """Return a function; None for one that is only declared."""
         entry = self._take() == ".entry"
         results = self._parameters() if self._next == "(" else []
         function = Function(self._take(), entry, results)
@@ -252,7 +252,7 @@ class _Parser:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
-    """Each token, with its place in the text and its line; two empty ones at the end."""
+    """Yield each token, with its place in the text and its line; two empty ones at the end."""
     place, line = 0, 1
     while place < len(text):
         match = _TOKEN.match(text, place)

@@ -49,7 +49,7 @@ def stamp_of(block, thread, strong):
 
 @compiled(njit)
 def races(block, thread, stamp, strong):
-    """Whether an access now races with the one that left a stamp."""
+    """Return whether an access now races with the one that left a stamp."""
     other = stamp & THREAD_MASK
     if stamp >> EPOCH_SHIFT != block[Block.EPOCH] or other == thread[Thread.INDEX]:
         return False
@@ -61,13 +61,13 @@ def races(block, thread, stamp, strong):
 
 @compiled(njit)
 def is_of_other_block(block, stamp):
-    """Whether a stamp is one of another block of this launch."""
+    """Return whether a stamp is one of another block of this launch."""
     return block[Block.LAUNCH_EPOCH] <= stamp >> EPOCH_SHIFT < block[Block.FIRST_EPOCH]
 
 
 @compiled(njit)
 def races_globally(block, thread, stamp, strong):
-    """Whether an access to global memory races with the one that left a stamp."""
+    """Return whether an access to global memory races with the one that left a stamp."""
     if is_of_other_block(block, stamp):
         return not (strong and stamp >> _STRONG_SHIFT & 1)
     return races(block, thread, stamp, strong)

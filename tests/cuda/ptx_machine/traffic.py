@@ -9,7 +9,7 @@ from tests.cuda.ptx_machine.types import TYPES
 
 
 def bytes_moved(executed: Counter[Instruction]) -> int:
-    """The bytes of all loads, stores and atomic operations on global memory, however caches would serve them."""
+    """Return the bytes of all loads, stores and atomic operations on global memory, however caches would serve them."""
     return sum(count * _bytes(site) for site, count in executed.items())
 
 

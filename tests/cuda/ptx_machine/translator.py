@@ -98,14 +98,14 @@ class ModuleTranslator:
         self.shared_bytes += _bytes_of(variable)
 
     def add_local(self, variable: Variable) -> int:
-        """The offset of a variable in local memory, which all functions have a part of: none calls itself."""
+        """Return the offset of a variable in local memory, which all functions have a part of: none calls itself."""
         self.local_bytes += -self.local_bytes % 16
         offset = self.local_bytes
         self.local_bytes += _bytes_of(variable)
         return offset
 
     def memory_address(self, variable: Variable) -> str:
-        """The LLVM variable of a variable in global or constant memory."""
+        """Return the LLVM variable of a variable in global or constant memory."""
         name = f"memory_{hashlib.sha256(variable.name.encode()).hexdigest()[:16]}"
         if name not in self.memory:
             type = TYPES[variable.type]
@@ -120,7 +120,7 @@ class ModuleTranslator:
 
 
 def is_meeting(statement: object) -> bool:
-    """Whether a statement is an instruction at which threads meet."""
+    """Return whether a statement is an instruction at which threads meet."""
     return isinstance(statement, Instruction) and statement.name in MEETINGS
 
 

@@ -57,5 +57,5 @@ U16, U32, U64, F32, F64 = (TYPES[name] for name in ("u16", "u32", "u64", "f32", 
 
 
 def bits_of(width: int) -> PtxType:
-    """The type of so many bits."""
+    """Return the type of so many bits."""
     return TYPES[f"b{width}"]

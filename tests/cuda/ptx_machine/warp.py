@@ -60,7 +60,10 @@ def _takes_part(thread, mask):
 
 @compiled(njit)
 def _complete(warp, thread):
-    """Whether all lanes of a meeting wait for it; those that have returned, or that a small block lacks, need not."""
+    """Return whether all lanes of a meeting wait for it.
+
+    Those that have returned, or that a small block lacks, need not.
+    """
     for other in warp:
         if _takes_part(other, thread[Thread.MASK]) and (
             other[Thread.MEETING] != thread[Thread.MEETING]

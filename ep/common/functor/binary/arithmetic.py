@@ -82,7 +82,7 @@ def smith_div(m: MathLibrary) -> Function:
 
 
 def middling(m: MathLibrary) -> Function:
-    """The power of two that brings a length to where products of two such neither overflow nor vanish."""
+    """Return the power of two that brings a length to where products of two such neither overflow nor vanish."""
     one, large, small = (by_precision(m, *c) for c in ((1, 1), (2.0**60, 2.0**500), (2.0**-50, 2.0**-480)))
     up, down = by_precision(m, 2.0**100, 2.0**600), by_precision(m, 2.0**-100, 2.0**-600)
 
@@ -127,7 +127,7 @@ def complex_div(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kMax)
 def maximum(m: MathLibrary) -> Function:
-    """The larger one, b where they are equal; NaN if either is."""
+    """Return the larger one, b where they are equal; NaN if either is."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return b if (a <= b) | (b != b) else a
@@ -137,7 +137,7 @@ def maximum(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kMin)
 def minimum(m: MathLibrary) -> Function:
-    """The smaller one, b where they are equal; NaN if either is."""
+    """Return the smaller one, b where they are equal; NaN if either is."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return b if (a >= b) | (b != b) else a
@@ -158,7 +158,7 @@ def power(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFmod)
 def fmod(m: MathLibrary) -> Function:
-    """The remainder of the truncated quotient: it has the sign of a."""
+    """Return the remainder of the truncated quotient: it has the sign of a."""
     remainder = m.fmod
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -169,7 +169,7 @@ def fmod(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorMod)
 def floor_mod(m: MathLibrary) -> Function:
-    """The remainder of the floored quotient: it has the sign of b."""
+    """Return the remainder of the floored quotient: it has the sign of b."""
     zero, remainder = m.T(0), m.fmod
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -181,7 +181,7 @@ def floor_mod(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorDiv)
 def floor_div(m: MathLibrary) -> Function:
-    """The rounded quotient, rounded down."""
+    """Return the rounded quotient, rounded down."""
     floor = m.floor
 
     def f(a: Scalar, b: Scalar) -> Scalar:
@@ -192,7 +192,7 @@ def floor_div(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kTruncDiv)
 def trunc_div(m: MathLibrary) -> Function:
-    """The rounded quotient, rounded toward zero."""
+    """Return the rounded quotient, rounded toward zero."""
     trunc = m.trunc
 
     def f(a: Scalar, b: Scalar) -> Scalar:

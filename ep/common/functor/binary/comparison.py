@@ -22,7 +22,7 @@ def equal(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kEqual, kinds=(Kind.COMPLEX,))
 def complex_equal(m: MathLibrary) -> Function:
-    """Both parts equal."""
+    """Return both parts equal."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return (a.real == b.real) & (a.imag == b.imag)

@@ -19,7 +19,7 @@ def _is_signed(m: MathLibrary) -> bool:
 
 @functor(BinaryOp.kMax, kinds=(Kind.INTEGER,))
 def maximum(m: MathLibrary) -> Function:
-    """The larger one."""
+    """Return the larger one."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return a if a > b else b
@@ -29,7 +29,7 @@ def maximum(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kMin, kinds=(Kind.INTEGER,))
 def minimum(m: MathLibrary) -> Function:
-    """The smaller one."""
+    """Return the smaller one."""
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         return a if a < b else b
@@ -39,7 +39,7 @@ def minimum(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorDiv, kinds=(Kind.INTEGER,))
 def floor_div(m: MathLibrary) -> Function:
-    """The quotient rounded down; 0 for a zero divisor."""
+    """Return the quotient rounded down; 0 for a zero divisor."""
     zero, one = m.T(0), m.T(1)
     if not _is_signed(m):
 
@@ -59,7 +59,7 @@ def floor_div(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kDiv, BinaryOp.kTruncDiv, kinds=(Kind.INTEGER,))
 def trunc_div(m: MathLibrary) -> Function:
-    """The quotient rounded toward zero; 0 for a zero divisor."""
+    """Return the quotient rounded toward zero; 0 for a zero divisor."""
     if not _is_signed(m):
         return floor_div(m)
     zero, one, minus_one = m.T(0), m.T(1), m.T(-1)
@@ -76,7 +76,7 @@ def trunc_div(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFloorMod, kinds=(Kind.INTEGER,))
 def floor_mod(m: MathLibrary) -> Function:
-    """The remainder of the floored quotient, with the sign of b; 0 for a zero divisor."""
+    """Return the remainder of the floored quotient, with the sign of b; 0 for a zero divisor."""
     zero, one = m.T(0), m.T(1)
     if not _is_signed(m):
 
@@ -95,7 +95,7 @@ def floor_mod(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kFmod, kinds=(Kind.INTEGER,))
 def fmod(m: MathLibrary) -> Function:
-    """The remainder of the truncated quotient, with the sign of a; 0 for a zero divisor."""
+    """Return the remainder of the truncated quotient, with the sign of a; 0 for a zero divisor."""
     if not _is_signed(m):
         return floor_mod(m)
     zero, one, minus_one = m.T(0), m.T(1), m.T(-1)

@@ -10,7 +10,7 @@ _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
 @functor(BinaryOp.kLogicalAnd, kinds=_NUMBERS)
 def logical_and(m: MathLibrary) -> Function:
-    """Both true; NaN is true."""
+    """Return both true; NaN is true."""
     zero = m.T(0)
 
     def f(a: Scalar, b: Scalar) -> Scalar:

@@ -12,7 +12,7 @@ _TERMS = 9
 
 
 def zeta_of_positive(m: MathLibrary) -> Function:
-    """The sum of (q + n)^-x over n >= 0, for x > 1 and q > 0.
+    """Return the sum of (q + n)^-x over n >= 0, for x > 1 and q > 0.
 
     With w = q + 9 the rest of the sum from n = 9 on is w^(1-x) / (x - 1) + w^-x (1/2 + x / (12 w) - ...). w^(1-x) is
     not taken as w w^-x: it can be a normal number where w^-x is not. A power multiplies the rounding error of its base
@@ -55,7 +55,7 @@ def zeta_of_positive(m: MathLibrary) -> Function:
 
 @functor(BinaryOp.kZeta)
 def zeta(m: MathLibrary) -> Function:
-    """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0.
+    """Return the Hurwitz zeta function, the sum of (q + n)^-x over n >= 0.
 
     +inf for x = 1 and for q = 0, -1, -2, ...; NaN for x < 1, and for other q < 0 unless x is an integer. There the
     terms with a negative base are (-1)^x times those of a finite sum with positive bases: however far q is from 0,

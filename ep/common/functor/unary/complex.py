@@ -12,7 +12,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 @functor(UnaryOp.kConj, kinds=(Kind.COMPLEX,))
 def conj(m: MathLibrary) -> Function:
-    """The imaginary part negated."""
+    """Return the imaginary part negated."""
 
     def f(z: Scalar) -> Scalar:
         return complex(z.real, -z.imag)
@@ -22,7 +22,7 @@ def conj(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kReal, kinds=(Kind.COMPLEX,))
 def real(m: MathLibrary) -> Function:
-    """The real part."""
+    """Return the real part."""
 
     def f(z: Scalar) -> Scalar:
         return z.real
@@ -32,7 +32,7 @@ def real(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kImag, kinds=(Kind.COMPLEX,))
 def imag(m: MathLibrary) -> Function:
-    """The imaginary part."""
+    """Return the imaginary part."""
 
     def f(z: Scalar) -> Scalar:
         return z.imag
@@ -42,7 +42,7 @@ def imag(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kRealGrad)
 def real_grad(m: MathLibrary) -> Function:
-    """The complex number dy + 0i."""
+    """Return the complex number dy + 0i."""
     zero = m.T(0)
 
     def f(dy: Scalar) -> Scalar:
@@ -53,7 +53,7 @@ def real_grad(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kImagGrad)
 def imag_grad(m: MathLibrary) -> Function:
-    """The complex number 0 + dy i."""
+    """Return the complex number 0 + dy i."""
     zero = m.T(0)
 
     def f(dy: Scalar) -> Scalar:
@@ -64,7 +64,7 @@ def imag_grad(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kSqrt, kinds=(Kind.COMPLEX,))
 def sqrt(m: MathLibrary) -> Function:
-    """The principal root, with C99's special values.
+    """Return the principal root, with C99's special values.
 
     With w = sqrt((|a| + |a + bi|) / 2) the root of a + bi is w + b/(2w) i for a >= 0, else |b|/(2w) +- w i. The
     numbers are first scaled by a power of 4, so that nothing overflows and no subnormal number loses bits.

@@ -43,7 +43,7 @@ def nan_assign(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kIsNan)
 def is_nan(m: MathLibrary) -> Function:
-    """Whether x is a NaN."""
+    """Return whether x is a NaN."""
 
     def f(x: Scalar) -> Scalar:
         return x != x
@@ -53,7 +53,7 @@ def is_nan(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kIsInf)
 def is_inf(m: MathLibrary) -> Function:
-    """Whether x is +-inf."""
+    """Return whether x is +-inf."""
     infinity = m.T(math.inf)
 
     def f(x: Scalar) -> Scalar:
@@ -64,7 +64,7 @@ def is_inf(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kIsFinite)
 def is_finite(m: MathLibrary) -> Function:
-    """Whether x is neither +-inf nor a NaN."""
+    """Return whether x is neither +-inf nor a NaN."""
     infinity = m.T(math.inf)
 
     def f(x: Scalar) -> Scalar:
@@ -95,7 +95,7 @@ def always(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kBitwiseNot, kinds=(Kind.INTEGER,))
 def bitwise_not(m: MathLibrary) -> Function:
-    """Every bit inverted."""
+    """Return every bit inverted."""
 
     def f(x: Scalar) -> Scalar:
         return ~x
@@ -105,7 +105,7 @@ def bitwise_not(m: MathLibrary) -> Function:
 
 @functor(UnaryOp.kBitwiseNot, kinds=(Kind.BOOL,))
 def bool_not(m: MathLibrary) -> Function:
-    """The only bit inverted."""
+    """Return the only bit inverted."""
 
     def f(x: Scalar) -> Scalar:
         return not x

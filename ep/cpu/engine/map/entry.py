@@ -15,7 +15,7 @@ from ep.cpu.shared.state import LaunchState
 
 
 def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:
-    """What launches a primitive without a walk: all operands are adjacent elements.
+    """Return what launches a primitive without a walk: all operands are adjacent elements.
 
     row_kernel: of a number of operands other than two.
     """
@@ -30,7 +30,7 @@ def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None
 
 
 def walk_launcher(signature: Signature, state: LaunchState, row_kernel: int) -> Launcher:
-    """What launches a primitive whose launches have a `MapPlan`."""
+    """Return what launches a primitive whose launches have a `MapPlan`."""
     num_sources = len(signature.operands) - 1
     state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
     return launcher("map.walk", walk.launch_walk, map_layout(num_sources))

@@ -48,7 +48,7 @@ class RowFunctions(NamedTuple):
     apply_any: where `apply` is not good for every element, the functor that is. Where `apply` is only good for
         |x| <= LIMIT, that functor is called for one element at a time.
     exceeds: the compiled function that says of a block whether `apply` is not good for it: (address, begin, end), and
-        (src0, step0, src1, step1, begin, end) of two operands; None where there is no `apply_any`.
+        (src0, step0, src1, step1, begin, end) of two operands; None if there is no `apply_any`.
     interleaved: whether `apply` is a long chain of dependent instructions, as elementary functions are: its loop is a
         function of its own, and several vectors are computed at a time.
     beyond: of one operand, what computes elements that `apply` is not good for: the number of a function of WHICH, and
@@ -69,7 +69,7 @@ class RowFunctions(NamedTuple):
 
 
 def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> int:
-    """The address of the task that computes rows of dst.
+    """Return the address of the task that computes rows of dst.
 
     name: what the kernel computes, in the cache.
     streaming: it writes past the caches, and is called on rows or ranges that begin where a line of dst does.

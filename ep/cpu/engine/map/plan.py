@@ -45,7 +45,7 @@ _SHORT_BYTES: Final = 32
 
 @cache
 def map_layout(num_sources: int) -> Any:
-    """The layout of plans for so many operands that are read.
+    """Return the layout of plans for so many operands that are read.
 
     strides: of each, in elements, and of dst after them where the walk goes by blocks.
     fills: for each, the plan that writes its elements out in the order of the walk, 0 where they are read in place.
@@ -126,7 +126,7 @@ def broadcast_plan(
     data_types: Sequence[DataType],
     counts: Sequence[int],
 ) -> MapPlan:
-    """The plan of launches whose operands are row-major and broadcast to `dims`, those of dst.
+    """Return the plan of launches whose operands are row-major and broadcast to `dims`, those of dst.
 
     data_types: as for `MapPlan`; counts: as in `Plan.set_checks`.
     """
@@ -142,7 +142,7 @@ def broadcast_plan(
 def strided_plan(
     signature: Signature, walk: StridedWalk, data_types: Sequence[DataType], counts: Sequence[int]
 ) -> Plan:
-    """The plan of launches of one operand over a simplified walk; counts: as in `Plan.set_checks`."""
+    """Return the plan of launches of one operand over a simplified walk; counts: as in `Plan.set_checks`."""
     blocks = by_transposed_tiles(walk, data_types[0].itemsize)
     plan: Plan
     if blocks is None:
@@ -154,7 +154,7 @@ def strided_plan(
 
 
 def _want_tiles(dims: Dims, in_order: Dims, strides: Sequence[Dims], data_types: Sequence[DataType]) -> bool:
-    """Whether a row kernel of two operands cannot read any that is not in order as it lies, or not well."""
+    """Return whether a row kernel of two operands cannot read any that is not in order as it lies, or not well."""
     for source, steps in enumerate(strides):
         if steps != in_order:
             short = len(dims) > 1 and dims[-1] < _SHORT and dims[-1] * data_types[source].itemsize < _SHORT_BYTES

@@ -75,7 +75,7 @@ _OPERANDS, _WORDS = STRIDED_PLAN.num_words, OPERAND.num_words
 
 
 def word_of(operand: int, field: int) -> int:
-    """The word of a plan with a field of an operand."""
+    """Return the word of a plan with a field of an operand."""
     return int(_OPERANDS + _WORDS * operand + field)
 
 
@@ -100,7 +100,7 @@ def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
 
 
 def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
-    """The strides of an array that is broadcast to a shape."""
+    """Return the strides of an array that is broadcast to a shape."""
     return array.strides if array.shape == shape else np.broadcast_to(array, shape).strides
 
 
@@ -147,11 +147,11 @@ class StridedPlan:
 
 @cache
 def strided_entry() -> Callable[..., int]:
-    """The entry (state, plan, arrays): 0 where the launch was done, NO_MEMORY, else nothing has been written."""
+    """Return the entry (state, plan, arrays): 0 where the launch was done, NO_MEMORY, else nothing has been written."""
 
     @jit
     def same_place(plan, one, other):
-        """Whether each element of two operands with one address is at one place."""
+        """Return whether each element of two operands with one address is at one place."""
         one, other = plan + 8 * (_OPERANDS + _WORDS * one), plan + 8 * (_OPERANDS + _WORDS * other)
         same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
         same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)

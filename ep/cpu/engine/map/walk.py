@@ -35,7 +35,10 @@ _SIZE: Final = CONTEXT.sources + 2  # of the first source; others follow every S
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What the check of launches without a plan calls; the state's task is a row kernel of other than two operands."""
+    """Return what the check of launches without a plan calls.
+
+    The state's task is a row kernel of other than two operands.
+    """
     state, count = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_count)
     size = 0 if in_place else load_word(context, CONTEXT.dst_size)  # in place, lines are fetched anyhow
     store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
@@ -44,7 +47,7 @@ def launch(context, num_bytes, in_place, sizes):
 
 @jit
 def launch_walk(context, num_bytes, in_place, sizes):
-    """What the check of launches with a plan calls; the state's task is `walk`."""
+    """Return what the check of launches with a plan calls; the state's task is `walk`."""
     state, plan = load_word(context, CONTEXT.state), load_word(context, CONTEXT.plan)
     count, size, task = (
         load_word(plan, MAP_PLAN.count),
@@ -69,7 +72,7 @@ def launch_walk(context, num_bytes, in_place, sizes):
 
 @jit
 def _row_kernel(context):
-    """The row kernel for a walk: whether it writes past the caches, the context says."""
+    """Return the row kernel for a walk: whether it writes past the caches, the context says."""
     state = load_word(context, CONTEXT.state)
     streams = load_word(context, CONTEXT.streaming) != NONE
     return load_word(state, MAP_STATE.streaming_kernel if streams else MAP_STATE.row_kernel)
@@ -84,7 +87,7 @@ def walk(num_sources: int) -> int:
 
 @cache
 def _walk_tiles(num_sources: int) -> Any:
-    """The walk over tiles."""
+    """Return the walk over tiles."""
     fields = map_layout(num_sources)
     # a row kernel of two operands has a context of its own, and takes a number of rows where others take a begin
     first, step, lead = (INNER.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)

@@ -37,7 +37,7 @@ def _set(context, begin, end):
 
 @cache
 def copy_task() -> int:
-    """The address of the task (context, begin, end) that copies bytes."""
+    """Return the address of the task (context, begin, end) that copies bytes."""
     return compile_task("move.copy_bytes", _copy)
 
 
@@ -57,13 +57,13 @@ def _run(context, num_bytes):
 
 @jit
 def launch_copy(context, num_bytes, in_place, sizes):
-    """What the compiled check of Memcpy calls."""
+    """Return what the compiled check of Memcpy calls."""
     return 0 if in_place else _run(context, num_bytes)
 
 
 @jit
 def launch_set(context, num_bytes, in_place, sizes):
-    """What the compiled check of Memset calls; sizes: how many bytes, and the value."""
+    """Return what the compiled check of Memset calls; sizes: how many bytes, and the value."""
     value = load_word(sizes, 1)
     if not 0 <= value <= 255:
         return 1

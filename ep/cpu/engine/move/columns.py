@@ -36,7 +36,7 @@ _COLUMNS_WORDS: Final[int] = _COLUMNS.num_words
 
 @jit
 def _num_elements(array):
-    """How many elements an array has, given by the address of the object."""
+    """Return how many elements an array has, given by the address of the object."""
     count, dims = 1, load_word(array + DIMS, 0)
     for axis in range(load_int(array + NUM_DIMS)):
         count *= load_word(dims, axis)
@@ -63,13 +63,13 @@ def _move(columns, begin, end):
 
 @cache
 def columns_task() -> int:
-    """The address of the task (columns, begin, end) that moves parts."""
+    """Return the address of the task (columns, begin, end) that moves parts."""
     return compile_task("move.columns", _move)
 
 
 @cache
 def columns_entry() -> Callable[..., int]:
-    """The entry (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
+    """Return the entry (state, task, dtype, bytes of an element, rows, columns, begin, whether to parts, whole, parts).
 
     It returns 0 where the launch was done, LARGE where all is done but for parts of more than LARGE_BYTES, and 1 where
     something is not as expected: nothing has been written then.

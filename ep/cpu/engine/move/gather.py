@@ -27,7 +27,7 @@ _row_class = jit(size_class)
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What the compiled check calls; the state's task is that of `gather_walk`.
+    """Return what the compiled check calls; the state's task is that of `gather_walk`.
 
     Where the state has no mover for rows of the size, nothing is done and 1 returned.
     """

@@ -37,7 +37,7 @@ _LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches what is 
 
 @cache
 def mover(indices_type: DataType, of_class: int) -> int:
-    """The address of a task (context, params, indices, out, count, width): `count` rows of a class to `out`.
+    """Return the address of a task (context, params, indices, out, count, width): `count` rows of a class to `out`.
 
     context: that of the walk. width: how many bytes of a row to move, all of them but where rows are cut.
     """
@@ -53,7 +53,7 @@ def mover(indices_type: DataType, of_class: int) -> int:
 
 @cache
 def row_finder(indices_type: DataType) -> Any:
-    """A function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether there is one."""
+    """Return a function find(indices, i, low, num_valid, first_row): the row of index `i`, and whether there is one."""
     load = loader(indices_type)
 
     @jit
@@ -88,7 +88,7 @@ def _checker(indices_type: DataType) -> Any:
 
 
 def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..., None]:
-    """Rows of up to 128 bytes, each in one or two units."""
+    """Return rows of up to 128 bytes, each in one or two units."""
     bits, in_two = (of_class + 1) // 2, of_class % 2
     unit = 2 ** (bits - in_two)
     if unit <= _SHORT and not in_two:
@@ -117,7 +117,7 @@ def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..
 
 
 def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
-    """Rows of one short unit, in blocks of which all indices are checked first, several at a time."""
+    """Return rows of one short unit, in blocks of which all indices are checked first, several at a time."""
     copy_unit, copy_unit_or_zero = unit_functions(unit)
 
     def move_rows(context, params, indices, out, count, width):
@@ -150,7 +150,7 @@ def _move_blocks(find: Any, all_valid: Any, unit: int) -> Callable[..., None]:
 
 
 def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
-    """Rows of the size of a cache line."""
+    """Return rows of the size of a cache line."""
     copy_lines = jit(_move_units(indices_type, find, size_class(_CACHE_LINE)))
 
     def move_rows(context, params, indices, out, count, width):
@@ -169,7 +169,7 @@ def _move_lines(indices_type: DataType, find: Any) -> Callable[..., None]:
 
 
 def _one_unit(unit: int) -> Any:
-    """Rows of `unit` bytes."""
+    """Return rows of `unit` bytes."""
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
@@ -180,7 +180,7 @@ def _one_unit(unit: int) -> Any:
 
 
 def _two_units(unit: int) -> Any:
-    """Rows of `unit` to `2 * unit` bytes: two units, which may overlap."""
+    """Return rows of `unit` to `2 * unit` bytes: two units, which may overlap."""
     copy_unit_or_zero = unit_functions(unit)[1]
 
     @inlined
@@ -193,7 +193,7 @@ def _two_units(unit: int) -> Any:
 
 
 def _move_bytes(find: Any) -> Callable[..., None]:
-    """Rows of any size, or parts of them."""
+    """Return rows of any size, or parts of them."""
 
     def move_rows(context, params, indices, out, count, width):
         low, num_valid = load_word(context, GATHER.low), load_word(context, GATHER.num_valid)

@@ -92,5 +92,5 @@ def _gather(context, begin, end):
 
 @cache
 def task() -> int:
-    """The address of the task (context, begin, end) that gathers pieces of rows of `out`."""
+    """Return the address of the task (context, begin, end) that gathers pieces of rows of `out`."""
     return compile_task("gather.walk", _gather)

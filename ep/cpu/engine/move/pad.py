@@ -29,7 +29,7 @@ _copy_vector = unit_functions(VECTOR)[0]
 
 @jit
 def _row_that_ends_after(plan, place):
-    """The first row of the box that ends after a place of dst, in bytes; the number of rows where none does."""
+    """Return the first row of the box that ends after a place of dst, in bytes; the number of rows where none does."""
     dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * (PAD_PLAN.strides + kMaxNumDims * _DST)
     inner_axis, size = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.streamed)
     place -= load_word(plan, PAD_PLAN.begins + _DST)

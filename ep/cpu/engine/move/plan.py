@@ -126,12 +126,12 @@ class MovePlan(WalkPlan):
 
 
 def streamed_unit(walk: StridedWalk, unit: int) -> int:
-    """The field of `MOVE_PLAN`, for a writer of any part of a row."""
+    """Return the field of `MOVE_PLAN`, for a writer of any part of a row."""
     return unit if walk.dst_strides == contiguous_strides(walk.dims) else 0
 
 
 def to_tile(dims: Dims, strides: Dims, unit: int) -> MovePlan:
-    """The plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
+    """Return the plan that writes an operand with strides out to a tile, in the order of a walk over `dims`."""
     dims, strides = simplify_walk(dims, strides)
     walk = StridedWalk(dims, strides, contiguous_strides(dims))
     return MovePlan(walk, unit, run_writer(walk, unit), unit)
@@ -151,7 +151,7 @@ def move_plan(
     counts: Sequence[int],
     data_types: Sequence[DataType] = (),
 ) -> MovePlan:
-    """The plan of launches that move elements of one data type over a simplified walk.
+    """Return the plan of launches that move elements of one data type over a simplified walk.
 
     counts, data_types: as in `Plan.set_checks`.
     """

@@ -41,7 +41,7 @@ _REPEAT_TINY: Final = RunWriter("repeat_tiny")
 
 
 def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
-    """The way for the rows of a walk over units."""
+    """Return the way for the rows of a walk over units."""
     dims, src_steps, dst_steps = walk
     count, src_step, dst_step = dims[-1], src_steps[-1], dst_steps[-1]
     if src_step == dst_step == 1:
@@ -55,7 +55,7 @@ def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
 
 
 def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
-    """Which bits of the address of dst must be 0 for the writer to write past the caches itself; -1 where it cannot."""
+    """Which bits of the address of dst must be 0 for the writer to write past the caches itself; -1 if it cannot."""
     if writer.kind == "weave":
         return 0
     if writer.kind == "unweave":  # the planes must begin at the same place of a line
@@ -71,7 +71,7 @@ def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
 
 
 def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[StridedWalk, RunWriter] | None:
-    """The walk in the order of the writers of transposed blocks, and its writer; None where these gain nothing.
+    """Return the walk in the order of the writers of transposed blocks, and its writer; None if these gain nothing.
 
     A block has two axes, one along which src has adjacent units and one along which dst has; the longer one is that of
     the rows. streamed_from: how many bytes dst has at most where it is written through the caches.
@@ -94,7 +94,7 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
 
 def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool] | None:
     """The walk in the order in which its blocks are transposed to tiles, and whether dst has adjacent units along
-    the axis of rows; None where that gains nothing.
+    the axis of rows; None if that gains nothing.
     """
     across = _crossing(walk)
     if across is None or min(walk.dims[across], walk.dims[-1]) < _LEAST_SIDE:
@@ -104,7 +104,7 @@ def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool
 
 
 def _crossing(walk: StridedWalk) -> int | None:
-    """The axis along which src has adjacent units, where dst has them along the last; None where there is none.
+    """Return the axis along which src has adjacent units, where dst has them along the last; None if there is none.
 
     Nor where the runs of src lie over each other, as windows do: these are in the caches when they are read again.
     """
@@ -117,13 +117,13 @@ def _crossing(walk: StridedWalk) -> int | None:
 
 
 def _rows_of_blocks(walk: StridedWalk, unit: int, across: int) -> int:
-    """Which of the two axes of blocks is that of the rows that threads share: dst's, where there are enough."""
+    """Return which of the two axes of blocks is that of the rows that threads share: dst's, where there are enough."""
     width, length = walk.dims[across], walk.dims[-1]
     return across if width > length or width * unit >= _WIDE else len(walk.dims) - 1
 
 
 def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
-    """The walk with the two axes of blocks last, that of rows first."""
+    """Return the walk with the two axes of blocks last, that of rows first."""
     last = len(walk.dims) - 1
     outer = [axis for axis in range(last) if axis != across]
     order = [*outer, rows, across + last - rows]
@@ -131,7 +131,7 @@ def _by_blocks(walk: StridedWalk, across: int, rows: int) -> StridedWalk:
 
 
 def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
-    """Every way that `transposed` may give for units of `unit` to `max_unit` bytes."""
+    """Return every way that `transposed` may give for units of `unit` to `max_unit` bytes."""
     writers = []
     while unit <= max_unit:
         writers += [RunWriter("transpose", unit, streamed) for streamed in range(2)]
@@ -142,7 +142,7 @@ def transposing_writers(unit: int, max_unit: int) -> list[RunWriter]:
 
 
 def run_writers(unit: int, max_unit: int) -> list[RunWriter]:
-    """Every way that a walk over units of `unit` to `max_unit` bytes may need."""
+    """Return every way that a walk over units of `unit` to `max_unit` bytes may need."""
     writers = [_COPY, _REPEAT, _REPEAT_TINY]
     while unit <= max_unit:
         writers += [RunWriter("few", unit, 3), RunWriter("each", unit, 2), RunWriter("each", unit, 3)]

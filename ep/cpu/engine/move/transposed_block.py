@@ -24,7 +24,10 @@ _MOST_ROWS: Final = 16  # of src in registers
 
 
 def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
-    """The writer whose dst is in the first cache: it is written as it comes. Either axis may be that of the rows."""
+    """Return the writer whose dst is in the first cache: it is written as it comes.
+
+    Either axis may be that of the rows.
+    """
     transpose_block = block_transposer(unit)
 
     def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
@@ -108,7 +111,7 @@ def block_transposer(unit: int) -> Any:
 
 
 def _num_rows(unit: int, size: int) -> int:
-    """How many rows of src are transposed together, as vectors of `size` bytes."""
+    """Return how many rows of src are transposed together, as vectors of `size` bytes."""
     return min(size // unit, _MOST_ROWS)
 
 
@@ -164,7 +167,7 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
                 return rows
 
             def joined(groups: list[list[Any]], block: int) -> list[Any]:
-                """The lanes of a column behind each other, those of the first group first."""
+                """Return the lanes of a column behind each other, those of the first group first."""
                 if len(groups) == 1:
                     return groups[0]
                 pairs = zip(groups[::2], groups[1::2], strict=True)

@@ -34,7 +34,7 @@ _FAR_PITCH: Final = _FAR_RUN + _LINE  # and a part of a line; one that is not wh
 
 
 def transpose(unit: int, streamed: int) -> Callable[..., None]:
-    """The writer; streamed: whether whole lines go past the caches.
+    """Return the writer; streamed: whether whole lines go past the caches.
 
     Either axis may be that of the rows.
     """
@@ -98,7 +98,7 @@ def _through_caches(unit: int) -> Callable[..., bool]:
 
 
 def _past_caches(unit: int) -> Callable[..., bool]:
-    """The same. What is read next is fetched while lines are on their way to memory."""
+    """Return the same. What is read next is fetched while lines are on their way to memory."""
     transpose_block, copy_line, lane = block_transposer(unit), unit_functions(_LINE)[0], LANE // unit
     wide, run = min(_FAR_WIDTH, _FAR_BYTES // unit), _FAR_RUN // unit
     tile_bytes = wide * (_FAR_PITCH + _LINE) + 2 * _LINE

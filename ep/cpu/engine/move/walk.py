@@ -62,13 +62,13 @@ def _walk(context, begin, end):
 
 @cache
 def task() -> int:
-    """The address of the task (context, begin, end) that has the plan's writer write units of the walk."""
+    """Return the address of the task (context, begin, end) that has the plan's writer write units of the walk."""
     return compile_task("move.walk", _walk)
 
 
 @jit
 def launch(context, num_bytes, in_place, sizes):
-    """What the check of planned launches calls; the state's task is `task`."""
+    """Return what the check of planned launches calls; the state's task is `task`."""
     plan = load_word(context, CONTEXT.plan)
     count, grain = load_word(plan, MOVE_PLAN.count), load_word(plan, MOVE_PLAN.grain)
     unit = 0

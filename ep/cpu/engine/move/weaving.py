@@ -21,7 +21,7 @@ from ep.cpu.lines.sizes import LINE
 
 
 def weave(unit: int, planes: int) -> Callable[..., None]:
-    """The writer of adjacent rows of `planes` units, each from a plane of its own in src."""
+    """Return the writer of adjacent rows of `planes` units, each from a plane of its own in src."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, True), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, True, past_caches=True), LINE // unit
 
@@ -52,7 +52,7 @@ def weave(unit: int, planes: int) -> Callable[..., None]:
 
 
 def unweave(unit: int, planes: int) -> Callable[..., None]:
-    """The writer that takes adjacent rows of `planes` units of src apart, each unit to a plane of its own."""
+    """Return the writer that takes adjacent rows of `planes` units of src apart, each unit to a plane of its own."""
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, False), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, False, past_caches=True), LINE // unit
 
@@ -84,7 +84,7 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
 
 @cache
 def every(unit: int, step: int) -> Any:
-    """A function take(dst, src, count): the first of every `step` units of src, which become adjacent in dst.
+    """Return a function take(dst, src, count): the first of every `step` units of src, which become adjacent in dst.
 
     It returns how many of the `count` it has taken: all but those that are too few for a vector, and never the last
     one, after which src may end.
@@ -104,7 +104,7 @@ def every(unit: int, step: int) -> Any:
 
 @jit
 def _rows_to_line(dst, row_bytes, most):
-    """How many rows of dst there are before one that begins where a line does; `most` where none does."""
+    """Return how many rows of dst there are before one that begins where a line does; `most` where none does."""
     for rows in range(most):
         if (dst + rows * row_bytes) & (LINE - 1) == 0:
             return rows
@@ -113,7 +113,7 @@ def _rows_to_line(dst, row_bytes, most):
 
 @cache
 def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, targets: int = 0) -> Any:
-    """A function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
+    """Return a function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
     woven: whether dst gets the rows, and src is the planes; else the other way round.
     past_caches: the vectors are lines, and those of dst go past the caches.
@@ -125,7 +125,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
     per_vector = size // unit
 
     def source(target: int, place: int) -> tuple[int, int]:
-        """The vector, and the unit in it, that unit `place` of vector `target` comes from."""
+        """Return the vector, and the unit in it, that unit `place` of vector `target` comes from."""
         if woven:
             row, plane = divmod(target * per_vector + place, planes)
             return plane, row

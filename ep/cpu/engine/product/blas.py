@@ -35,7 +35,7 @@ _INT, _WORD = ir.IntType(32), ir.IntType(64)
 
 
 def gemm_address(data_type: DataType) -> int:
-    """The address of OpenBLAS's product for matrices of a complex type."""
+    """Return the address of OpenBLAS's product for matrices of a complex type."""
     address = ctypes.cast(getattr(_library(), _FUNCTIONS[data_type]), ctypes.c_void_p).value
     assert address is not None
     return address
@@ -43,7 +43,10 @@ def gemm_address(data_type: DataType) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The library; the package itself is not imported, since that would show its symbols to all other libraries."""
+    """Return the library.
+
+    The package itself is not imported, since that would show its symbols to all other libraries.
+    """
     spec = find_spec(_PACKAGE)
     folders = [Path(folder) / "lib" for folder in (spec.submodule_search_locations or ())] if spec else []
     files = [file for folder in folders for file in folder.glob("libscipy_openblas64_.*") if file.suffix != ".a"]

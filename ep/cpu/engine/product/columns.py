@@ -32,7 +32,7 @@ _SUMS_AT_ONCE: Final = 8  # vectors of sums, at least, which do not wait for eac
 
 
 def dots_of_columns(data_type: DataType, columns: int) -> Any:
-    """A function (matrix, vector, k, sums) that adds to each sum the product of its column and the vector.
+    """Return a function (matrix, vector, k, sums) that adds to each sum the product of its column and the vector.
 
     matrix: k rows of `columns` elements, adjacent. vector, sums: in the type of arithmetic.
     """

@@ -49,7 +49,7 @@ def dots_of_rows(data_type: DataType) -> Any:
 
 @cache
 def dots_of_matrices(arithmetic: DataType) -> Any:
-    """A function (x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y).
+    """Return a function (x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y).
 
     It adds to each sum the product of a row of x and one of y, of k elements. The steps are in elements, from row to
     row of x and of y, and from sum to sum along the rows of either.

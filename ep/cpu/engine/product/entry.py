@@ -86,13 +86,13 @@ def _launch_planned(context, num_bytes, in_place, sizes):
 
 
 def matmul_launcher(state: LaunchState, request: Request) -> Launcher:
-    """What launches Matmul and BatchMatmul."""
+    """Return what launches Matmul and BatchMatmul."""
     _set(state, request)
     return launcher("product", _launch)
 
 
 def broadcast_matmul_launcher(state: LaunchState, request: Request) -> Launcher:
-    """What launches BroadcastMatmul, whose launches have a `ProductPlan`."""
+    """Return what launches BroadcastMatmul, whose launches have a `ProductPlan`."""
     _set(state, request)
     return launcher("product.planned", _launch_planned, PRODUCT)
 

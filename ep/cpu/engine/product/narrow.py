@@ -31,7 +31,10 @@ _SUMS: Final = NARROW * NARROW
 
 @jit
 def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
-    """Whether a product of such matrices is computed here; lanes: of a vector of a tile, which a row of c may fill."""
+    """Return whether a product of such matrices is computed here.
+
+    lanes: of a vector of a tile, which a row of c may fill.
+    """
     if k < _LEAST_DEPTH or max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:
@@ -42,7 +45,7 @@ def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
 
 @cache
 def narrow_multiplier(data_type: DataType) -> Any:
-    """A function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
+    """Return a function (launch, block, a, b, c) for a matrix of at most `NARROW` rows and columns."""
     is_half, size, wide = data_type in HALVES, data_type.itemsize, arithmetic_of(data_type).itemsize
     add, write, pack = dots_of_matrices(arithmetic_of(data_type)), results_writer(data_type), _packer(data_type)
     add_columns = _by_count(lambda columns: dots_of_columns(data_type, columns), NARROW)
@@ -91,7 +94,7 @@ def narrow_multiplier(data_type: DataType) -> Any:
 
 
 def _packer(data_type: DataType) -> Any:
-    """A function (below, src, step, count, k, dst) that writes `count` rows of k numbers, `_ROW` apart.
+    """Return a function (below, src, step, count, k, dst) that writes `count` rows of k numbers, `_ROW` apart.
 
     below: whether src has k rows of `step` elements, of which the first `count` are taken apart; else it has the rows.
     """

@@ -28,7 +28,7 @@ _LINE: Final = 64  # bytes
 
 @cache
 def row_packer(data_type: DataType, width: int) -> Any:
-    """A function (src, step, count, k, dst): rows of src become rows of `width` numbers, adjacent.
+    """Return a function (src, step, count, k, dst): rows of src become rows of `width` numbers, adjacent.
 
     src has k rows, `step` elements from row to row, of which `count` elements are read, from 1 to width; what follows
     them in dst is 0.
@@ -122,13 +122,13 @@ def plane_packer(data_type: DataType, planes: int) -> Any:
 
 
 def _kinds(data_type: DataType) -> tuple[Any, Any, int]:
-    """How elements are stored, the type of arithmetic, and its bytes."""
+    """Return how elements are stored, the type of arithmetic, and its bytes."""
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     return ir.IntType(8 * data_type.itemsize), REALS[arithmetic], arithmetic.itemsize
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of a matrix whose rows are vectors, a power of two of them."""
+    """Return the columns of a matrix whose rows are vectors, a power of two of them."""
     lanes, count = rows[0].type.count, len(rows)
     sequences = [[row] for row in rows]
     while len(sequences) > 1:  # two sequences of vectors become one, with elements of both by turns
@@ -161,7 +161,7 @@ def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
 
 
 def _every(builder: Any, vectors: list[Any], begin: int) -> Any:
-    """The vector of element `begin` and of each that follows it by the number of vectors."""
+    """Return the vector of element `begin` and of each that follows it by the number of vectors."""
     lanes, result = vectors[0].type.count, vectors[0]
     sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
     for number in range(1, len(vectors)):  # what comes from the vectors so far stays, the rest is taken from one

@@ -66,5 +66,5 @@ def results_merger(data_type: DataType) -> Any:
 
 
 def arithmetic_of(data_type: DataType) -> DataType:
-    """The type in which products of `data_type` are summed."""
+    """Return the type in which products of `data_type` are summed."""
     return DataType.kFloat if data_type in HALVES else data_type

@@ -23,7 +23,7 @@ _NUMBER_WORDS: Final = 2  # of the largest type
 
 @cache
 def product_task(data_type: DataType) -> int:
-    """The address of the task (launch, begin, end) that multiplies blocks of matrices of `data_type`.
+    """Return the address of the task (launch, begin, end) that multiplies blocks of matrices of `data_type`.
 
     Of a launch that merges it adds up the parts of the sums of elements [begin, end) of c.
     """
@@ -88,7 +88,7 @@ def _multiplier(data_type: DataType) -> Any:
 
 
 def _scaler(data_type: DataType) -> Any:
-    """A function (c, rows, columns, ldc, beta): c becomes beta * c, and 0 where beta is, whatever c is."""
+    """Return a function (c, rows, columns, ldc, beta): c becomes beta * c, and 0 where beta is, whatever c is."""
     load, store = loader(data_type), storer(data_type)
 
     @jit

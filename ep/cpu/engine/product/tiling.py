@@ -51,14 +51,14 @@ def tile_shape() -> Shape:
 
 @cache
 def block_columns(data_type: DataType) -> int:
-    """The columns of a tile: blocks begin at multiples of it."""
+    """Return the columns of a tile: blocks begin at multiples of it."""
     arithmetic = DataType.kFloat if data_type in HALVES else data_type
     return _VECTORS * tile_shape().vector_bytes // arithmetic.itemsize
 
 
 @cache
 def block_multiplier(data_type: DataType) -> Any:
-    """A function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`."""
+    """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`."""
     is_half, size = data_type in HALVES, data_type.itemsize
     arithmetic = DataType.kFloat if is_half else data_type
     wide, lanes, tile_rows = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize, tile_shape().rows
@@ -206,7 +206,7 @@ def block_multiplier(data_type: DataType) -> Any:
 
 
 def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
-    """A function that multiplies a strip of columns, for all rows: what it takes is what `tile_multiplier` says.
+    """Return a function that multiplies a strip of columns, for all rows: what it takes is what `tile_multiplier` says.
 
     a_step is 0 where a is packed: one tile's rows after the other's.
     """
@@ -225,7 +225,7 @@ def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
 
 
 def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
-    """The same for strips of so many vectors."""
+    """Return the same for strips of so many vectors."""
     size, rows = arithmetic.itemsize, tile_shape().rows
     few = rows // 2
     tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))
@@ -282,7 +282,7 @@ def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
 
 
 def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
-    """A function of one tile, as `tile_multiplier` says, that adds up pieces of k: sums lose fewer digits."""
+    """Return a function of one tile, as `tile_multiplier` says, that adds up pieces of k: sums lose fewer digits."""
     size, multiply_piece = arithmetic.itemsize, tile_multiplier(arithmetic, rows, vectors, lanes)
 
     @jit
@@ -314,7 +314,7 @@ def _tile(arithmetic: DataType, rows: int, vectors: int, lanes: int) -> Any:
 
 
 def _packer(data_type: DataType, width: int) -> Any:
-    """A function (in_rows, src, step, count, k, dst) that packs a strip [k, width], of which `count` are in src.
+    """Return a function (in_rows, src, step, count, k, dst) that packs a strip [k, width], of which `count` are in src.
 
     in_rows: whether what belongs together in k lies in a row of src, else in a column.
     """

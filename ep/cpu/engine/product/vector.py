@@ -45,7 +45,7 @@ _PIECE: Final = 4096  # of k that is added up at once, at most: sums lose fewer 
 
 @cache
 def vector_multiplier(data_type: DataType) -> Any:
-    """A function (launch, block, a, b, c) for one row or one column of c."""
+    """Return a function (launch, block, a, b, c) for one row or one column of c."""
     arithmetic = arithmetic_of(data_type)
     size, is_half, wide = data_type.itemsize, data_type in HALVES, arithmetic.itemsize
     store_wide, widen = storer(arithmetic), plane_packer(data_type, 1)
@@ -117,7 +117,7 @@ def _column_adder(data_type: DataType) -> Any:
 
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
-    """A function as of `_column_adder`, for rows of at most so many vectors: their sums stay in registers."""
+    """Return a function as of `_column_adder`, for rows of at most so many vectors: their sums stay in registers."""
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors

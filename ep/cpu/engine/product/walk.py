@@ -9,7 +9,7 @@ from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
 
 @jit
 def offsets(axes, index):
-    """Where the operands of a matrix begin, in elements of a and of b; axes: the address of AXES."""
+    """Return where the operands of a matrix begin, in elements of a and of b; axes: the address of AXES."""
     a_offset, b_offset = 0, 0
     for axis in range(load_word(axes, AXES.num_axes) - 1, -1, -1):
         size = load_word(axes, AXES.dims + axis)

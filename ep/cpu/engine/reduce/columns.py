@@ -30,7 +30,7 @@ _BYTES: Final = ir.IntType(8).as_pointer()
 
 
 def rows_at_once(of: Lanes) -> int:
-    """How many rows are folded at once, each read by an instruction of its own, so that processors foresee it.
+    """Return how many rows are folded at once, each read by an instruction of its own, so that processors foresee it.
 
     Of float64 no more numbers are added in a row, and of 16-bit types no more in float32. Rows that are a page apart
     share few places of the first cache.
@@ -151,7 +151,7 @@ class _Kept:
         ]
 
     def load(self, index: Any, width: int) -> tuple[Any, Any]:
-        """What is there of `width` columns from `index` on, and what is carried along."""
+        """Return what is there of `width` columns from `index` on, and what is carried along."""
         builder, of = self._builder, self._of
         before = [builder.load(place, align=1) for place in self._places(self._total, index, width)]
         values = tuple(builder.select(self._fresh, identity(of, each.type), each) for each in before)
@@ -169,7 +169,7 @@ class _Kept:
         return self.merged(carried, part, row) if self.apart else part
 
     def merged(self, carried: Any, part: Any, row: Any) -> Any:
-        """What is carried along, and rows from `row` on that were folded apart."""
+        """Return what is carried along, and rows from `row` on that were folded apart."""
         builder, of, found = self._builder, self._of, self.fold.values(part)
         if of.compensated:
             both = [two_sum(builder, a, b) for a, b in zip(carried, found, strict=False)]

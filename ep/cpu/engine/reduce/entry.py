@@ -45,7 +45,7 @@ def run_reduction(state, task, own, num_bytes):
 
 
 def reduce_launcher(state: LaunchState, op: ReduceOp, data_type: DataType) -> Launcher:
-    """What launches Reduce, whose launches have plans by `reduce_plan`."""
+    """Return what launches Reduce, whose launches have plans by `reduce_plan`."""
     state.set(task=walk())
     set_reduction(state, op, data_type)
     return launcher("reduce", _launch, REDUCE_PLAN)

@@ -44,7 +44,7 @@ class Fold:
         self._most = VECTOR_BYTES // of.size // 2 if self._widens and moves_halves() else 0
 
     def size_of(self, width: int) -> int:
-        """How many of `width` values each of the vectors has that are carried along."""
+        """Return how many of `width` values each of the vectors has that are carried along."""
         return min(self._most or width, width)
 
     def read(self, address: Any, index: Any, width: int, scale: Any) -> tuple[Any, ...]:
@@ -56,7 +56,7 @@ class Fold:
         )
 
     def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What is carried along from the vectors on that were read first."""
+        """Return what is carried along from the vectors on that were read first."""
         if not self._marks:
             return read
         count = read[0].type.count
@@ -88,7 +88,7 @@ class Fold:
         return value, builder.select(builder.fcmp_unordered("uno", first, last), nan, marks)
 
     def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The vectors that all others have become."""
+        """Return the vectors that all others have become."""
         if not self._marks:
             return carried
         value, marks = carried
@@ -134,11 +134,11 @@ class Chain(Fold):
         )
 
     def first(self, read: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A chain of one link."""
+        """Return a chain of one link."""
         return tuple(self._builder.fmul(vector, _splat_of(vector, 1 / _SMALLER)) for vector in read)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """One with a link more, or two."""
+        """Return one with a link more, or two."""
         for read in reads:
             carried = tuple(
                 fma(self._builder, vector, _splat_of(vector, 1 / _SMALLER), value)
@@ -147,7 +147,7 @@ class Chain(Fold):
         return carried
 
     def values(self, carried: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The sums, in float64."""
+        """Return the sums, in float64."""
         builder, width = self._builder, sum(vector.type.count for vector in carried)
         if self._interleaves(width):
             half = width // 2
@@ -177,7 +177,7 @@ _LEAST_PAIRS: Final = 4
 
 
 def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
-    """What folds such values; chains are to be merged after `CHAIN` numbers."""
+    """Return what folds such values; chains are to be merged after `CHAIN` numbers."""
     return (Chain if of.chained else Fold)(builder, of, by_lanes)
 
 

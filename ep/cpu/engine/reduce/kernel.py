@@ -68,7 +68,7 @@ class ReduceTasks(NamedTuple):
 
 @cache
 def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
-    """The tasks of a `storage_key`."""
+    """Return the tasks of a `storage_key`."""
     of, scales = lanes(op, data_type), may_overflow(op, data_type)
     fold_one, fold_rows, fold_down = row_folder(of, scales), rows_folder(of, scales), column_folder(of, scales)
     merge_values, write = merger(of), _writer(op, data_type, of)

@@ -65,7 +65,7 @@ def _folded(builder: Any, vectors: list[Any]) -> Any:
 
 @cache
 def lane_folder(exact: bool) -> Any:
-    """A function fold(records, rows, totals, errors): writes the sums of at most eight rows.
+    """Return a function fold(records, rows, totals, errors): writes the sums of at most eight rows.
 
     exact: whether a record is two vectors; else nothing is missing of a total.
     """

@@ -94,7 +94,7 @@ def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, co
 
 @cache
 def _narrower(data_type: DataType) -> Any:
-    """A function narrow(out, sums, first, last): numbers [first, last) of out from sums in float32."""
+    """Return a function narrow(out, sums, first, last): numbers [first, last) of out from sums in float32."""
     of, bits = lanes_in_order(data_type), ir.IntType(8 * data_type.itemsize)
 
     @intrinsic
@@ -146,7 +146,7 @@ def finder(ids_type: DataType) -> int:
 
 @cache
 def adder(data_type: DataType) -> int:
-    """The address of the task (sums, data, found, count): rows of `count` numbers that a `finder` has found."""
+    """Return the address of the task (sums, data, found, count): rows of `count` numbers that a `finder` has found."""
     add_rows = _adder(data_type)
 
     def add(sums, data, found, count):
@@ -157,7 +157,10 @@ def adder(data_type: DataType) -> int:
 
 @cache
 def narrower(data_type: DataType) -> int:
-    """The address of the task (out, sums, first, last), which rounds sums of a 16-bit type; 0 for other types."""
+    """Return the address of the task (out, sums, first, last), which rounds sums of a 16-bit type.
+
+    0 for other types.
+    """
     if data_type not in HALVES:
         return 0
     narrow = _narrower(data_type)
@@ -226,7 +229,7 @@ def narrow_task() -> int:
 
 @jit
 def sum_narrow(context, batch, work):
-    """Sum rows that are narrow; work: bytes that could be moved in the time. Return 1 where there is no memory."""
+    """Sum rows that are narrow; work: bytes that could be moved in the time. Return 1 if there is no memory."""
     state, units = load_word(context, SEGMENTS.state), batch * load_word(context, SEGMENTS.outer)
     segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
     threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)

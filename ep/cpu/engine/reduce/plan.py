@@ -65,7 +65,7 @@ _FULL, _GROUP = 32, 256  # values of a row that fill vectors by themselves, and 
 def reduce_plan(
     signature: Signature, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], counts: tuple[int, int]
 ) -> Plan:
-    """The plan for a src of simplified axes; counts: the elements of src and dst."""
+    """Return the plan for a src of simplified axes; counts: the elements of src and dst."""
     plan = Plan(REDUCE_PLAN, signature)
     plan.set_checks(counts, in_place=False)
     size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
@@ -105,7 +105,7 @@ def reduce_plan(
 
 
 def _axis_words(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
-    """The sizes of outer axes that stay or go, then their strides in bytes."""
+    """Return the sizes of outer axes that stay or go, then their strides in bytes."""
     words = [1] * PLAN_AXES + [0] * PLAN_AXES
     for place, (_, size, stride) in enumerate(axes):
         words[place], words[PLAN_AXES + place] = size, stride

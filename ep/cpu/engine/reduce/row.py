@@ -31,7 +31,7 @@ _WORD: Final = ir.IntType(64)
 
 
 def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """The last of `total` values, behind whole vectors, as a vector: what is there twice counts once."""
+    """Return the last of `total` values, behind whole vectors, as a vector: what is there twice counts once."""
     last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
     if of.op in (ReduceOp.kSum, ReduceOp.kProd):
         last = builder.select(lanes_behind(builder, width, total), last, identity(of, last.type))
@@ -77,13 +77,13 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
 
 
 def fold_one_vector(builder: Any, of: Lanes, width: int, address: Any, scale: Any) -> Any:
-    """The same where there are `width` values."""
+    """Return the same where there are `width` values."""
     fold = fold_of(builder, of, by_lanes=False)
     return joined(builder, fold.values(fold.first(fold.read(address, _WORD(0), width, scale))))
 
 
 def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, total: Any, scale: Any) -> Any:
-    """A vector of all values that fill vectors, with the last ones."""
+    """Return a vector of all values that fill vectors, with the last ones."""
     if width == of.parts:
         return value
     before, rest, done = builder.block, builder.append_basic_block("rest"), builder.append_basic_block("done")
@@ -98,7 +98,7 @@ def _with_rest(builder: Any, of: Lanes, width: int, value: Any, address: Any, to
 
 @cache
 def row_folder(of: Lanes, scaled: bool = False) -> Any:
-    """A function fold(out, address, count, scale): writes the value of `count` >= 1 adjacent elements to `out`.
+    """Return a function fold(out, address, count, scale): writes the value of `count` >= 1 adjacent elements to `out`.
 
     scaled: whether each is multiplied by `scale` first; of float64 alone.
     """

@@ -25,13 +25,16 @@ _FOUR: Final = 4
 
 
 def arithmetic(data_type: DataType) -> DataType:
-    """The data type that elements are computed in."""
+    """Return the data type that elements are computed in."""
     return DataType.kFloat if data_type in HALVES else data_type
 
 
 @cache
 def largest_of(data_type: DataType) -> Any:
-    """A function largest(src, count): the largest element in the type of arithmetic, NaN where one is; count >= 1."""
+    """Return a function largest(src, count): the largest element in the type of arithmetic, NaN where one is.
+
+    Count >= 1.
+    """
 
     @intrinsic
     def largest(typing_context: Any, src: Any, count: Any) -> Any:
@@ -87,7 +90,7 @@ class _Sum:
         return [total, builder.fadd(carried[1], lost)]
 
     def record(self, carried: Sequence[Any]) -> list[Any]:
-        """The vectors of a record (`lane_sums.py`)."""
+        """Return the vectors of a record (`lane_sums.py`)."""
         v = self.v
         total = v.builder.fsub(carried[0], v.constant(self.begin))
         if v.double:
@@ -159,7 +162,7 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
 
 @cache
 def product_summer(data_type: DataType, factors: int) -> Any:
-    """A function sum(src0, src1, count, record) of the products of two elements, or of the elements of src1.
+    """Return a function sum(src0, src1, count, record) of the products of two elements, or of the elements of src1.
 
     It writes a record. Four vectors are added in float32, and such sums in float64. Of float64 it is two, and what is
     lost of such sums is kept.
@@ -201,7 +204,7 @@ Functor = Callable[..., Any]
 
 @cache
 def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataType, numbers: int) -> Any:
-    """A function map(src0, src1, dst, count, streams, numbers): writes what `functor` makes of elements.
+    """Return a function map(src0, src1, dst, count, streams, numbers): writes what `functor` makes of elements.
 
     The last vector of a row is read before any is written, and may overlap the one before: dst may be a source. If
     `streams`, vectors that are parts of whole lines go past the caches.

@@ -60,7 +60,7 @@ class Passes(NamedTuple):
     second: None, or (src0, src1, kept, count, padded, numbers, row, parts, part, record) reduces to number 4 of a part,
         and a record. It writes to `kept` unless that is 0; where `padded`, by whole vectors.
     fold_second: like fold_first: numbers 2 and 3.
-    join_second: like join_first, which it is where there is no second pass.
+    join_second: like join_first, which it is if there is no second pass.
     results: (parts, numbers, results, row) computes what the last pass takes: at most two numbers.
     apply: (src0, src1, kept, dst, count, numbers, results, row, streams).
     kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
@@ -90,7 +90,7 @@ def _segment_length(cols):
 
 
 def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
-    """The address of the task (context, begin, end), on elements of `itemsize` bytes."""
+    """Return the address of the task (context, begin, end), on elements of `itemsize` bytes."""
     exact, first, fold_first, join_first, numbers_of, second, fold_second, join_second, results_of, apply, *_ = passes
     kept_size, in_dst, record_bytes = passes.kept_size, passes.in_dst, RECORD_VECTOR * (2 if exact else 1)
     most_rows = ROWS * RECORD_VECTOR // record_bytes
@@ -208,7 +208,7 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
 
 
 def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: Passes) -> Launcher:
-    """What launches a primitive of `[rows, cols]` elements, whose rows are read several times."""
+    """Return what launches a primitive of `[rows, cols]` elements, whose rows are read several times."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
     return launcher("rows", _launch)

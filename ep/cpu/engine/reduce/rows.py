@@ -28,7 +28,7 @@ _WORD: Final = ir.IntType(64)
 
 
 def rows_at_a_time(of: Lanes) -> int:
-    """How many rows become one vector."""
+    """Return how many rows become one vector."""
     return VECTOR_BYTES // of.size // of.parts
 
 
@@ -107,7 +107,7 @@ def rows_folder(of: Lanes, scaled: bool = False) -> Any:
 
 
 def _folded_together(builder: Any, of: Lanes, vectors: list[Any]) -> Any:
-    """The value of each of as many vectors as a vector has room for: `folded`, with no lane idle."""
+    """Return the value of each of as many vectors as a vector has room for: `folded`, with no lane idle."""
     lanes = vectors[0].type.count
     kind, left = ir.VectorType(ir.IntType(32), lanes), lanes
     while len(vectors) > 1:

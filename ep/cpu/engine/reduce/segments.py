@@ -38,7 +38,7 @@ _ID_COST: Final = 32  # of an id that is sorted, in bytes that could be moved me
 
 @cache
 def _sort_task(ids_type: DataType) -> int:
-    """The address of the task (ids, number, offset, segments, starts, order)."""
+    """Return the address of the task (ids, number, offset, segments, starts, order)."""
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
     def sort(ids, number, offset, segments, starts, order):
@@ -266,7 +266,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 
 def segment_launcher(state: LaunchState, data_type: DataType, ids_type: DataType) -> Launcher:
-    """What launches UnsortedSegmentSum and BatchUnsortedSegmentSum."""
+    """Return what launches UnsortedSegmentSum and BatchUnsortedSegmentSum."""
     numbers, parts = added_as(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
     state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))

@@ -118,7 +118,7 @@ def _rows(context, begin, end):
 
 @cache
 def rows_task() -> int:
-    """The address of the task (context, begin, end) that takes rows through the stages of the plan's program."""
+    """Return the address of the task (context, begin, end) that takes rows through the stages of the plan's program."""
     return compile_task("rows.stages", _rows)
 
 

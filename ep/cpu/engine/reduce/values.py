@@ -25,10 +25,10 @@ def value_type(op: ReduceOp, data_type: DataType) -> DataType:
 
 
 def num_parts(op: ReduceOp, data_type: DataType) -> int:
-    """How many values an element becomes."""
+    """Return how many values an element becomes."""
     return 2 if data_type in COMPLEXES and op not in TRUTHS else 1
 
 
 def is_compensated(op: ReduceOp, data_type: DataType) -> bool:
-    """Whether sums keep what rounding loses: those of float64, which no wider type carries."""
+    """Return whether sums keep what rounding loses: those of float64, which no wider type carries."""
     return op in SUMS and data_type in _OF_DOUBLES

@@ -77,13 +77,13 @@ class Lanes(NamedTuple):
         return getattr(types, f"{'' if signed else 'u'}int{self.value.width}")
 
     def vector(self, count: int) -> Any:
-        """The type of so many values."""
+        """Return the type of so many values."""
         return ir.VectorType(self.value, count)
 
 
 @cache
 def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
-    """How elements of `data_type` are folded."""
+    """Return how elements of `data_type` are folded."""
     stored, value = part_of(data_type), value_type(op, data_type)
     real = {DataType.kDouble: _DOUBLE, DataType.kFloat: _FLOAT}
     kind = ir.IntType(8 * value.itemsize) if op in TRUTHS else real.get(value) or ir.IntType(8 * value.itemsize)
@@ -92,7 +92,7 @@ def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
 
 
 def lanes_in_order(data_type: DataType) -> Lanes:
-    """How numbers are added one after the other: in their own type, 16-bit floating types in float32."""
+    """Return how numbers are added one after the other: in their own type, 16-bit floating types in float32."""
     real = _DOUBLE if data_type is DataType.kDouble else _FLOAT
     value = real if data_type in FLOATS else ir.IntType(8 * data_type.itemsize)
     return Lanes(ReduceOp.kSum, data_type, value, 1, False)
@@ -103,7 +103,7 @@ def _constant(kind: Any, number: Any) -> Any:
 
 
 def identity(of: Lanes, kind: Any) -> Any:
-    """What changes no value, of a type of values or of a vector of them."""
+    """Return what changes no value, of a type of values or of a vector of them."""
     real = of.is_real
     if of.op in EXTREMES:
         lowest = of.op is ReduceOp.kMax
@@ -119,7 +119,7 @@ def identity(of: Lanes, kind: Any) -> Any:
 
 
 def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
-    """Two values, or vectors of them, folded; NaN spreads."""
+    """Return two values, or vectors of them, folded; NaN spreads."""
     real = of.is_real
     if of.op in TRUTHS:
         return getattr(builder, "or_" if of.op is ReduceOp.kAny else "and_")(a, b)
@@ -220,7 +220,7 @@ def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
 
 
 def place_of(builder: Any, of: Lanes, address: Any, index: Any, count: int) -> Any:
-    """Where `count` values are kept, from value `index` on."""
+    """Return where `count` values are kept, from value `index` on."""
     return pointer_to(builder, address, index, of.vector(count))
 
 
@@ -234,14 +234,14 @@ def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
 
 
 def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
-    """A vector folded, the upper half with the lower one, until so many lanes are left."""
+    """Return a vector folded, the upper half with the lower one, until so many lanes are left."""
     while value.type.count > lanes:
         value = combined(builder, of, *halves(builder, value))
     return value
 
 
 def lanes_behind(builder: Any, width: int, total: Any) -> Any:
-    """Which lanes of the last `width` of `total` values are behind whole vectors."""
+    """Return which lanes of the last `width` of `total` values are behind whole vectors."""
     bits32 = ir.IntType(32)
     twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
     bound = splat(builder, builder.trunc(twice, bits32), width)
@@ -293,7 +293,7 @@ def merger(of: Lanes) -> Any:
 
 @cache
 def value_loader(of: Lanes) -> Any:
-    """A function load(address, index): a value that the others have written."""
+    """Return a function load(address, index): a value that the others have written."""
 
     @intrinsic
     def load_value(typing_context: Any, address: Any, index: Any) -> Any:

@@ -31,7 +31,7 @@ _ZERO, _ONE = np.int64(0), np.int64(1)  # of no literal type, for which Numba wo
 
 @jit
 def _offset(axes, num_axes, number):
-    """Where the place `number` is, in bytes: places are counted along `num_axes` axes, the last one fastest."""
+    """Return where the place `number` is, in bytes: places are counted along `num_axes` axes, the last one fastest."""
     offset = 0
     for axis in range(num_axes - 1, -1, -1):
         size = load_word(axes, axis)
@@ -124,7 +124,7 @@ def _fold_segment(state, plan, source, address, segment, count, total, scaled):
 
 @jit
 def _source_of(state, src, plan, unit):
-    """Where a unit begins, how many elements of a row it has, and which one of dst is the first."""
+    """Return where a unit begins, how many elements of a row it has, and which one of dst is the first."""
     tile, tiles, width = (
         load_word(plan, REDUCE_PLAN.tile),
         load_word(plan, REDUCE_PLAN.tiles),
@@ -210,7 +210,7 @@ def _walk(context, begin, end):
 
 @cache
 def walk() -> int:
-    """The address of the task (context by REDUCE, begin, end).
+    """Return the address of the task (context by REDUCE, begin, end).
 
     Without partials it reduces units [begin, end). Else it writes the values of segments [begin, end) to them, counted
     over all units, or makes results of what is there of units [begin, end).

@@ -121,7 +121,7 @@ def beyond_limit(data_type: DataType) -> Any:
     """The compiled functions (compute, put_back) for elements of `data_type` beyond the limit of their functions.
 
     compute(which, src, begin, end, buffer): counts those of [begin, STOP) that are, and computes the function `which`
-    of WHICH of them; STOP is `end` where there are none. put_back(dst, buffer): writes the results where there are any.
+    of WHICH of them; STOP is `end` if there are none. put_back(dst, buffer): writes the results if there are any.
     """
     load, store = loader(data_type), storer(data_type)
     double = data_type is DataType.kDouble

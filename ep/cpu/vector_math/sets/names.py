@@ -141,6 +141,6 @@ LIMITED: Final = frozenset(("sin", "cos", "tan"))
 
 
 def of_this_processor(names: Mapping[str, Forms]) -> dict[str, Any]:
-    """The functions of FLOAT64 or FLOAT32 that kernels for this processor are made of."""
+    """Return the functions of FLOAT64 or FLOAT32 that kernels for this processor are made of."""
     tables = has_register_tables()
     return {name: forms.tabled if tables and forms.tabled else forms.computed for name, forms in names.items()}

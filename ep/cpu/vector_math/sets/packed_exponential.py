@@ -50,7 +50,10 @@ def _constants(double: bool) -> tuple[_Constants, bool]:
 
 
 def row_numbers(T: type[np.floating]) -> Any:
-    """A function numbers(largest) -> c, shift, lowest: what `power` takes; `lowest` is infinite where there is none."""
+    """Return a function numbers(largest) -> c, shift, lowest: what `power` takes.
+
+    `lowest` is infinite if there is none.
+    """
     of, _ = _constants(T is np.float64)
     zero, infinity, ln2 = T(0), T(np.inf), T(of.ln2[0])
     log2_e, whole, shift, headroom, most, least = (
@@ -69,7 +72,7 @@ def row_numbers(T: type[np.floating]) -> Any:
 
 
 def row_factor(T: type[np.floating]) -> Any:
-    """A function factor(largest, c, shift) -> what makes e^(x - largest) of the results of `power`.
+    """Return a function factor(largest, c, shift) -> what makes e^(x - largest) of the results of `power`.
 
     It is high + low, in float64.
     """

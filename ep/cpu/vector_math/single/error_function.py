@@ -25,7 +25,7 @@ _erf_pieces = piecewise(coefficients.ERF, coefficients.ERFC_FOR_ERF)
 
 @inlined
 def erf(x):
-    """The error function; 1 from 4 on."""
+    """Return the error function; 1 from 4 on."""
     a = fabs(x)
     a = at_most(a, _ERF_END)
     small = a < _ERF_CUT

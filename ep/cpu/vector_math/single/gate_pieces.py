@@ -33,7 +33,7 @@ _HALF, _END, _GELU_END, _FAST_GELU_END = map(np.float32, (0.5, 114.0, 14.5, 11.0
 
 
 def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
-    """The functions of any and of ordinary elements."""
+    """Return the functions of any and of ordinary elements."""
     share = of_equal_width(rows, width)
 
     @inlined
@@ -58,7 +58,7 @@ _gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
 
 @inlined
 def _gelu_beyond(x):
-    """The share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
+    """Return the share of a = |x| is R(a) e^(-a^2 / 2); the pieces have a R(a)."""
     a = magnitude(x, _GELU_END)
     half = _HALF * a
     y = fma(a, half, ZERO)

@@ -42,7 +42,7 @@ def _tanh_large(a):
 
 @inlined
 def tanh(x):
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     a = fabs(x)
     return copysign(select(a < _SMALL, _tanh_small(a), _tanh_large(a)), x)
 
@@ -71,7 +71,7 @@ def _parts(x):
 
 @inlined
 def sinh(x):
-    """The hyperbolic sine; p r + m is kept with its rounding error."""
+    """Return the hyperbolic sine; p r + m is kept with its rounding error."""
     p, _, m, r, s, c = _parts(x)
     high = fma(p, r, m)
     low = fma(p, r, m - high) + fma(p, s, fma(m, c, ZERO))
@@ -80,6 +80,6 @@ def sinh(x):
 
 @inlined
 def cosh(x):
-    """The hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     p, p_rest, m, r, s, c = _parts(x)
     return (p + fma(p, c, fma(m, r + s, p_rest))) * _TWO

@@ -93,42 +93,42 @@ def _log10(k, f):
 
 @inlined
 def log_of_normal(x):
-    """The natural logarithm of normal x > 0."""
+    """Return the natural logarithm of normal x > 0."""
     k, f = _split_normal(x)
     return _log(k, f)
 
 
 @inlined
 def log2_of_normal(x):
-    """The logarithm to base 2 of normal x > 0."""
+    """Return the logarithm to base 2 of normal x > 0."""
     k, f = _split_normal(x)
     return _log2(k, f)
 
 
 @inlined
 def log10_of_normal(x):
-    """The logarithm to base 10 of normal x > 0."""
+    """Return the logarithm to base 10 of normal x > 0."""
     k, f = _split_normal(x)
     return _log10(k, f)
 
 
 @inlined
 def log(x):
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     k, f = _split_any(x)
     return _with_limits(x, _log(k, f))
 
 
 @inlined
 def log2(x):
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     k, f = _split_any(x)
     return _with_limits(x, _log2(k, f))
 
 
 @inlined
 def log10(x):
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     k, f = _split_any(x)
     return _with_limits(x, _log10(k, f))
 

@@ -26,7 +26,10 @@ def _quarter(a):
 
 
 def _odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
-    """An odd function that is constant from `end` on; up to `linear` the rows have the function less its argument."""
+    """Return an odd function that is constant from `end` on.
+
+    Up to `linear` the rows have the function less its argument.
+    """
     centre, constant, slope = pieces(rows)
     linear, end = np.float32(linear), np.float32(end)
 

@@ -44,7 +44,7 @@ def logsigmoid(x):
 
 @inlined
 def _two(number: Any) -> Any:
-    """A float64 number as the sum of two of float32; beyond their range, as infinity alone."""
+    """Return a float64 number as the sum of two of float32; beyond their range, as infinity alone."""
     high = np.float32(number)
     return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
 

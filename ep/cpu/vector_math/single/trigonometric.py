@@ -41,7 +41,7 @@ def _reduce(x):
 
 @inlined
 def _sine_cosine(x):
-    """The sine and the cosine of the reduced argument, and k."""
+    """Return the sine and the cosine of the reduced argument, and k."""
     r, rest, k = _reduce(x)
     z = fma(r, r, fma(r, rest + rest, ZERO))
     return r + fma(fma(r, z, ZERO), _sine(z), rest), fma(z, _cosine(z), _ONE), k
@@ -49,7 +49,7 @@ def _sine_cosine(x):
 
 @inlined
 def sin(x):
-    """The sine of x, |x| <= LIMIT."""
+    """Return the sine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, c, s)
     return select(x == ZERO, x, from_bits(np.int32(to_bits(value) ^ np.int32((k << 30) & _SIGN))))
@@ -57,7 +57,7 @@ def sin(x):
 
 @inlined
 def cos(x):
-    """The cosine of x, |x| <= LIMIT."""
+    """Return the cosine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, s, c)
     return from_bits(np.int32(to_bits(value) ^ np.int32(((k + 1) << 30) & _SIGN)))
@@ -65,7 +65,7 @@ def cos(x):
 
 @inlined
 def tan(x):
-    """The tangent t of r, with its rounding error, or -1 / t."""
+    """Return the tangent t of r, with its rounding error, or -1 / t."""
     r, rest, k = _reduce(x)
     z = fma(r, r, ZERO)
     z_rest = fma(r, rest + rest, fma(r, r, -z))

@@ -50,7 +50,7 @@ def _reduced(x):
 
 @inlined
 def log(x):
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     k, r, index = _reduced(x)
     low = fma(k, _LN2_LOW, _ln_low(index))
     return fma(k, _LN2_HIGH, _ln_high(index)) + (r + fma(r * r, _rest(r), low))
@@ -58,7 +58,7 @@ def log(x):
 
 @inlined
 def log2(x):
-    """The logarithm to base 2."""
+    """Return the logarithm to base 2."""
     k, r, index = _reduced(x)
     low = fma(r, LOG2_E[1], _log2_low(index))
     return (k + _log2_high(index)) + fma(r, LOG2_E[0], fma(LOG2_E[0] * (r * r), _rest(r), low))
@@ -66,7 +66,7 @@ def log2(x):
 
 @inlined
 def log10(x):
-    """The logarithm to base 10."""
+    """Return the logarithm to base 10."""
     k, r, index = _reduced(x)
     low = fma(r, LOG10_E[1], fma(k, _LOG10_2_LOW, _log10_low(index)))
     square = LOG10_E[0] * (r * r)

@@ -30,7 +30,7 @@ class Variant(NamedTuple):
 
     elements: those of a pack; accesses: how the operands are read; num_axes, bits: of the walk, 0 and 32 where there
     is none; results: how each result is written.
-    places: for each side that follows the walk, operands first, which of the walk's offsets it takes; empty where each
+    places: for each side that follows the walk, operands first, which of the walk's offsets it takes; empty if each
         has its own, in this order.
     """
 

@@ -38,12 +38,15 @@ class ChunkLaunch(NamedTuple):
 
 
 def sum_type(data_type: DataType) -> DataType:
-    """The type of memory for a sum that is as exact as registers."""
+    """Return the type of memory for a sum that is as exact as registers."""
     return DataType.kFloat if data_type in FLOATS and data_type.itemsize == 2 else data_type
 
 
 def chunk_launches(srcs: Sequence[Side], total: Side | None, dst: Side, count: int) -> Iterator[ChunkLaunch]:
-    """The launches that add `count` elements of all srcs; total: memory for a sum, where there are more than CHUNK."""
+    """Yield the launches that add `count` elements of all srcs.
+
+    total: memory for a sum, where there are more than CHUNK.
+    """
     chunk, rest = srcs[:CHUNK], srcs[CHUNK:]
     while rest and total:
         yield _launch(chunk, total, count)

@@ -20,13 +20,13 @@ _REGISTERS: Final = 128
 
 
 class Layout(NamedTuple):
-    """Where the elements of an array lie, from its address. strides: in elements; None where it is C-contiguous."""
+    """Where the elements of an array lie, from its address. strides: in elements; None if it is C-contiguous."""
 
     shape: Dims
     strides: Dims | None
 
     def steps(self) -> Dims:
-        """The strides."""
+        """Return the strides."""
         return contiguous_strides(self.shape) if self.strides is None else self.strides
 
 
@@ -42,7 +42,7 @@ class ExpressionShape(NamedTuple):
     spans: tuple[tuple[int, int], ...]
 
     def are_alike(self, one: int, other: int) -> bool:
-        """Whether the elements of two arrays have the same places, from the array's address."""
+        """Return whether the elements of two arrays have the same places, from the array's address."""
         strides = self.walk.strides  # an array's is that many places later, or before the end
         return self.spans[one] == self.spans[other] and (
             strides[one - self.num_results] == strides[other - self.num_results]
@@ -52,7 +52,7 @@ class ExpressionShape(NamedTuple):
 def expression_shape(
     arrays: Sequence[Layout | None], itemsizes: Sequence[int], num_results: int, dims: Dims
 ) -> ExpressionShape:
-    """The shape of a launch over `dims`, to which all arrays broadcast; None is a number, which lies nowhere."""
+    """Return the shape of a launch over `dims`, to which all arrays broadcast; None is a number, which lies nowhere."""
     number = len(arrays)
     if 0 in dims:
         return ExpressionShape(MapShape((), (), (0,) * number, ()), num_results, ((0, 0),) * number)
@@ -68,7 +68,7 @@ def expression_shape(
 
 
 def walk_in_order(sources: Sequence[Layout | None], dims: Dims) -> MapShape:
-    """The shape of a walk over `dims`, none of which is 0, in C order; None is a number. It has no results."""
+    """Return the shape of a walk over `dims`, none of which is 0, in C order; None is a number. It has no results."""
     layouts = [array or Layout((), ()) for array in sources]
     steps = [expanded_strides(layout.shape, layout.steps(), len(dims)) for layout in layouts]
     ends = [span(dims, each) for each in steps]
@@ -77,7 +77,7 @@ def walk_in_order(sources: Sequence[Layout | None], dims: Dims) -> MapShape:
 
 
 def takes_packs(structure: Structure) -> bool:
-    """Whether a thread computes a pack at a time; else, with much to compute, one element."""
+    """Return whether a thread computes a pack at a time; else, with much to compute, one element."""
     return all(step.op not in COMPUTE_BOUND for step in structure.steps)
 
 
@@ -91,12 +91,12 @@ def elements_of_pack(sources: Sequence[DataType], results: Sequence[DataType]) -
 
 
 def source_words(sources: Sequence[Any]) -> list[int]:
-    """The two words of each source of a launch: an address, or a number, which is its words."""
+    """Return the two words of each source of a launch: an address, or a number, which is its words."""
     return [word for side in sources for word in (side if isinstance(side, tuple) else (side, 0))]
 
 
 def are_aligned(sources: Sequence[Any], pack_bytes: Sequence[int]) -> list[bool | None]:
-    """Whether each source lies at a multiple of its packs; None for a number."""
+    """Return whether each source lies at a multiple of its packs; None for a number."""
     return [
         None if isinstance(side, tuple) else not side % pack for side, pack in zip(sources, pack_bytes, strict=True)
     ]
@@ -118,7 +118,10 @@ class ExpressionMap:
         self.usual = Variant(self._elements, reads, results=writes)
 
     def launch(self, walk: MapShape, sides: Sequence[Any]) -> tuple[MapPlan, tuple[int, ...]]:
-        """The plan of a launch over a walk with elements, and the words of its kernel; sides: results, then sources."""
+        """Return the plan of a launch over a walk with elements, and the words of its kernel.
+
+        sides: results, then sources.
+        """
         results, sources = sides[: self._num_results], sides[self._num_results :]
         aligned = are_aligned(sources, self._pack_bytes[self._num_results :])
         for side, pack in zip(results, self._pack_bytes, strict=False):

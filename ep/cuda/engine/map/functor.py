@@ -54,7 +54,7 @@ class Functor(NamedTuple):
 
 
 def kernel_name(functor: Functor, variant: Variant) -> str:
-    """What a functor computes in a variant, unique and fit for a file name."""
+    """Return what a functor computes in a variant, unique and fit for a file name."""
     elements, accesses, num_axes, bits, written, places = variant
     types = _in_short(data_type.name for data_type in (*functor.src_types, *functor.dst_types))
     ways, ends = _in_short(access.name for access in accesses), _in_short(access.name for access in written)
@@ -66,14 +66,14 @@ _LONGEST: Final = 50  # of a part of a name: a file's has 255 letters at most
 
 
 def _in_short(names: Iterable[str]) -> str:
-    """The names with dots between them, and a number where one follows itself; a digest of many."""
+    """Return the names with dots between them, and a number where one follows itself; a digest of many."""
     runs = ((name, len(tuple(run))) for name, run in groupby(names))
     text = ".".join(name if length == 1 else f"{name}-{length}" for name, length in runs)
     return text if len(text) <= _LONGEST else digest_of(text)
 
 
 def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -> Functor:
-    """The functor of an op on operands of `src_type`."""
+    """Return the functor of an op on operands of `src_type`."""
     op, (src_type, dst_type) = first_op(op, number_kind(src_type)), stored_types(op, src_type, dst_type)
     src_types, num_attributes = (src_type,) * len(OPS[op].operands), len(attributes_of(op))
     return Functor(
@@ -90,7 +90,7 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
 def made_functor(
     name: str, maker: Maker, src_types: tuple[DataType, ...], dst_type: DataType, scalar_type: type[np.generic]
 ) -> Functor:
-    """The functor of what `maker` makes, in the arithmetic of `scalar_type`; name: as a Functor has it."""
+    """Return the functor of what `maker` makes, in the arithmetic of `scalar_type`; name: as a Functor has it."""
     function = _with_one_result(_on_loaded(maker, src_types, scalar_type, 0), len(src_types))
     return Functor(name, function, src_types, (dst_type,))
 
@@ -106,7 +106,7 @@ def op_function(op: UnaryOp | BinaryOp, src_type: DataType) -> Any:
 def _on_loaded(
     maker: Maker, src_types: tuple[DataType, ...], scalar_type: type[np.generic], num_attributes: int
 ) -> Any:
-    """What `maker` makes in the arithmetic of `scalar_type`, as a function of elements as they are loaded."""
+    """Return what `maker` makes in the arithmetic of `scalar_type`, as a function of elements as they are loaded."""
     function = cuda_math_library(scalar_type).use(maker)
     loaded, num_elements = tuple(map(storage_arithmetic, src_types)), len(src_types)
     # whether floating types differ from the functor's

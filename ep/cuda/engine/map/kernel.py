@@ -21,7 +21,7 @@ from ep.cuda.engine.map.result import result
 
 @cache
 def kernel(functor: Functor, variant: Variant) -> KernelSource:
-    """The kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
+    """Return the kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
 
     Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); the address of each
     result; packs, count; those of two attributes; those of the walk. `packs` is 0 where a result, or an operand read in

@@ -33,7 +33,9 @@ class OneHotPlan(NamedTuple):
 def one_hot_plan(
     lower: int, depth: int, count: int, aligned: bool, indices_type: DataType, unit: DataType
 ) -> OneHotPlan:
-    """The plan for `count` elements of out; lower: the index of the first class; aligned: whether packs can be written.
+    """Return the plan for `count` elements of out; lower: the index of the first class.
+
+    aligned: whether packs can be written.
 
     unit: what kernels write for an element.
     """

@@ -71,7 +71,7 @@ _address = device_function(lambda address, word1: address)
 def operand(
     access: Access, data_type: DataType, count: int, position: int, num_offsets: int, num_axes: int, bits: int
 ) -> Operand:
-    """The functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
+    """Return the functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
     if not access.follows_the_walk:
         return _without_walk(access, data_type, count)
     load, load_one, prepare = loader(data_type, count), loader(data_type, 1, aligned=False), _address
@@ -90,7 +90,7 @@ def operand(
 
 @cache
 def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
-    """The functions of an operand that is read alike whatever the walk."""
+    """Return the functions of an operand that is read alike whatever the walk."""
     load, load_one = loader(data_type, count), loader(data_type, 1, aligned=False)
     if access is Access.NUMBER:
         return _constant(value_reader(storage_arithmetic(data_type)), count)
@@ -108,7 +108,7 @@ def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
 
 
 def _constant(read: Any, count: int) -> Operand:
-    """An operand of one number for all elements."""
+    """Return an operand of one number for all elements."""
     spread = _spread(count)
 
     def prepare(word0, word1):
@@ -123,7 +123,7 @@ def _constant(read: Any, count: int) -> Operand:
 
 @cache
 def _spread(count: int) -> Any:
-    """A pack of `count` times the one element of a pack."""
+    """Return a pack of `count` times the one element of a pack."""
 
     @written_out(device_function)
     def spread(pack):
@@ -133,7 +133,7 @@ def _spread(count: int) -> Any:
 
 
 def _each(one: Any, count: int) -> Any:
-    """The pack of `count` elements from element `first` on, each read for itself."""
+    """Return the pack of `count` elements from element `first` on, each read for itself."""
 
     @written_out(device_function)
     def each(address, first, words):

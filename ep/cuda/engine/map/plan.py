@@ -50,26 +50,32 @@ class MapPlan(NamedTuple):
 
 
 def flat_shape(count: int, num_operands: int) -> MapShape:
-    """The shape of a launch over `count` adjacent elements of each side."""
+    """Return the shape of a launch over `count` adjacent elements of each side."""
     sides = num_operands + 1
     dims, strides = ((count,), ((1,),) * sides) if count else ((), ())
     return MapShape(dims, strides, (count,) * sides, (False,) * num_operands)
 
 
 def filled_shape(count: int) -> MapShape:
-    """The shape of a launch that writes one element `count` times."""
+    """Return the shape of a launch that writes one element `count` times."""
     dims, strides = ((count,), ((0,), (1,))) if count else ((), ())
     return MapShape(dims, strides, (1, count), (False,))
 
 
 def checked_shape(given: Sequence[Any], names: Sequence[str], max_num_dims: int | None) -> tuple[Hashable, MapShape]:
-    """The dims of operands as Launch takes them, in tuples, and their shape; raises what is wrong, with `names`."""
+    """Return the dims of operands as Launch takes them, in tuples, and their shape.
+
+    Raises what is wrong, with `names`.
+    """
     dims = tuple(as_dims(each, name, max_num_dims or 0) for each, name in zip(given, names, strict=True))
     return dims, map_shape(dims, names)
 
 
 def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
-    """The shape of a launch whose operands have these dims; ValueError, with `names`, where they do not broadcast."""
+    """Return the shape of a launch whose operands have these dims.
+
+    ValueError, with `names`, where they do not broadcast.
+    """
     dims = broadcast_dims(*operands, names=names)
     sides = (*operands, dims)
     counts, numbers = tuple(map(math.prod, sides)), tuple(not part for part in operands)
@@ -81,7 +87,7 @@ def map_shape(operands: Sequence[Dims], names: Sequence[str]) -> MapShape:
 
 
 def strided_shape(shape: ExpandShape) -> MapShape:
-    """The shape of a launch of one operand with dims and strides on both sides."""
+    """Return the shape of a launch of one operand with dims and strides on both sides."""
     counts, numbers = shape.counts(), (not shape.src_dims,)
     if not counts[-1]:
         return MapShape((), (), counts, numbers)
@@ -90,7 +96,7 @@ def strided_shape(shape: ExpandShape) -> MapShape:
 
 
 def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num_results: int = 1) -> MapPlan:
-    """The plan of a launch with packs of `elements`.
+    """Return the plan of a launch with packs of `elements`.
 
     aligned: whether each side lies at a multiple of its packs, None for an operand that is a number; False for results
         where no packs are taken.
@@ -128,7 +134,7 @@ def map_plan(shape: MapShape, aligned: Sequence[bool | None], elements: int, num
 
 
 def _access(strides: Dims, as_written: Dims, aligned: bool | None) -> Access:
-    """How a side is read or written, element by element."""
+    """Return how a side is read or written, element by element."""
     if aligned is None:
         return Access.NUMBER
     if strides == as_written:
@@ -137,7 +143,7 @@ def _access(strides: Dims, as_written: Dims, aligned: bool | None) -> Access:
 
 
 def _by_packs(dims: Dims, strides: Dims, aligned: bool, elements: int) -> bool:
-    """Whether a pack of the walk is a pack of this side, or one element of it."""
+    """Return whether a pack of the walk is a pack of this side, or one element of it."""
     if dims[-1] % elements:
         return False
     if strides[-1] == 0:

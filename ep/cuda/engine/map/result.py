@@ -27,7 +27,7 @@ class Result(NamedTuple):
 def result(
     access: Access, data_type: DataType, count: int, position: int, num_offsets: int, num_axes: int, bits: int
 ) -> Result:
-    """The functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
+    """Return the functions for packs of `count` elements, at offset `position` of the walk's `num_offsets`."""
     store, store_one = storer(data_type, count), storer(data_type, 1, aligned=False)
     if access is Access.SAME:
         return Result(

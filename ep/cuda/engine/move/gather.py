@@ -19,7 +19,7 @@ from ep.include.data_type import DataType
 
 @cache
 def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_group: bool) -> KernelSource:
-    """The kernel that gathers rows, by words (params, indices, out, count, low, num_valid, first_row, sizes).
+    """Return the kernel that gathers rows, by words (params, indices, out, count, low, num_valid, first_row, sizes).
 
     one_unit: whether a row is one unit; one_group: whether batch and outer are 1.
     count: units of out. The valid indices are [low, low + num_valid); `low` names row `first_row` of its group.
@@ -33,7 +33,7 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
 
     @device_function
     def locate(i, indices, low, num_valid, first_row, sizes):
-        """Where the unit that becomes unit i of out lies in params, and whether there is one."""
+        """Return where the unit that becomes unit i of out lies in params, and whether there is one."""
         units = narrow(1) if one_unit else narrow(sizes[0])
         num_indices, gather = narrow(sizes[3]), narrow(sizes[8])
         row_of_out = i if one_unit else quotient(i, narrow(sizes[1]), narrow(sizes[2]))

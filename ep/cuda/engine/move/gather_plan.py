@@ -32,7 +32,7 @@ class GatherPlan(NamedTuple):
 
 
 def gather_plan(sizes: GatherSizes, unit: int, params_type: DataType, indices_type: DataType) -> GatherPlan:
-    """The plan; out has elements, and params has rows."""
+    """Return the plan; out has elements, and params has rows."""
     units = sizes.inner * params_type.itemsize // unit
     groups = sizes.batch * sizes.outer
     count, params_count = groups * sizes.num_indices * units, groups * sizes.gather * units

@@ -15,7 +15,7 @@ from ep.cuda.compile.walk_words import num_walk_words
 
 
 def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
-    """The kernel of a walk over `num_axes` axes, in units of `unit` bytes.
+    """Return the kernel of a walk over `num_axes` axes, in units of `unit` bytes.
 
     pack_units: how many units a thread writes at once, 0 where dst is not written in the order of the walk.
     """

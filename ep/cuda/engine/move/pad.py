@@ -17,7 +17,7 @@ _OF_AXIS = 6  # the words of an axis that is not the outermost
 
 @cache
 def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
-    """The kernel (src, dst, packs, count, even, odd, words) that writes units [0, count) of dst.
+    """Return the kernel (src, dst, packs, count, even, odd, words) that writes units [0, count) of dst.
 
     src: where the box that is copied begins in it.
     pack_units: how many units a thread writes at once, in the first `packs` packs.
@@ -68,7 +68,7 @@ def _filler(unit: int) -> Any:
 
 @cache
 def _reader(num_axes: int, unit: int, bits: int) -> Any:
-    """read(src, n, value, words): the unit of src that becomes unit `n` of dst, `value` where there is none."""
+    """read(src, n, value, words): the unit of src that becomes unit `n` of dst, `value` if there is none."""
     load, locate = loader(*unit_type(unit)), _locate(num_axes, bits)
     math = index_math(bits)
     narrow, widen = math.narrow, math.widen

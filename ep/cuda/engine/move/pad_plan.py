@@ -41,7 +41,7 @@ class PadPlan(NamedTuple):
     walk_words: tuple[int, ...]
 
     def words(self, element: bytes) -> tuple[int, ...]:
-        """All words of the kernel but the addresses, for padding of elements of these bytes."""
+        """Return all words of the kernel but the addresses, for padding of elements of these bytes."""
         unit, contents = self.variant.unit, element * (PACK_BYTES // len(element))
         if unit == PACK_BYTES:
             padding = _WORDS.unpack(contents)
@@ -51,12 +51,12 @@ class PadPlan(NamedTuple):
 
 
 def usual_pad(itemsize: int) -> PadVariant:
-    """The kernel that most launches take."""
+    """Return the kernel that most launches take."""
     return PadVariant(2, itemsize, PACK_BYTES // itemsize, 32)
 
 
 def pad_plan(shape: PadShape, itemsize: int, src_alignment: int, dst_alignment: int) -> PadPlan:
-    """The plan; dst has elements. Alignments are the widest units that addresses are multiples of."""
+    """Return the plan; dst has elements. Alignments are the widest units that addresses are multiples of."""
     simple = shape.simplified()
     inner = [part[-1] * itemsize for part in simple]
     unit = widest_unit(src_alignment, dst_alignment, *inner)

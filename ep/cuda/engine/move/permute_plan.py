@@ -9,7 +9,9 @@ from ep.cuda.engine.move.tile import TilePlan, tile_plan
 
 
 def permute_plan(shape: PermuteShape, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan | TilePlan:
-    """The plan; src has elements. It goes by tiles where the innermost axis of dst is not that of src: memory is slow
+    """Return the plan; src has elements.
+
+    It goes by tiles where the innermost axis of dst is not that of src: memory is slow
     to read otherwise.
 
     An innermost axis of both that fits in a unit, such as the two parts of a complex number, is no axis here.

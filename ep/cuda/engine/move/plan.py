@@ -34,7 +34,7 @@ class MovePlan(NamedTuple):
 
 
 def move_plan(walk: StridedWalk, itemsize: int, src_alignment: int, dst_alignment: int) -> MovePlan:
-    """The plan for a walk in elements. Alignments are the widest units that addresses are multiples of."""
+    """Return the plan for a walk in elements. Alignments are the widest units that addresses are multiples of."""
     alignment = min(src_alignment, dst_alignment)
     walk, unit = widen(*split(walk, itemsize, alignment), alignment)
     count = math.prod(walk.dims)

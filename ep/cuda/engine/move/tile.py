@@ -79,7 +79,7 @@ class Tile(NamedTuple):
         return min(self.columns, self.rows) * self.pitch
 
     def place(self, column: int, row: int) -> int:
-        """Where the cell is in a plane: a linear function of both."""
+        """Return where the cell is in a plane: a linear function of both."""
         return row * self.pitch + column if self.columns >= self.rows else column * self.pitch + row
 
 
@@ -100,7 +100,7 @@ class TilePlan(NamedTuple):
 
 
 def tile_plan(walk: StridedWalk, unit: int, alignment: int) -> TilePlan:
-    """The plan for a walk over contiguous data whose innermost axis is one thing in src and another in dst.
+    """Return the plan for a walk over contiguous data whose innermost axis is one thing in src and another in dst.
 
     unit: the bytes of an element; alignment: those that both addresses are multiples of.
     """
@@ -131,7 +131,7 @@ def tile_plan(walk: StridedWalk, unit: int, alignment: int) -> TilePlan:
 
 
 def _tile(unit: int, side: int, width: int, height: int) -> Tile:
-    """The tile for a matrix of `height` times `width` cells; its sizes are powers of two."""
+    """Return the tile for a matrix of `height` times `width` cells; its sizes are powers of two."""
     widest = _WIDE if max(side, unit // 8) == 1 else _NARROW
     narrow = min(max(_power_of_two(min(width, height)), _LEAST), _NARROW)
     wide = min(max(_power_of_two(max(width, height)), narrow), widest)
@@ -143,17 +143,17 @@ def _tile(unit: int, side: int, width: int, height: int) -> Tile:
 
 
 def _power_of_two(number: int) -> int:
-    """The least power of two that is not below `number`."""
+    """Return the least power of two that is not below `number`."""
     return 1 << (number - 1).bit_length()
 
 
 def usual_tile() -> Tile:
-    """The tile for large matrices of 4-byte elements."""
+    """Return the tile for large matrices of 4-byte elements."""
     return _tile(_WORD_BYTES, 1, _WIDE, _WIDE)
 
 
 def every_tile() -> list[Tile]:
-    """All tiles that plans can have."""
+    """Return all tiles that plans can have."""
     cells = ((1, 1), (1, 2), (1, 4), (2, 1), (2, 2), (4, 1), (8, 1), (16, 1))
     sizes = [1 << power for power in range(1, 8)]
     return sorted({_tile(*cell, *shape) for cell in cells for shape in product(sizes, sizes)})

@@ -26,7 +26,7 @@ class Call(NamedTuple):
 
 
 def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int | None = None) -> Iterator[Call]:
-    """One call for the longest axis of the batches and each place on the others, one term after the other.
+    """Yield one call for the longest axis of the batches and each place on the others, one term after the other.
 
     More where there are more matrices than `max_matrices`, or more rows than `max_rows`, where that is not None.
     """
@@ -55,7 +55,7 @@ def _pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _offsets(axes: Sequence[tuple[int, int, int, int]]) -> Iterator[Triple]:
-    """Where the matrices of a walk begin; an axis is its size and its strides."""
+    """Yield where the matrices of a walk begin; an axis is its size and its strides."""
     for place in itertools.product(*(range(size) for size, *_ in axes)):
         a, b, c = (sum(index * axis[operand] for index, axis in zip(place, axes, strict=True)) for operand in (1, 2, 3))
         yield a, b, c

@@ -31,7 +31,7 @@ class Accumulator(NamedTuple):
 
 @cache
 def accumulator(op: ReduceOp, src_type: DataType) -> Accumulator:
-    """The accumulator of `op` on elements of `src_type`.
+    """Return the accumulator of `op` on elements of `src_type`.
 
     Sums and products of floating types are made in float64; where the elements have that type, sums carry their
     rounding errors along.

@@ -78,7 +78,7 @@ class ReduceStage:
         self._itemsizes = [data_type.itemsize for data_type in structure.sources]
 
     def launch(self, shape: Shape, walk: MapShape, sources: Sequence[Any]) -> ReduceLaunch:
-        """The launch over a walk; sources: an address or a number for each."""
+        """Return the launch over a walk; sources: an address or a number for each."""
         plan = shape.plan(PACK_BYTES)
         whole, count = plan.variant.aligned, plan.variant.elements // (2 if self.stored.in_parts else 1)
         elements = count if whole else 1  # else packs do not begin at multiples of their elements
@@ -90,7 +90,7 @@ class ReduceStage:
         return ReduceLaunch(plan, variant, known.variant, source_words(sources), known.words)
 
     def usual(self) -> ReduceLaunch:
-        """The launch over a row of some length."""
+        """Return the launch over a row of some length."""
         row = Layout((1, 1024), None)
         shape = Shape(ReduceShape(row.shape, (1,)), self.stored)
         return self.launch(shape, walk_in_order([row] * len(self._itemsizes), row.shape), [0] * len(self._itemsizes))
@@ -134,11 +134,11 @@ class Stages:
             self.stages.append(MapStage(identity_of(self.structure.data_type(value)), (value,), (value,)))
 
     def plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims) -> StagesPlan:
-        """The plan of a launch with elements; layouts: of results, then of sources."""
+        """Return the plan of a launch with elements; layouts: of results, then of sources."""
         return _Planning(self, layouts, dims).plan()
 
     def of_structure(self) -> Sequence[MapStage | ReduceStage]:
-        """The stages without the copies."""
+        """Return the stages without the copies."""
         return self.stages[: self._num_stages]
 
 
@@ -174,12 +174,12 @@ class _Planning:
         return StageWork(number, walk_in_order([place.layout for place in places[1:]], whole), places, shape)
 
     def _walk(self, places: Sequence[Place], num_results: int) -> MapShape:
-        """The walk of a map; of its shape, the spans of arrays are not asked for."""
+        """Return the walk of a map; of its shape, the spans of arrays are not asked for."""
         layouts = [place.layout for place in places]
         return expression_shape(layouts, [1] * len(layouts), num_results, self._dims.reduced).walk
 
     def _place(self, value: int, stage: MapStage | ReduceStage, later: Sequence[MapStage | ReduceStage]) -> Place:
-        """Where a stage writes a value: to its array at once, unless a later stage may read a source there."""
+        """Return where a stage writes a value: to its array at once, unless a later stage may read a source there."""
         if value in self._results:
             k = self._results.index(value)
             layout = self._layouts[k]

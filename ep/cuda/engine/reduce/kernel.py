@@ -39,7 +39,10 @@ from ep.include.primitive.reduce_op import ReduceOp
 def kernel(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Any, computed: Computed | None = None
 ) -> KernelSource:
-    """The kernel of a variant, for elements of `src_type` and values of `dst_type`; computed: what makes elements."""
+    """Return the kernel of a variant, for elements of `src_type` and values of `dst_type`.
+
+    computed: what makes elements.
+    """
     if isinstance(variant, FinishVariant):
         return _finish(op, src_type, dst_type, variant)
     make: Any = _rows if isinstance(variant, RowVariant) else _columns
@@ -98,7 +101,7 @@ def _rows(
 def _columns(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant, computed: Computed | None
 ) -> KernelSource:
-    """The kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
+    """Return the kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
     results, each of `number` packs of elements. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, sharers, partial, _ = variant
     work, width = accumulator(op, src_type), BLOCK_THREADS // sharers
@@ -171,7 +174,9 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
 
 
 def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, int]]:
-    """The walks over the axes that stay and over those that go; where the words of each begin, those of the walk of the
+    """Return the walks over the axes that stay and over those that go.
+
+    Where the words of each begin, those of the walk of the
     source, and where all end."""
     kept, reduced = num_walk_words(axes.kept, 1), num_walk_words(axes.reduced, 1)
     begins = tuple(accumulate((given.num_words, kept, reduced, given.num_walk_words)))
@@ -179,7 +184,7 @@ def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, 
 
 
 def _of(given: Source) -> str:
-    """The end of a kernel's name, which says what is computed as it is read."""
+    """Return the end of a kernel's name, which says what is computed as it is read."""
     return f".of.{given.name}" if given.name else ""
 
 
@@ -231,7 +236,7 @@ def _finisher(work: Accumulator, dst_type: DataType, partial: bool) -> Any:
 
 
 def _each_finisher(finish: Any, elements: int) -> Any:
-    """The same for results n, n + 1, ... of several states."""
+    """Return the same for results n, n + 1, ... of several states."""
 
     @written_out(device_function)
     def finish_each(dst, n, part, parts, results, states, count):

@@ -36,7 +36,7 @@ _MOST_AT_ONCE: Final = 16
 
 
 def rows_at_once(data_type: DataType, elements: int) -> int:
-    """The rows whose packs a thread loads at once."""
+    """Return the rows whose packs a thread loads at once."""
     return min(_BYTES_AT_ONCE // (elements * max(sum_type(data_type).itemsize, 4)), _MOST_AT_ONCE)
 
 
@@ -89,7 +89,7 @@ def list_kernel(number: DataType) -> KernelSource:
 
 @cache
 def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
-    """The kernel that adds up each part of long runs, a pack of columns in a thread.
+    """Return the kernel that adds up each part of long runs, a pack of columns in a thread.
 
     Its words, a tuple: data, places, keys, begins, parts, sums; the packs of a row, outer, the segments of a batch,
     each with the multiplier and the shift to divide by it; the ids of a batch. sums: [parts, outer, columns].
@@ -124,7 +124,7 @@ def part_kernel(data_type: DataType, number: DataType, elements: int, bits: int)
 
 @cache
 def sum_kernel(data_type: DataType, number: DataType, bits: int) -> KernelSource:
-    """The kernel that adds up the sums of each long run's parts, a column in a thread.
+    """Return the kernel that adds up the sums of each long run's parts, a column in a thread.
 
     Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
     multiplier and the shift to divide by it. The thread that finds the first part of a run is in charge.
@@ -188,7 +188,7 @@ def _finder(number: DataType) -> Any:
 
 @cache
 def _sums(number: DataType) -> Any:
-    """A number for each thread of a block, in shared memory."""
+    """Return a number for each thread of a block, in shared memory."""
     return shared_array(BLOCK_THREADS, number.dtype.type)
 
 

@@ -78,11 +78,11 @@ class ReducePlan(NamedTuple):
     finish_grid: Grid
 
     def part_words(self, dst: int, source: Sequence[int], walk: Sequence[int] = ()) -> tuple[int, ...]:
-        """The words of the first kernel. source, walk: those of what it reads, and of the walk over that."""
+        """Return the words of the first kernel. source, walk: those of what it reads, and of the walk over that."""
         return dst, *self.words, self.per_result, *source, *self.walks, *walk
 
     def finish_words(self, states: int, dst: int) -> tuple[int, ...]:
-        """Those of the second one."""
+        """Return those of the second one."""
         return states, dst, self.num_results, self.parts, self.per_result
 
     @property
@@ -105,7 +105,10 @@ _COLUMN_ELEMENTS: Final = 4
 
 
 def reduce_plan(axes: Sequence[Axis], itemsize: int, alignment: int) -> ReducePlan:
-    """The plan for the axes of `ReduceShape.simplified`; alignment: the widest unit that src is a multiple of."""
+    """Return the plan for the axes of `ReduceShape.simplified`.
+
+    alignment: the widest unit that src is a multiple of.
+    """
     strides = contiguous_strides([axis.size for axis in axes])
     kept = [(axis.size, step) for axis, step in zip(axes, strides, strict=True) if not axis.reduced] or [(1, 0)]
     reduced = [(axis.size, step) for axis, step in zip(axes, strides, strict=True) if axis.reduced] or [(1, 0)]
@@ -164,14 +167,14 @@ def _product(axes: Sequence[tuple[int, int]]) -> int:
 
 
 def row_threads(packs: int) -> int:
-    """The threads of a row with so many packs: few numbers of them, as each is a kernel of its own."""
+    """Return the threads of a row with so many packs: few numbers of them, as each is a kernel of its own."""
     if packs <= 4:
         return 1
     return min(8 if packs <= 32 else (WARP_THREADS if packs <= 256 else BLOCK_THREADS), BLOCK_THREADS)
 
 
 def _part(count: int, blocks: int, block_bytes: int) -> int:
-    """How many of `count` packs a part has, where a block without parts would read `block_bytes`."""
+    """Return how many of `count` packs a part has, where a block without parts would read `block_bytes`."""
     parts = max(min(-(-_BLOCKS // blocks), block_bytes // _PART_BYTES), 1) if blocks else 1
     return max(-(-count // parts), 1)
 

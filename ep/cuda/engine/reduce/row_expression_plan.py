@@ -93,7 +93,7 @@ class RowLaunch(NamedTuple):
 
 
 def kept_values(program: RowProgram, variant: RowVariant) -> list[int]:
-    """The values that are kept, those of the largest elements first."""
+    """Return the values that are kept, those of the largest elements first."""
     structure = program.structure
     late = {structure.results[k] for k in variant.late}
     values = [
@@ -107,23 +107,23 @@ def kept_values(program: RowProgram, variant: RowVariant) -> list[int]:
 
 
 def kept_size(program: RowProgram, value: int) -> int:
-    """The bytes of an element that is kept."""
+    """Return the bytes of an element that is kept."""
     return np.dtype(storage_arithmetic(program.structure.data_type(value))).itemsize
 
 
 def kept_bytes(program: RowProgram, variant: RowVariant) -> int:
-    """The bytes of what a block keeps for each element of a row: a multiple of those of all types."""
+    """Return the bytes of what a block keeps for each element of a row: a multiple of those of all types."""
     size = sum(kept_size(program, value) for value in kept_values(program, variant))
     return -(-variant.block_rows * size // 16) * 16
 
 
 def row_stride(cols: int, width: int) -> int:
-    """The elements from a row that is kept to the next: not a multiple of the banks of shared memory."""
+    """Return the elements from a row that is kept to the next: not a multiple of the banks of shared memory."""
     return -(-cols // width) * width | 1
 
 
 def _threads(sharing: Sharing, cols: int) -> int:
-    """The threads of a row: those that the primitive has for it."""
+    """Return the threads of a row: those that the primitive has for it."""
     elements, softmax = sharing
     return row_threads(cols // elements) if softmax is None else threads_of_row(softmax, cols)[0]
 
@@ -183,7 +183,7 @@ class RowPlan:
         )
 
     def launch(self, sides: Sequence[Any], shared_bytes: int) -> RowLaunch:
-        """The launch for sides, each an address or a number; shared_bytes: what a block may have."""
+        """Return the launch for sides, each an address or a number; shared_bytes: what a block may have."""
         structure, width = self._program.structure, max(sharing.elements for sharing in self._program.sharings)
         values = (*structure.results, *range(len(structure.sources)))
         packs = tuple(

@@ -23,7 +23,7 @@ class RowFunction(NamedTuple):
     """What a row becomes, by functions that the engine compiles. `e`: a tuple of an element of each operand.
 
     from_maximum: whether `top` is the largest element of the row, of the one operand; else it is 0.
-    keep: (e, top) -> what is kept in its place; None where nothing else is. term: (kept e, top) -> what is summed up.
+    keep: (e, top) -> what is kept in its place; None if nothing else is. term: (kept e, top) -> what is summed up.
     scale: (sum, its rounding error) -> a number for the row. result: (kept e, top, number) -> an element.
     """
 
@@ -38,14 +38,14 @@ class RowFunction(NamedTuple):
 
 @cache
 def row_sums(data_type: DataType) -> States:
-    """The sums of terms: in float64, with their rounding errors beside them where the data is float64."""
+    """Return the sums of terms: in float64, with their rounding errors beside them where the data is float64."""
     return states(SUM, cuda_math_library(np.float64), compensated=data_type is DataType.kDouble)
 
 
 def functions_of(
     function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int
 ) -> Functions:
-    """The functions of a kernel in which `row_threads` threads share a row, by packs of `elements`."""
+    """Return the functions of a kernel in which `row_threads` threads share a row, by packs of `elements`."""
     scalar_type = storage_arithmetic(data_type)
     block_threads = max(row_threads, BLOCK_THREADS)
     sums = row_sums(data_type)
@@ -127,7 +127,7 @@ def scaled() -> Any:
 
 
 def _at_once(row_threads: int, functions: Functions) -> Any:
-    """The maximum and the sum, and all is read once: where the maximum of a thread grows, its sum is scaled."""
+    """Return the maximum and the sum, and all is read once: where the maximum of a thread grows, its sum is scaled."""
     read, highest, keep, add = functions.read, functions.highest, functions.keep, functions.add
     empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
     scale = scaled()

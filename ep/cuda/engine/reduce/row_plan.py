@@ -93,7 +93,7 @@ _PACKS_PER_THREAD: Final = 8
 
 
 def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:
-    """The plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
+    """Return the plan for `rows` > 0 rows of `cols` > 0 elements of each of the operands at `addresses`.
 
     shared_bytes: what a block may have. Which elements a thread takes follows from `cols` alone, so that the bits of
     results do not depend on addresses, and how rows are divided from `rows` and `cols`.
@@ -116,7 +116,9 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
 
 
 def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
-    """The threads that share a row, and the packs that each of them keeps in registers; 0 for another way to keep.
+    """Return the threads that share a row, and the packs that each of them keeps in registers.
+
+    0 for another way to keep.
 
     A row as an Expression has them is that of one block of usual size: the kernels of Expression add it up so.
     """
@@ -136,7 +138,7 @@ def sums_are_scaled(data_type: DataType) -> bool:
 
 
 def _in_parts(data_type: DataType, rows: int, num_packs: int, num_operands: int, aligned: bool) -> RowPlan | None:
-    """The plan of a launch in which several blocks share a row, if one would take much longer."""
+    """Return the plan of a launch in which several blocks share a row, if one would take much longer."""
     row_bytes = num_operands * num_packs * PACK_BYTES
     if row_bytes < _LONG_BYTES or 2 * rows > _BLOCKS:
         return None
@@ -148,7 +150,7 @@ def _in_parts(data_type: DataType, rows: int, num_packs: int, num_operands: int,
 
 
 def _stages(data_type: DataType, num_operands: int) -> tuple[Stage, ...]:
-    """The kernels, in their order. Two operands are those of a gradient, whose sums need no maximum."""
+    """Return the kernels, in their order. Two operands are those of a gradient, whose sums need no maximum."""
     if num_operands == 2:
         return Stage.SUMS, Stage.RESULTS
     if sums_are_scaled(data_type):

@@ -121,20 +121,20 @@ class RowProgram:
         return tuple(dict.fromkeys(part.sharing for part in self.passes))
 
     def read_in(self, value: int) -> list[int]:
-        """The numbers of the passes that read a value which they do not compute."""
+        """Return the numbers of the passes that read a value which they do not compute."""
         return [number for number, part in enumerate(self.passes) if value in part.reads]
 
     def made_in(self, value: int) -> int:
-        """The number of the pass that computes a value with elements."""
+        """Return the number of the pass that computes a value with elements."""
         (number,) = (number for number, part in enumerate(self.passes) if value in part.makes)
         return number
 
     def is_computed(self, value: int) -> bool:
-        """Whether a value is computed, and has elements."""
+        """Return whether a value is computed, and has elements."""
         return not self.reduced[value] and value >= len(self.structure.sources)
 
     def _of_rows(self, stage: Stage) -> Reduced | Softmax:
-        """What a stage reads whole rows for."""
+        """Return what a stage reads whole rows for."""
         (read,), (written,), data_type = stage.reads, stage.writes, self.structure.data_type(stage.reads[0])
         if isinstance(stage.op, RowOp):
             return Softmax(read, written, stage.op, data_type)
@@ -159,7 +159,10 @@ class RowProgram:
 
 
 def has_row_kernel(structure: Structure) -> bool:
-    """Whether a kernel computes all rows of a structure. It has no complex sums, which Reduce adds up by parts."""
+    """Return whether a kernel computes all rows of a structure.
+
+    It has no complex sums, which Reduce adds up by parts.
+    """
     rows = [step for step in structure.steps if isinstance(step.op, ReduceOp)]
     types = [structure.data_type(step.operands[0]) for step in rows]
     return structure.has_rows and not any(

@@ -128,7 +128,7 @@ def kept(keep: Callable[..., Any] | None, elements: int) -> Any:
 
 
 def each_slot(functions: Functions, elements: int, row_threads: int, count: int) -> tuple[Any, Any, Any, Any, Any]:
-    """The functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
+    """Return the functions for the slots that a thread has of a row, `row_threads` apart from slot i on."""
     read, highest, keep, add, write, *_ = functions
 
     @written_out(device_function)

@@ -25,7 +25,7 @@ from ep.include.data_type import DataType
 def kernel(
     make: Callable[[DataType], RowFunction], data_type: DataType, variant: RowVariant | PartVariant
 ) -> KernelSource:
-    """The kernel (operands ..., dst, rows, cols), a tuple of words; that of a stage takes two more."""
+    """Return the kernel (operands ..., dst, rows, cols), a tuple of words; that of a stage takes two more."""
     function, elements = make(data_type), pack_elements(data_type)
     functions = functions_of(function, data_type, elements, variant.aligned, variant.row_threads)
     if isinstance(variant, PartVariant):

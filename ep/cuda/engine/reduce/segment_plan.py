@@ -83,7 +83,7 @@ class SegmentPlan(NamedTuple):
 
 
 def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
-    """The plan for sizes that are not 0."""
+    """Return the plan for sizes that are not 0."""
     num_keys, num_segments = sizes.batch * sizes.num_ids, sizes.batch * sizes.num_segments
     rows = sizes.outer * max(num_keys, num_segments)
     bits = 32 if fits_32_bit_offsets(rows * sizes.inner) else 64
@@ -98,12 +98,12 @@ def segment_plan(sizes: SegmentSizes) -> SegmentPlan:
 
 
 def sum_type(data_type: DataType) -> DataType:
-    """The type of sums of rows of `data_type`, before they are rounded to it."""
+    """Return the type of sums of rows of `data_type`, before they are rounded to it."""
     return as_data_type(storage_arithmetic(data_type))
 
 
 def tile_grid(tiles: int) -> Grid:
-    """The blocks of a kernel over tiles."""
+    """Return the blocks of a kernel over tiles."""
     return Grid((min(tiles, MAX_BLOCKS), 1, 1))
 
 
@@ -114,7 +114,7 @@ def part_bits(rows: int) -> int:
 
 
 def key_words(sizes: SegmentSizes, plan: SegmentPlan, is_unsigned: bool) -> tuple[int, ...]:
-    """The words of the kernel that makes keys of ids, after the two addresses."""
+    """Return the words of the kernel that makes keys of ids, after the two addresses."""
     low = max(sizes.offset, 0) if is_unsigned else sizes.offset
     first = low - sizes.offset
     valid = max(sizes.num_segments - first, 0)
@@ -123,14 +123,14 @@ def key_words(sizes: SegmentSizes, plan: SegmentPlan, is_unsigned: bool) -> tupl
 
 
 def sum_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
-    """The words of the kernel that adds up short runs, after the addresses."""
+    """Return the words of the kernel that adds up short runs, after the addresses."""
     cols = sizes.inner // elements
     packs = sizes.batch * sizes.outer * sizes.num_segments * cols
     return packs, *_divisors(bits, cols, sizes.num_segments, sizes.outer), sizes.num_ids
 
 
 def part_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
-    """The words of the kernels that add up parts of long runs, and their sums, after the addresses."""
+    """Return the words of the kernels that add up parts of long runs, and their sums, after the addresses."""
     return _divisors(bits, sizes.inner // elements, sizes.outer, sizes.num_segments)
 
 

@@ -53,7 +53,7 @@ class StepLaunch(NamedTuple):
 def segment_steps(
     sizes: SegmentSizes, plan: SegmentPlan, buffers: Buffers, data_type: DataType, ids_type: DataType
 ) -> Iterator[StepLaunch]:
-    """The launches for sizes that are not 0; data_type: the one that kernels add."""
+    """Yield the launches for sizes that are not 0; data_type: the one that kernels add."""
     data, out, begins, number, bits = buffers.data, buffers.out, buffers.begins, plan.number, plan.bits
     words = key_words(sizes, plan, ids_type.dtype.kind == "u")
     yield StepLaunch(StepVariant(Step.KEYS, number, bits), plan.num_keys, (buffers.ids, buffers.keys, *words))
@@ -72,7 +72,7 @@ def segment_steps(
 def _long_runs(
     sizes: SegmentSizes, plan: SegmentPlan, buffers: Buffers, keys: int, places: int, elements: int
 ) -> Iterator[StepLaunch]:
-    """The launches that list the parts of long runs, add each up, and add up their sums."""
+    """Yield the launches that list the parts of long runs, add each up, and add up their sums."""
     number, bits, counts, tiles = plan.number, plan.bits, buffers.counts, plan.part_tiles
     begins, parts, sums = buffers.begins, buffers.parts, buffers.sums
     found = plan.num_keys, plan.num_segments, tiles
@@ -88,7 +88,7 @@ def _long_runs(
 
 
 def _sort(plan: SegmentPlan, buffers: Buffers) -> Generator[StepLaunch, None, tuple[int, int]]:
-    """The launches that sort the keys; returns where they and their places are then."""
+    """Yield the launches that sort the keys; returns where they and their places are then."""
     number, count, counts, tiles = plan.number, plan.num_keys, buffers.counts, plan.tiles
     source, target = (buffers.keys, buffers.places), (buffers.more_keys, buffers.more_places)
     one_block, grid = tile_grid(1), tile_grid(tiles)

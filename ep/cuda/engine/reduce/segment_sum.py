@@ -71,7 +71,7 @@ def begin_kernel(number: DataType) -> KernelSource:
 
 @cache
 def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) -> KernelSource:
-    """The kernel that adds up the rows of each segment, a pack of columns in a thread.
+    """Return the kernel that adds up the rows of each segment, a pack of columns in a thread.
 
     Its words, a tuple: data, places, begins, out, packs of out; the packs of a row, the segments of a batch, and outer,
     each with the multiplier and the shift to divide by it; the ids of a batch. Longer runs than LONG_RUN are left out.
@@ -110,7 +110,7 @@ def sum_kernel(data_type: DataType, number: DataType, elements: int, bits: int) 
 
 
 def addition(data_type: DataType) -> tuple[Any, Any]:
-    """The addition, and 0, in the type of the computation."""
+    """Return the addition, and 0, in the type of the computation."""
     scalar_type = storage_arithmetic(data_type)
     maker = functor_maker(BinaryOp.kAdd, number_kind(data_type))
     return cuda_math_library(scalar_type).use(maker), scalar_type(0)

@@ -60,7 +60,7 @@ class Shape:
         self.plans: dict[int, ReducePlan] = {}
 
     def plan(self, alignment: int) -> ReducePlan:
-        """The plan, always the same; alignment: the widest unit of src."""
+        """Return the plan, always the same; alignment: the widest unit of src."""
         plan = self.plans.get(alignment)
         if plan is None:
             plan = self.plans[alignment] = reduce_plan(self.axes, self._itemsize, alignment)

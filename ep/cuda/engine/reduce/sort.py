@@ -28,7 +28,7 @@ from ep.include.data_type import DataType
 
 @cache
 def count_kernel(number: DataType) -> KernelSource:
-    """The kernel (keys, counts, count, tiles, shift): counts[d, tile] are the keys of a tile with digit d."""
+    """Return the kernel (keys, counts, count, tiles, shift): counts[d, tile] are the keys of a tile with digit d."""
     count_digits, scan, store, (counters_of, sums_of, _) = _counter(number), _scan(), storer(number, 1), _arrays(number)
 
     def count_tiles(keys, counts, count, tiles, shift):
@@ -50,7 +50,7 @@ def count_kernel(number: DataType) -> KernelSource:
 
 @cache
 def scan_kernel(number: DataType) -> KernelSource:
-    """The kernel (counts, count), of one block: each count becomes the sum of those before it."""
+    """Return the kernel (counts, count), of one block: each count becomes the sum of those before it."""
     scan, load, store, (counters_of, sums_of, _) = _scan(), number_loader(number), storer(number, 1), _arrays(number)
 
     def sum_before(counts, count):
@@ -104,7 +104,7 @@ def scatter_kernel(number: DataType) -> KernelSource:
 
 @cache
 def block_kernel(number: DataType) -> KernelSource:
-    """The kernel (keys, places, other keys, other places, count, digits), of one block: sorts by so many digits.
+    """Return the kernel (keys, places, other keys, other places, count, digits), of one block: sorts by so many digits.
 
     What is sorted goes from the first pair of arrays to the other and back, a digit at a time.
     """

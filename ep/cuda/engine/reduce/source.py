@@ -34,7 +34,7 @@ class Source(NamedTuple):
     num_words, num_walk_words: those before the walks of the reduction, and those after them.
     prepare(words) -> what stays the same for all elements. begin(prepared, n) -> a place, from which `pack` and
     `element` go on: pack(place, n, walk words), element(place, n, walk words), a pack of one.
-    name: of what is computed; empty where it is only loaded.
+    name: of what is computed; empty if it is only loaded.
     packs: that a kernel may have under way, with the text of each, without running out of registers.
     """
 
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 
 def source(computed: Computed | None, data_type: DataType, elements: int, aligned: bool) -> Source:
-    """The source of packs of `elements` of `data_type`: an array, unless they are computed.
+    """Return the source of packs of `elements` of `data_type`: an array, unless they are computed.
 
     aligned: whether packs of an array lie at multiples of their bytes.
     """

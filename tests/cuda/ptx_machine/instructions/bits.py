@@ -39,7 +39,7 @@ def shift(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _shifted(e: Any, operation: str, value: Value, count: Value) -> Value:
-    """A shift that gives 0 past the width."""
+    """Return a shift that gives 0 past the width."""
     width = int(value.type[1:])
     past = e.code.compare("uge", count, constant(count.type, width))
     inside = e.code.select(past, constant(count.type, 0), count)
@@ -95,7 +95,7 @@ def insert_field(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _byte(e: Any, operand: Any, type: PtxType) -> Value:
-    """The lower 8 bits of an operand of 32."""
+    """Return the lower 8 bits of an operand of 32."""
     return e.code.resize(e.code.binary("and", e.read(operand, U32), constant("i32", 255)), type.llvm)
 
 
@@ -117,7 +117,7 @@ def count_bits(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 @instruction("bfind", kinds="us")
 def find_bit(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
-    """The place of the highest bit that is not the sign; all bits set where there is none."""
+    """The place of the highest bit that is not the sign; all bits set if there is none."""
     distance = m.flag("shiftamt")
     dst, source = i.operands
     value = e.read(source, type)

@@ -40,7 +40,7 @@ def compare(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _predicate(how: str, type: PtxType) -> str:
-    """The predicate of LLVM."""
+    """Return the predicate of LLVM."""
     if type.kind == "f":
         return _OF_FLOATS[how]
     if how in ("eq", "ne"):

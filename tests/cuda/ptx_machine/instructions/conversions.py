@@ -62,7 +62,7 @@ def _from_float(e: Any, m: Modifiers, value: Value, src: PtxType, dst: PtxType) 
 
 
 def _to_integer(e: Any, value: Value, src: PtxType, dst: PtxType, saturates: bool) -> Value:
-    """An integral number, clamped to the range; NaN is 0, or only the highest bit where 64 bits are involved."""
+    """Return an integral number, clamped to the range; NaN is 0, or only the highest bit where 64 bits are involved."""
     suffix, kind = f"f{src.bits}", "s" if dst.signed else "u"
     number = e.code.call(dst.integer, f"llvm.fpto{kind}i.sat.{dst.integer}.{suffix}", value)
     if src.bits < 64 and dst.bits < 64:
@@ -82,7 +82,7 @@ def _between_integers(e: Any, saturates: bool, value: Value, src: PtxType, dst: 
 
 
 def _to_half(e: Any, value: Value, name: str) -> Value:
-    """The bits of a float32, rounded to nearest even to float16 or bfloat16."""
+    """Return the bits of a float32, rounded to nearest even to float16 or bfloat16."""
     if name == "f16":
         bits = e.code.bits(e.code.convert("fptrunc", value, "half"), "i16")
     else:

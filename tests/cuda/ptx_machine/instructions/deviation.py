@@ -24,7 +24,7 @@ ABSOLUTE: Final = {"lg2": 2.0**-22.6, "sin": 2.0**-20.9, "cos": 2.0**-20.9}
 
 
 def deviated(e: Any, name: str, argument: Value, exact: Value) -> Value:
-    """The result, a double, of an approximation; argument: the double that it is of.
+    """Return the result, a double, of an approximation; argument: the double that it is of.
 
     Powers of two are exact, and so are their logarithms and reciprocals: functions of CUDA's rely on it.
     """

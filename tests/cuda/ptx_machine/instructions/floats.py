@@ -17,21 +17,21 @@ _LEAST_NORMAL: Final = {"float": 2.0**-126, "double": 2.0**-1022}
 
 
 def flush(e: Any, value: Value) -> Value:
-    """The number, or a zero of its sign where it is subnormal."""
+    """Return the number, or a zero of its sign where it is subnormal."""
     zero = constant(value.type, 0.0)
     small = e.code.compare("olt", e.code.intrinsic("fabs", value), constant(value.type, _LEAST_NORMAL[value.type]))
     return e.code.select(small, e.code.intrinsic("copysign", zero, value), value)
 
 
 def saturate(e: Any, value: Value) -> Value:
-    """The number in [0, 1]; 0 for NaN and for -0."""
+    """Return the number in [0, 1]; 0 for NaN and for -0."""
     zero, one = constant(value.type, 0.0), constant(value.type, 1.0)
     above = e.code.select(e.code.compare("ogt", value, zero), value, zero)
     return e.code.select(e.code.compare("olt", above, one), above, one)
 
 
 def nan(type: str) -> Value:
-    """The NaN that instructions make."""
+    """Return the NaN that instructions make."""
     if type == "float":
         return Value(type, f"bitcast (i32 {0x7FFFFFFF} to float)")
     return Value(type, f"bitcast (i64 {0x7FFFFFFFFFFFFFFF} to double)")
@@ -71,7 +71,7 @@ def square_root(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def _approximated(e: Any, name: str, argument: Value, exact: Value, flushes: bool) -> Value:
-    """The float32 of a result in float64, off by what the instruction may be."""
+    """Return the float32 of a result in float64, off by what the instruction may be."""
     result = e.code.convert("fptrunc", deviated(e, name, argument, exact), "float")
     return flush(e, result) if flushes else result
 
@@ -131,7 +131,7 @@ def reciprocal(e: Any, i: Instruction, m: Modifiers, type: PtxType) -> None:
 
 
 def coarse(e: Any, value: Value, function: Any) -> Value:
-    """What `.approx.ftz.f64` gives: of argument and result the upper 32 bits count."""
+    """Return what `.approx.ftz.f64` gives: of argument and result the upper 32 bits count."""
     upper = constant("i64", -(2**32))
     taken = e.code.bits(e.code.binary("and", e.code.bits(value, "i64"), upper), "double")
     result = flush(e, function(flush(e, taken)))

@@ -12,7 +12,10 @@ _SUFFIXES: Final = {"float": "f32", "double": "f64"}
 
 
 def rounded(code: Code, operation: str, mode: str, type: str, *values: Value) -> Value:
-    """The result of fadd, fsub, fmul, fdiv, fma, sqrt, fptrunc, sitofp or uitofp; type: LLVM's, of the result."""
+    """Return the result of fadd, fsub, fmul, fdiv, fma, sqrt, fptrunc, sitofp or uitofp.
+
+    type: LLVM's, of the result.
+    """
     if mode != "rn":
         return code.call(type, _directed(code, operation, mode, type, values), *values)
     if operation in _PLAIN:
@@ -23,7 +26,7 @@ def rounded(code: Code, operation: str, mode: str, type: str, *values: Value) ->
 
 
 def _directed(code: Code, operation: str, mode: str, type: str, values: tuple[Value, ...]) -> str:
-    """The function that rounds in one direction, which is defined where it is not yet."""
+    """Return the function that rounds in one direction, which is defined where it is not yet."""
     given = values[0].type
     name = f"{operation}.{mode}.{type}.{given}"
     module = code.module
