@@ -201,7 +201,7 @@ DTYPES: Final = tuple(
 FLOATS: Final = DTYPES[:4]
 
 RELATIVE_ERROR: Final = dict(zip(FLOATS, (2e-5, 1e-10, 1e-2, 6e-2), strict=True))
-"""How far two libraries' results of a transcendental function may be apart and both be taken for right."""
+"""The relative error that two libraries' results of a transcendental function may have, by data type."""
 
 
 def shape(size: int, num_dims: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""How NumPy computes the ops: one ufunc where it has one, else a few in a row, always without a temporary.
+"""The ops as NumPy computes them: one ufunc if it has one, else several, always without a temporary.
 
 A way is called with the operands and the result's array. Functions that NumPy lacks go number by number.
 """

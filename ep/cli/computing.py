@@ -19,7 +19,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, OverflowError, MemoryErro
 
 
 class Device(NamedTuple):
-    """Where the operator runs: its stream, and how operands get there and results back."""
+    """The device that runs an operator: its stream, and the copies of operands to it and of results back."""
 
     stream: Stream
     place: Callable[[Any], Any]

@@ -45,7 +45,7 @@ def read(path: str, data_type: DataType | None = None) -> Array:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a result goes. name: as the user gave it; path: the file; None for stdout."""
+    """The destination of a result. name: as the user gave it; path: the file; None for stdout."""
 
     name: str
     path: Path | None

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from ep.common.checks import are_integers
 
 KEPT: Final = 256
-"""So many values that were used last are kept; those that were used before them go when as many more have come."""
+"""The number of values that are kept. Once twice as many are there, the less recently used half is dropped."""
 
 V = TypeVar("V")
 

@@ -1,4 +1,4 @@
-"""When garbage is collected."""
+"""Control of Python's garbage collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which builds of Python cannot run the kernels."""
+"""The builds of Python that cannot run the kernels."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def _noted(value: Any, trace: Trace, name: str) -> Any:
 
 
 def _positions(value: Any) -> list[int]:
-    """Of all arrays in what `_noted` returns, each once."""
+    """Yield the position of each array in what `_noted` returns, each once."""
     return list(dict.fromkeys(one for one in leaves_of(value) if one is not None))
 
 

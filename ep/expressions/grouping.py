@@ -1,4 +1,4 @@
-"""Which values of a trace are computed together, and in which order."""
+"""The division of a trace into groups of values that are computed together, and their order."""
 
 from __future__ import annotations
 

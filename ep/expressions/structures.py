@@ -47,7 +47,10 @@ class StructureOf:
         )
 
     def _as_read(self, position: int, value: int) -> tuple[int, Dims | None]:
-        """How a value reads another: one of another group, beside what is reduced without a last axis, gets one."""
+        """Return the value that stands for another where a value reads it.
+
+        One of another group, beside what is reduced without a last axis, gets one.
+        """
         shape, num_axes = self._nodes[position].shape, len(self._nodes[value].shape)
         lacks_axis = self._is_map_of_rows(value) and num_axes < len(self._group.shape)
         return position, (*shape, 1) if lacks_axis and shape and position not in self._inside else None

@@ -19,9 +19,7 @@ class View(NamedTuple):
 
 
 class _Places:
-    """Which elements of an array a value is.
-
-    ranges: of each axis of the array, the places that are left.
+    """The elements of an array that make a value. ranges: of each axis of the array, the places that are left.
     axes: of each axis of the value, that of the array; None if the value repeats, or has one element.
     """
 

@@ -7,7 +7,7 @@ from ep.include.device_type import DeviceType
 
 @dataclass(frozen=True, slots=True)
 class AllocationOptions:
-    """Where memory is to lie (`allocation_options.h`).
+    """The place and kind of memory to allocate (`allocation_options.h`).
 
     pinned_device_type, pinned_device_index: for host memory, the device that is to read and write it directly.
     numa_node_affinity: preferred NUMA node of host memory, None for no preference.

@@ -83,7 +83,7 @@ class Operands(ABC):
     """What one call of an operator reads its operands with, and what computes it: all are of one place."""
 
     place: str
-    """Where the operands are, in words for a user: "the host"."""
+    """The place of the operands, in words for a user: "the host"."""
 
     @abstractmethod
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:

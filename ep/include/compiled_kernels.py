@@ -34,7 +34,7 @@ class CompiledKernels(ABC):
 
     @abstractmethod
     def why_unwritable(self) -> str | None:
-        """Why kernels cannot be kept between processes; None if they can."""
+        """The reason why kernels cannot be kept between processes; None if they can."""
 
     @abstractmethod
     def clear(self) -> int:

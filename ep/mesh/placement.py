@@ -38,7 +38,7 @@ class Placement:
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return math.prod(self.mesh)
 
     @property

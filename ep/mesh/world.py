@@ -27,7 +27,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 _THE_END: Final = "the end of the program"
-"""Where ranks meet that end."""
+"""The tag under which ranks meet at their end."""
 
 
 @cache

@@ -1,4 +1,7 @@
-"""Which operator serves which of ONNX's, and from which opset on: one line for each meaning that it has had."""
+"""The operators that serve those of ONNX, with their opsets.
+
+One line for each meaning that an operator of ONNX has had.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
 
 
 def _places(place: Sbp, num_axes: int) -> tuple[Sbp, Sbp]:
-    """How windows, and the places in each, lie along the spatial axes of x, where they lie at `place` together."""
+    """Return the layout of windows, and of the places in each, along the spatial axes of x.
+
+    They lie at `place` together.
+    """
     if not isinstance(place, Split) or place.axis < 2:
         return B, B
     axis = place.axis - 2

@@ -17,9 +17,7 @@ MOST_SPATIAL: Final = 3
 
 
 class Windows(NamedTuple):
-    """Where windows lie along the spatial axes of an array.
-
-    sizes: of the axes. kernel: the places of a window.
+    """The windows along the spatial axes of an array. sizes: of the axes. kernel: the places of a window.
     before, after: what is added around the array; negative ones take elements away.
     """
 
@@ -32,12 +30,12 @@ class Windows(NamedTuple):
 
     @property
     def spans(self) -> Dims:
-        """How many elements there are from the first of a window to its last, both counted."""
+        """The number of elements from the first of a window to its last, both counted."""
         return tuple(far * (places - 1) + 1 for far, places in zip(self.dilations, self.kernel, strict=True))
 
     @property
     def reach(self) -> Dims:
-        """How many padded elements there are up to the last one of the last window; 0 if there is no window."""
+        """The number of padded elements up to the last one of the last window; 0 if there is no window."""
         each = zip(self.counts, self.strides, self.spans, strict=True)
         return tuple((count - 1) * stride + spanned if count else 0 for count, stride, spanned in each)
 
@@ -48,7 +46,7 @@ class Windows(NamedTuple):
 
     @property
     def counts(self) -> Dims:
-        """How many windows there are along each axis; none where a window is larger than all that there is."""
+        """The number of windows along each axis; 0 if a window is larger than the padded array."""
         each = zip(self.padded, self.spans, self.strides, strict=True)
         return tuple(max(0, (size - spanned) // stride + 1) for size, spanned, stride in each)
 

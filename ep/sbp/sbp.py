@@ -10,7 +10,7 @@ from ep.common.checks import as_integer
 
 
 class Sbp:
-    """How a tensor lies along one axis of a mesh. Two that are alike are equal."""
+    """The distribution of a tensor along one axis of a mesh. Equal distributions compare equal."""
 
     def check(self, shape: tuple[int, ...], name: str) -> None:
         """Raise ValueError where a tensor of `shape` cannot lie so; name: the tensor's."""

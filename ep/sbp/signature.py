@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """How inputs and outputs lie along one axis of a mesh."""
+    """The distributions of inputs and outputs along one axis of a mesh."""
 
     inputs: tuple[Sbp, ...]
     outputs: tuple[Sbp, ...]
@@ -46,7 +46,7 @@ class HasSignatures(Protocol):
         """The operator's."""
 
     def signatures(self, problem: Problem) -> list[Signature]:
-        """How inputs and outputs may lie along one axis of a mesh."""
+        """Return the possible distributions of inputs and outputs along one axis of a mesh."""
 
     def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Mapping[str, Any]:
         """The attributes with which a rank works on its pieces."""

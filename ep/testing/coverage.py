@@ -42,7 +42,7 @@ TESTED: Final = (
 """The contracts of primitives that have a test module in `ep.testing.primitive`."""
 
 OPEN: Final = (contracts.ExpressionFactory,)
-"""Those whose keys are structures without end: a device lists none."""
+"""The interfaces whose keys are any number of structures: a device lists none."""
 
 ALL: Final[tuple[type[Factory[Any]], ...]] = tuple(
     sorted(

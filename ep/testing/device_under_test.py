@@ -22,7 +22,7 @@ class DeviceUnderTest:
         self.simulated: bool = getattr(self.device, "simulated", False)
         """Whether a simulator stands in for the device, thousands of times slower: the samples are smaller then."""
         self.library = self._library()
-        """Whose elementary functions the device calls."""
+        """The library of elementary functions that the device calls."""
         self.on_host = isinstance(self.empty(0, DataType.kUInt8), np.ndarray)
         """Whether buffers are NumPy's arrays."""
 

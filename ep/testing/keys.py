@@ -1,4 +1,4 @@
-"""Which keys a test runs with: those that the device registers."""
+"""The keys that a test runs with: those that the device registers."""
 
 from __future__ import annotations
 

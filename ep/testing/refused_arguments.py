@@ -42,14 +42,14 @@ def _check_layout(refused, said, buffer, name, others=None):
 
 
 class OfAnyLaunch:
-    """Of any primitive."""
+    """The refusals of any primitive."""
 
     def test_what_every_launch_refuses(self, refused):
         check_any_launch(refused)
 
 
 class OfTwoCounts(OfAnyLaunch):
-    """Of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
+    """The refusals of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
 
     def test_count(self, refused):
         refused(ValueError, "count is -1; it must not be negative", count=-1)
@@ -92,7 +92,10 @@ def two_counts(device, key, primitive, refuses):
 
 
 class OfTwoShapes(OfAnyLaunch):
-    """Of a primitive made for 3 dims, launched from `src` (2, 1) to `dst` (2, 3); its key ends in the types of both."""
+    """The refusals of a primitive made for 3 dims, launched from `src` (2, 1) to `dst` (2, 3).
+
+    Its key ends in the types of both.
+    """
 
     def test_dims(self, refused):
         refused(ValueError, r"does not expand .* at axis -2", src_dims=(4, 1))

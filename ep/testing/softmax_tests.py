@@ -88,7 +88,7 @@ def softmax_tests(tested: SoftmaxPrimitive) -> type:
         @some_key(factory, (DataType.kFloat,))
         @given(data=st.data(), num_rows=st.integers(1, 9), cols=st.integers(1, 40), spread=st.floats(0, 30))
         def test_any_sizes(self, device, key, data, num_rows, cols, spread):
-            """Of any type that the device registers."""
+            """Launches of any type that the device registers."""
             (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, factory)))
             sources = tested.draw(np.random.default_rng(cols), data_type, num_rows, cols, spread)
             check(device, tested, data_type, sources)

@@ -1,4 +1,4 @@
-"""How far results may be from the exact ones: `ulp` is the spacing of the result's type at the exact value."""
+"""The errors that results may have: `ulp` is the spacing of the result's type at the exact value."""
 
 from enum import Enum
 from typing import Any
@@ -12,7 +12,7 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class Library(Enum):
-    """Whose elementary functions an op is made of: what it promises depends on them."""
+    """The library whose elementary functions an op calls: its promises depend on it."""
 
     VECTOR_MATH = "those of ep.cpu.vector_math, on the CPU"
     LIBDEVICE = "CUDA's, where what a GPU approximates is exact"
@@ -87,7 +87,7 @@ _APPROXIMATED_ULPS: dict[UnaryOp, float] = {
     **dict.fromkeys((UnaryOp.kErfc, UnaryOp.kSinh, UnaryOp.kCosh, UnaryOp.kGelu), _EXPONENTIAL + _RECIPROCAL),
     **dict.fromkeys((UnaryOp.kTan, UnaryOp.kAtan, UnaryOp.kAtanh, UnaryOp.kLgamma), _RECIPROCAL),
 }
-"""How much more float32 results may be off on a GPU than where its instructions are exact."""
+"""The additional error of float32 results on a GPU whose instructions are approximations."""
 
 
 SLOW_REFERENCE = (UnaryOp.kErf, UnaryOp.kErfc, UnaryOp.kGelu, UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
@@ -136,7 +136,7 @@ _BINARY_ULPS_OF: dict[Library, dict[BinaryOp, Ulps]] = {
 }
 
 _APPROXIMATED_GRADIENT = 2 * _EXPONENTIAL
-"""How much more a float32 gradient may be off on a GPU: its exponential counts twice where it is taken as a square."""
+"""The additional error of a float32 gradient on a GPU: its exponential counts twice where it is taken as a square."""
 
 TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
 """Ops whose integer results are truncated from float64 on CUDA: how far that may be off, in ulps, before it is."""

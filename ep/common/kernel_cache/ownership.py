@@ -1,4 +1,6 @@
-"""Whose files are read: a folder of private files, each opened in a way that what was checked is what is read.
+"""The check of who owns the files that are read.
+
+A folder of private files, each opened in a way that what was checked is what is read.
 
 Cached files are code. They are read where nobody but this user and root can have put them: folder and file belong to
 one of the two, nobody else may write them, and nobody else may put another folder in their place. What is made here is

@@ -1,4 +1,4 @@
-"""How many kernels a process has compiled and loaded, and what that took."""
+"""Counts of the kernels that a process has compiled and loaded, and the time that it took."""
 
 from __future__ import annotations
 

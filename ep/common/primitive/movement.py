@@ -1,4 +1,4 @@
-"""How data that is only moved is moved: by size, in the widest unit that fits."""
+"""Moves of data without arithmetic: by size, in the widest unit that fits."""
 
 from __future__ import annotations
 

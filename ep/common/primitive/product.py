@@ -23,7 +23,7 @@ class Walk(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many matrices it visits."""
+        """The number of matrices that it visits."""
         return math.prod(self.dims)
 
     def outer(self) -> Walk:

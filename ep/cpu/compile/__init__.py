@@ -1,4 +1,4 @@
-"""How functions of Python become machine code: Numba's compiler as it is used here, raw memory, and the disk cache.
+"""From functions of Python to machine code: Numba's compiler as it is used here, raw memory, and the disk cache.
 
 Modules that import Numba are in this package and in `threads`, `engine`, `kernels` and `vector_math`; only a first
 launch imports them.

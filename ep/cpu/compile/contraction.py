@@ -1,4 +1,4 @@
-"""Which products and sums are fused: decided once, on the scalar function, before LLVM sees it.
+"""The choice of products and sums that are fused: made once, on the scalar function, before LLVM sees it.
 
 With the flag `contract` LLVM decides late, in each copy that it made of a function by itself: in the vector loop, in
 the loop of the elements that are left over, beside an operand that does not change. The copies then differ in their

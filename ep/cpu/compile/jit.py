@@ -1,4 +1,4 @@
-"""How everything on the CPU is compiled."""
+"""The options with which Numba compiles everything on the CPU."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -25,10 +25,10 @@ OPTIONS: Final[dict[str, Any]] = {
 }
 
 OUTER: Final[dict[str, Any]] = {**OPTIONS, "pipeline_class": Kernel}
-"""Of what Python calls: all that it calls becomes part of its machine code."""
+"""The options of functions that Python calls. The functions that they call are inlined into their machine code."""
 
 INNER: Final[dict[str, Any]] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Of what compiled functions alone call: its wrappers for others would be a good part of the time to compile it."""
+"""The options of functions that only compiled functions call. They have no wrappers, which take long to compile."""
 
 
 class _Inlined(CPUDispatcher):

@@ -1,4 +1,4 @@
-"""How kernels become LLVM's code, where Numba has no option for it."""
+"""The lowering of kernels to LLVM's code, for what Numba has no option."""
 
 from typing import Any, Final
 
@@ -105,7 +105,7 @@ class _Kernel(_WideVectors):
 
 
 class _LightKernel(_Kernel):
-    """Of loops that wait for memory alone."""
+    """A kernel of loops that are bound by memory alone."""
 
     light = True
 

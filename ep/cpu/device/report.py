@@ -32,7 +32,7 @@ def calibration(device: Settings) -> str:
 
 
 def large_launches(device: Settings) -> Finding:
-    """That, for so many threads as launches have."""
+    """Return the same for the number of threads that launches have."""
     return Finding("large launches", "pass", calibration(device))
 
 

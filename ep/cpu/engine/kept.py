@@ -1,4 +1,4 @@
-"""How compiled code finds what a primitive has remembered of launches: by what Launch is given."""
+"""The lookup, in compiled code, of the plan that a primitive kept of an earlier launch with the same arguments."""
 
 from __future__ import annotations
 

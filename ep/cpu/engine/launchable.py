@@ -15,7 +15,7 @@ from ep.cpu.shared.state import STATE, LaunchState
 KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
 
 NUM_RECENT: Final = 4
-"""So many of the combinations of dims, data types and numbers that were launched last are found without hashing."""
+"""The number of latest combinations of dims, data types and numbers that are found without hashing."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def address(self) -> int:
-        """Where the words are, for the plans that refer to this one."""
+        """The address of the words, for the plans that refer to this one."""
         return data_address(self.words)
 
     def set_words(self, place: int, values: Sequence[int]) -> None:

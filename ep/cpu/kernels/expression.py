@@ -24,7 +24,7 @@ from ep.include.primitive.structure import Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 ANY: Final = 2
-"""Of an operand's step: neither 0 nor 1, which are compiled in; the plan has it."""
+"""An operand's step that is neither 0 nor 1, which are compiled in: the plan has it."""
 
 _MOST_TWICE: Final = 12
 """Steps of a structure that is compiled a second time, for ordinary elements."""

@@ -99,10 +99,10 @@ def row_functions(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType
 
 
 class _Arithmetic(NamedTuple):
-    """How an op is computed on a type.
+    """The arithmetic of an op on a type.
 
-    names: the elementary functions that are not single instructions. libm: whether they are libm's.
-    widened: whether float32 and narrower numbers are computed in float64.
+    names: the elementary functions that are not single instructions. libm: whether they are libm's. widened: whether
+    float32 and narrower numbers are computed in float64.
     """
 
     maker: Maker

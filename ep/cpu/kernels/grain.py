@@ -1,4 +1,7 @@
-"""How many elements of an op are worth a second thread: by the bytes that they move, and by what they compute."""
+"""The number of elements of an op that are worth a second thread.
+
+By the bytes that they move, and by what they compute.
+"""
 
 from __future__ import annotations
 

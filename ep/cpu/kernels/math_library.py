@@ -16,7 +16,7 @@ from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, of_this_processor
 
 
 class Precision(Enum):
-    """Which elementary functions a library has."""
+    """The elementary functions that a library has."""
 
     LIBM = "libm's"
     FULL = "vectorised, in float64"

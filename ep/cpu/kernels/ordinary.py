@@ -21,10 +21,10 @@ from ep.include.primitive.unary_op import UnaryOp
 
 
 class Check(NamedTuple):
-    """Which elements are not ordinary.
+    """The test for elements that are not ordinary.
 
-    key: the compiled function of an element that gives a signed integer as wide as it.
-    limit: the least key of an element that is not ordinary.
+    key: the compiled function of an element that gives a signed integer as wide as it. limit: the least key of an
+    element that is not ordinary.
     """
 
     key: Any

@@ -36,9 +36,7 @@ _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
 class _Place(NamedTuple):
-    """Where a value is.
-
-    strides: over the shape of the launch, in bytes.
+    """The place of a value. strides: over the shape of the launch, in bytes.
     array: of the launch, -1 if it is in memory of the thread: there values are numbered by `slot`.
     """
 

@@ -46,7 +46,7 @@ _THROUGH, _LINES, _TILES = range(3)
 _WAYS: Final = (_THROUGH, _LINES, _TILES)
 
 NUM_TIMES: Final = 2 + len(_SIZES) * KINDS * len(_WAYS)
-"""How many a round measures."""
+"""The number of launches that a round measures."""
 
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
@@ -170,7 +170,7 @@ class _Probe:
         return [float(f"{seconds:.4g}") for seconds in found]
 
     def seconds(self, way: int, kind: int, num_bytes: int) -> float:
-        """Of a launch that reads `kind` buffers and writes one, of `num_bytes` in all, and of one that reads that."""
+        """Return the seconds of a launch from `kind` buffers to one, `num_bytes` in all, and of one that reads the result."""
         count = num_bytes // _SIZE // (kind + 1)
         self._set_context(kind, count, self._twin if way == _LINES else NONE)
         start = time.perf_counter()

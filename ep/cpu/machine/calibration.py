@@ -19,7 +19,7 @@ KINDS: Final = 3
 """Kinds of work: a launch writes much more than it reads, about as much, or reads more."""
 NEVER: Final = 2**62
 VERSION: Final = "3"
-"""Of the form in which it is kept."""
+"""The version of the form in which a calibration is kept."""
 _MOST_AHEAD: Final = 2**16
 _MOST_AGAIN: Final = 100
 _LEAST_SECONDS, _MOST_SECONDS = 1e-9, 1e3  # of a launch that is measured

@@ -1,4 +1,4 @@
-"""Which processors kernels run on. Imports no Numba.
+"""The processors that kernels run on. Imports no Numba.
 
 The elementary functions need a fused multiply-add for their accuracy, and float16 needs F16C: LLVM would otherwise call
 functions for both that may not be there. Of an x86 this says whether it has them, where the system tells; what kernels
@@ -15,7 +15,7 @@ from typing import Final
 NEEDED: Final = "a processor with fused multiply-add (FMA) and F16C, which those of x86-64 have had since 2013"
 
 INFORMATION: Final = Path("/proc/cpuinfo")
-"""Where Linux tells, for each processor, its name and what it has."""
+"""The file in which Linux lists, for each processor, its name and its features."""
 
 _FLAGS: Final = {"fma": "FMA", "f16c": "F16C"}
 

@@ -25,7 +25,7 @@ CONTEXT: Final = layout(
 CONTEXT_WORDS: Final[int] = CONTEXT.num_words
 
 NONE: Final = 0
-"""Nothing writes past the caches without tiles."""
+"""The bound of launches that never use non-temporal stores: those without tiles."""
 LATER: Final = 1
 """Something does that has not been compiled yet."""
 ITSELF: Final = 2

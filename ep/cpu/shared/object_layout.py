@@ -1,4 +1,4 @@
-"""Where compiled code finds the parts of arrays and tuples, and whether the running Python and NumPy have them there.
+"""The offsets of the parts of arrays and tuples that compiled code reads, checked in the running Python and NumPy.
 
 An entry reads type, data, dims, dtype and flags straight from the array's structure, floats and the items of tuples
 from theirs (`compile/ndarray.py`), and what a primitive keeps for it from that one's slots (`engine/launchable.py`);

@@ -1,4 +1,4 @@
-"""How the vector functions are compiled."""
+"""The options with which the vector functions are compiled."""
 
 from collections.abc import Callable
 from typing import Any

@@ -44,7 +44,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
 
     @property
     def address(self) -> int:
-        """Where the first element is."""
+        """The address of the first element."""
         return self.memory[0]
 
     @property

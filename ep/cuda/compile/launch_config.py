@@ -1,4 +1,4 @@
-"""How many threads a launch has, and how much each of them takes at once."""
+"""The number of threads of a launch, and of the elements that each takes at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BLOCKS: Final = 2**31 - 1
 
 
 Axes = tuple[int, int, int]
-"""How many there are of something along the three axes."""
+"""A count along each of the three axes."""
 
 
 class Grid(NamedTuple):

@@ -146,7 +146,7 @@ class CudaStream(Stream):
 
     @property
     def report_address(self) -> int:
-        """Where kernels on this stream report errors: int64 words as `ErrorReport` has them."""
+        """The address at which kernels on this stream report errors: int64 words as `ErrorReport` has them."""
         return self._report.address
 
     def RecordEvent(self, event: Event) -> None:

@@ -65,7 +65,7 @@ REDUCTION_IN_COMPUTE_TYPE: Final = 2
 
 MAX_BATCH_COUNT: Final = 2**16 - 1
 MAX_COMPLEX_COLUMNS: Final = 64 * MAX_BATCH_COUNT
-"""Of complex64 in the arithmetic of float32, as the library counts columns: rows of c."""
+"""The most columns, as the library counts them (rows of c), of a product of complex64 in the arithmetic of float32."""
 
 MAX_ALIGNMENT: Final = 256
 _STATUS: Final = {

@@ -239,7 +239,7 @@ class Driver(ABC):
 
     @abstractmethod
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
-        """How many blocks of so many threads one multiprocessor holds at a time."""
+        """Return the number of blocks of `threads` threads that one multiprocessor holds at a time."""
 
     @abstractmethod
     def launch(

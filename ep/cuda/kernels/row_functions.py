@@ -1,4 +1,4 @@
-"""How threads that share a row of an expression come to one number, and the functions of its softmaxes."""
+"""The functions by which threads that share a row of an expression come to one number, and those of its softmaxes."""
 
 from __future__ import annotations
 

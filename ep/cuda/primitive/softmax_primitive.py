@@ -18,7 +18,7 @@ class SoftmaxPrimitive(CudaPrimitive):
     """A primitive that makes a row of each row of its operands."""
 
     name: str
-    """That of its function in `kernels.softmax`."""
+    """The name of its function in `kernels.softmax`."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

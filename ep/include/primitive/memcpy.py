@@ -11,7 +11,7 @@ from ep.include.stream import Stream
 
 
 class MemcpyKind(Enum):
-    """Which way a Memcpy goes, between host (H) and device (D); kAuto is told by the buffers (`memcpy.h`)."""
+    """The direction of a Memcpy, between host (H) and device (D); the buffers decide for kAuto (`memcpy.h`)."""
 
     kAuto = 0
     kHtoD = 1

@@ -1,1 +1,4 @@
-"""How operators are declared: what each takes and gives, as data that functions, documents and commands come from."""
+"""The declaration of operators.
+
+The inputs, attributes and results of each, as data for functions, documents and commands.
+"""

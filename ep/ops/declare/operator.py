@@ -124,7 +124,7 @@ class Operator:
     standard: Mapping[str, str] = field(default_factory=dict)
     many: bool = False
     chosen: Chosen = field(init=False)
-    """Of the kernels that are registered now. A call asks for it once, and uses that to its end."""
+    """The choice among the kernels that are registered now. A call reads it once, and uses that to its end."""
 
     @property
     def asked_for(self) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ class Operator:
         return Problem(shapes, types, list(self.shape(shapes, attributes)), result, attributes, ranks)
 
     def signatures(self, problem: Problem) -> list[Signature]:
-        """How inputs and outputs may lie along one axis of a mesh: all that hold for all finite data, each once."""
+        """Return the SBP signatures along one axis of a mesh: all that hold for all finite data, each once."""
         return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
 
     def why_left_out(self, problem: Problem, signature: Signature) -> str | None:

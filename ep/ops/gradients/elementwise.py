@@ -121,7 +121,10 @@ def _pow(back: Backward) -> Gradients:
 
 @gradient_of("fmod", "floor_mod")
 def _remainder(back: Backward) -> Gradients:
-    """How often y was taken from x follows from the remainder: x / y alone may be rounded to the next integer."""
+    """The gradient of a remainder.
+
+    The quotient follows from the remainder: x / y alone may be rounded to the next integer.
+    """
     x, y = back.inputs
     times = call("rint")(call("div")(call("sub")(x, back.output), y))
     return [summed_to(back.dy, x), summed_to(call("negative")(call("mul")(back.dy, times)), y)]

@@ -51,7 +51,10 @@ def _slice(back: Backward) -> Gradients:
 
 @gradient_of("split")
 def _split(back: Backward) -> Gradients:
-    """Where the parts leave out or repeat elements, each is brought to its place, and all are added up."""
+    """The gradient of split.
+
+    If the parts leave out or repeat elements, each is brought to its place, and all are added up.
+    """
     (x,), axis = back.inputs, back.attributes["axis"]
     total = None
     for part, (begin, end) in zip(back.dy, back.attributes["sections"], strict=True):

@@ -1,4 +1,4 @@
-"""When a kernel matches: conditions that can be evaluated, printed, and explained part by part.
+"""The conditions under which a kernel matches. They can be evaluated, printed, and explained part by part.
 
 They are made of `device_type()`, `data_type("x")` and `attribute("axis")`, compared by `==`, `!=` or `one_of`, of
 `primitive_exists(...)` and of `always()`, and joined by `&`, `|` and `~`.

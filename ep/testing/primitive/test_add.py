@@ -112,7 +112,7 @@ def test_one_buffer_many_times(device, rng, key):
 @some_key(AddFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 150), offsets=st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_any_places(device, key, data, count, offsets):
-    """Of any type that the device registers, from and to places that are aligned to their elements alone."""
+    """Launches of any type that the device registers, from and to places that are aligned to their elements alone."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, AddFactory)))
     random = np.random.default_rng(count)
     wholes = [samples(random, data_type, offset + count + 1) for offset in offsets]

@@ -81,7 +81,7 @@ def test_what_a_zero_multiplies_is_not_read(device, rng, key):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_sizes(device, key, data, sizes, transposes, numbers):
-    """Of any type that the device registers."""
+    """Launches of any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, BatchMatmulFactory)))
     try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
 

@@ -249,7 +249,7 @@ def strides_of(draw, dims):
 @some_key(BroadcastElementwiseUnaryFactory, IDENTITY)
 @given(walk=walks(), data=st.data(), seed=st.integers(0, 2**32))
 def test_any_walk(device, key, walk, data, seed):
-    """Of types from all over those that the device registers for casts and copies."""
+    """Launches of types from all over those that the device registers for casts and copies."""
     keys = [key for key in registered_keys(device.type, BroadcastElementwiseUnaryFactory) if key[0] in EXACT]
     key = data.draw(st.sampled_from(spread(keys) or [key]))
     src_dims, src_strides, dst_dims, dst_strides = walk

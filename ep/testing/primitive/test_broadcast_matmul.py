@@ -148,7 +148,7 @@ def broadcasts(draw):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_dims(device, key, data, batches, sizes, transposes, numbers):
-    """Of any type that the device registers."""
+    """Launches of any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, BroadcastMatmulFactory)))
     try_dims(device, np.random.default_rng(sum(sizes)), *key, transposes, batches, sizes, *numbers)
 

@@ -18,7 +18,7 @@ FLOAT_INT8, INT8_DOUBLE, DOUBLE_HALF = (T.kFloat, T.kInt8), (T.kInt8, T.kDouble)
 OF_ONE_SIZE = [(T.kInt32, T.kFloat), (T.kFloat, T.kInt32), (T.kDouble, T.kInt64), (T.kFloat16, T.kBFloat16)]
 OF_ONE_SIZE += [(T.kUInt8, T.kBool), (T.kUInt64, T.kDouble)]
 BOUNDS = [float(2**bits) for bits in (7, 8, 15, 16, 31, 32, 63, 64)]
-"""Where integer types end."""
+"""The least and the largest number of each integer type."""
 
 
 def critical(rng, data_type, count):
@@ -98,7 +98,7 @@ def test_to_bool_is_not_by_way_of_an_integer(device, key):
 @some_key(CastFactory, FLOAT_INT8)
 @given(data=st.data(), count=st.integers(0, 150), before=st.integers(0, 3), after=st.integers(0, 3))
 def test_any_place(device, key, data, count, before, after):
-    """Of types from all over those that there are, from and to places that are aligned to their elements alone."""
+    """Launches of types from all over, from and to places that are aligned to their elements alone."""
     src_type, dst_type = data.draw(st.sampled_from(spread(registered_keys(device.type, CastFactory))))
     src = samples(np.random.default_rng(count), src_type, count) if count else np.empty(0, src_type.dtype)
     source = device.buffer(np.concatenate([np.zeros(before, src_type.dtype), src]))

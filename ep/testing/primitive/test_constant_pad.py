@@ -137,7 +137,7 @@ def paddings(draw):
 @some_key(ConstantPadFactory, (DataType.kFloat,))
 @given(padding=paddings(), data=st.data())
 def test_any_padding(device, key, padding, data):
-    """Of any data type that the device registers."""
+    """Launches of any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ConstantPadFactory)))
     check(device, np.random.default_rng(1), data_type, *padding)
 

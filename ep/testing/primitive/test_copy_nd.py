@@ -135,7 +135,7 @@ def boxes(draw):
 @some_key(CopyNdFactory, (DataType.kFloat,))
 @given(arguments=boxes(), data=st.data())
 def test_any_box(device, key, arguments, data):
-    """Of any data type that the device registers."""
+    """Launches of any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, CopyNdFactory)))
     check(device, np.random.default_rng(1), data_type, *arguments)
 

@@ -211,7 +211,7 @@ def expansions(draw):
 @some_key(ExpandFactory, (DataType.kFloat,))
 @given(dims=expansions(), data=st.data())
 def test_any_dims(device, key, dims, data):
-    """Of any data type that the device registers."""
+    """Launches of any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ExpandFactory)))
     src_dims, dst_dims = dims
     count = math.prod(src_dims)

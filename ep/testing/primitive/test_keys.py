@@ -37,7 +37,10 @@ def arguments(factory, entry, max_num_dims):
 
 
 def parameters(interface):
-    """Those that callers of Launch give: without self, which a method of compiled code takes by position alone."""
+    """Return the parameters that callers of Launch give.
+
+    Without self, which a method of compiled code takes by position.
+    """
     _, *given = inspect.signature(interface.Launch).parameters.values()
     return [(p.name, p.kind, p.default) for p in given]
 

@@ -181,7 +181,7 @@ def test_results_are_the_same_every_time(device, rng, key):
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
 def test_any_sizes(device, key, data, sizes, transposes, numbers):
-    """Of any type that the device registers."""
+    """Launches of any type that the device registers."""
     key = data.draw(st.sampled_from(registered_keys(device.type, MatmulFactory)))
     try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
 

@@ -101,7 +101,7 @@ def test_numbers(device, key):
 @some_key(OneHotFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 40), lower=st.integers(-9, 9), depth=st.integers(0, 40))
 def test_any_sizes(device, key, data, count, lower, depth):
-    """Of types from all over those that the device registers."""
+    """Launches of types from all over those that the device registers."""
     key = data.draw(st.sampled_from(spread(registered_keys(device.type, OneHotFactory))))
     check(
         device,

@@ -159,7 +159,7 @@ def permutations(draw):
 @some_key(PermuteFactory, (DataType.kFloat,))
 @given(permutation=permutations(), data=st.data())
 def test_any_permutation(device, key, permutation, data):
-    """Of any data type that the device registers."""
+    """Launches of any data type that the device registers."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, PermuteFactory)))
     dims, axes = permutation
     count = math.prod(dims) * data_type.itemsize

@@ -151,7 +151,7 @@ def test_positive_numbers(device, rng, key, count):
 
 @those_keys(ReduceFactory, *((ReduceOp.kMean, t) for t in (*FLOATS, DataType.kComplex64, DataType.kComplex128)))
 def test_a_mean_does_not_overflow(device, key):
-    """Where it fits, whatever the sum is."""
+    """A mean that fits its type is right even if the sum overflows."""
     op, data_type = key
     part = np.zeros(1, data_type.dtype).real.dtype
     largest = float(np.finfo(part).max) if data_type is not DataType.kBFloat16 else 3.3895314e38
@@ -240,7 +240,7 @@ def shapes(draw):
 @some_key(ReduceFactory, SUM)
 @given(shape=shapes(), data=st.data())
 def test_any_axes(device, key, shape, data):
-    """Of keys from all over those that the device registers."""
+    """Launches of keys from all over those that the device registers."""
     key = data.draw(st.sampled_from(spread(registered_keys(device.type, ReduceFactory))))
     check(device, np.random.default_rng(len(shape[0])), key, *shape)
 

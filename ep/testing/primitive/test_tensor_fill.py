@@ -64,7 +64,7 @@ def test_only_one_element_is_read(device, key):
 @some_key(TensorFillFactory, FLOAT)
 @given(data=st.data(), count=st.integers(0, 300), before=st.integers(0, 17))
 def test_any_place(device, key, data, count, before):
-    """Of any type that the device registers, at places that are aligned to their elements alone."""
+    """Launches of any type that the device registers, at places that are aligned to their elements alone."""
     (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, TensorFillFactory)))
     element = samples(np.random.default_rng(count), data_type, 8)[:1]
     memory = device.filled(before + count + 5, data_type)

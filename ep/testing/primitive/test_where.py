@@ -172,7 +172,7 @@ def broadcasts(draw):
 @some_key(WhereFactory, FLOAT)
 @given(dims=broadcasts(), data=st.data(), seed=st.integers(0, 2**32))
 def test_any_dims(device, key, dims, data, seed):
-    """Of types from all over those that the device registers."""
+    """Launches of types from all over those that the device registers."""
     check(
         device,
         np.random.default_rng(seed),

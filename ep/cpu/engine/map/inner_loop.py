@@ -80,7 +80,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
 
 
 class _Range(NamedTuple):
-    """Which elements are computed, from what and to where: values in LLVM's code.
+    """The elements that are computed, their operands and their destination: values in LLVM's code.
 
     sources: the addresses of the operands; of two of them, each with its step behind it.
     """

@@ -36,7 +36,7 @@ _SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled"
 _BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
-"""Of the tiles of all operands: no more, for a thread may have little stack."""
+"""The bytes of the tiles of all operands, at most: a thread may have little stack."""
 
 # rows of an operand that is broadcast which would fill no vector: it is written out first
 _SHORT: Final = 16

@@ -131,7 +131,7 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
         return ir.Constant(ir.VectorType(ir.IntType(32), len(sources)), sources)
 
     def interleaved(half: int, block: int, within: int) -> Any:
-        """Of every `within` bytes of two vectors, the blocks of one half, from each vector in turn."""
+        """Return the blocks of one half of every `within` bytes of two vectors, from each vector in turn."""
         return constant(
             [
                 number * size + first + half * within // 2 + place + part
@@ -160,7 +160,10 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
                 return [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
 
             def transposed_lanes(rows: list[Any]) -> list[Any]:
-                """Of as many rows as a lane has units: a lane of a vector has the units of one column."""
+                """Return the transpose of as many rows as a lane has units.
+
+                Each lane of a vector has the units of one column.
+                """
                 half = per_lane // 2
                 for _ in range(per_lane.bit_length() - 1):
                     rows = interleave(rows[:half], rows[half:], unit, LANE)

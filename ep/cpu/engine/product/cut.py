@@ -1,5 +1,7 @@
-"""How matrices are cut into blocks, each of which one thread multiplies. It follows from sizes alone: results have the
-same bits whatever the number of threads."""
+"""The division of matrices into blocks, each of which one thread multiplies.
+
+It follows from sizes alone: results have the same bits whatever the number of threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sums become elements of c."""
+"""The conversion of sums to elements of c."""
 
 from __future__ import annotations
 

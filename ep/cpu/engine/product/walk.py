@@ -1,4 +1,4 @@
-"""Where the operands of a product begin, and which block of c a piece of the work is."""
+"""The addresses of the operands of a product, and the block of c that each piece of the work computes."""
 
 from __future__ import annotations
 

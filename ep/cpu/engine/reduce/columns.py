@@ -162,7 +162,7 @@ class _Kept:
         return before + errors, values + lost
 
     def more(self, carried: Any, reads: list[Any], row: Any) -> Any:
-        """That, with rows from `row` on that have been read."""
+        """Fold the rows from `row` on, which have been read, into the accumulator."""
         part, rest = (self.fold.first(reads[0]), reads[1:]) if self.apart else (carried, reads)
         for first in range(0, len(rest), 2):
             part = self.fold.more(part, *rest[first : first + 2])

@@ -63,7 +63,7 @@ class Fold:
         return read[0], ir.Constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), None)
 
     def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
-        """That, with what was read more, once or twice."""
+        """Fold one or two more vectors into the accumulator."""
         builder = self._builder
         if self._marks:
             return self._marked(carried, *(vector for (vector,) in reads))

@@ -95,7 +95,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType) -> ReduceTasks:
         fold_blocks(address, count, total, error, fresh != 0, _SCALE if scaled != 0 else 1.0)
 
     def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
-        """As many rows at a time as the first cache holds well."""
+        """Fold columns, as many rows at a time as L1 holds well."""
         scale = _SCALE if scaled != 0 else 1.0
         some = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
         ahead = some * stride if far != 0 else 0

@@ -172,7 +172,7 @@ def narrower(data_type: DataType) -> int:
 
 
 def sum_bytes(data_type: DataType) -> int:
-    """Of a number while it is added up."""
+    """Return the bytes of a number while it is added up."""
     return lanes_in_order(data_type).size
 
 

@@ -51,7 +51,7 @@ _STAY: Final = adjacent(REDUCE_PLAN, "num_stay", "stay")
 _GO: Final = adjacent(REDUCE_PLAN, "num_go", "go")
 
 TILE_BYTES: Final = 8192
-"""Of the values of a tile, and what is kept beside them: a few of them are on the stack."""
+"""The bytes of the values of a tile and of what is kept beside them: a few tiles are on the stack."""
 ROW_BLOCK: Final = (8192, 512)
 """By rows: elements that are folded in a row; of float64, 32 lanes add 16 each."""
 

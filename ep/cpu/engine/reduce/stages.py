@@ -54,7 +54,7 @@ STAGE_OPERAND: Final = layout(
     row_bytes=1,
 )
 MOST_OPERANDS: Final = 128
-"""Of a stage."""
+"""The largest number of operands of a stage."""
 
 _PROGRAM, _STAGE, _OPERAND = PROGRAM.num_words, STAGE.num_words, STAGE_OPERAND.num_words
 _WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)

@@ -39,7 +39,7 @@ REDUCE_WORDS: Final[int] = REDUCE.num_words
 COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
 """Elements that are computed as they are read: the task, this thread's context of it, and memory for some."""
 TILE_ELEMENTS: Final = 2**13
-"""That are computed at a time, along a row: a multiple of what the kernels fold in a row."""
+"""The elements that are computed at a time along a row: a multiple of what the kernels fold in a row."""
 TILE_ROWS_BYTES: Final = 2**16
 """The same of rows that are folded into values of their columns: eight of them at least."""
 

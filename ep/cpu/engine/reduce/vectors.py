@@ -29,9 +29,7 @@ _VECTORS: Final = 4  # that are folded at a time: sums wait for those before the
 
 
 class Lanes(NamedTuple):
-    """How elements of a data type are folded by an op.
-
-    op: kSum for a mean.
+    """The folding of elements of a data type by an op. op: kSum for a mean.
     stored: the type of the numbers in memory, parts of a complex one.
     value: the type of what is carried along, of which an element has `parts`.
     pairs: whether two stored numbers make one value.
@@ -138,7 +136,7 @@ def combined(builder: Any, of: Lanes, a: Any, b: Any) -> Any:
 
 
 def _complex_product(builder: Any, a: Any, b: Any) -> Any:
-    """Of vectors of real and imaginary parts in turns."""
+    """Return the products of vectors in which real and imaginary parts alternate."""
     pairs = range(0, a.type.count, 2)
     kind = ir.VectorType(ir.IntType(32), a.type.count)
 
@@ -214,7 +212,7 @@ def by_width(builder: Any, widths: tuple[int, ...], count: Any, do: Callable[[in
 
 
 def widths_of(of: Lanes, least: int) -> tuple[int, ...]:
-    """Of vectors, in values: for many, for some, for few, and `least`."""
+    """Return the widths of vectors, in values: for many, for some, for few, and `least`."""
     one = VECTOR_BYTES // of.size
     return (*(width for width in (_VECTORS * one, one, one // 4) if width > least), least)
 

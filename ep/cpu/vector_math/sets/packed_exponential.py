@@ -29,7 +29,7 @@ HEADROOM: Final = 64
 
 
 class _Constants:
-    """Of a type of arithmetic: how x is taken apart, and where results vanish."""
+    """The constants of a type of arithmetic: for the parts of x, and the bound beyond which results vanish."""
 
     def __init__(self, T: type[np.floating], tabled: bool) -> None:
         is_single = T is np.float32

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class Access(Enum):
-    """How an operand's elements follow the walk over those of the results, which goes a pack at a time.
+    """The access to an operand in a walk over the results, which goes a pack at a time.
 
     A result itself is written in the order of the walk, SAME, or where it has gaps by PACK or EACH.
     """

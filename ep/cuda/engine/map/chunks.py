@@ -1,4 +1,4 @@
-"""How Add goes over many operands: in chunks, whose sums lie in memory that is as exact as registers."""
+"""Add of many operands: in chunks, whose sums lie in memory that is as exact as registers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ChunkVariant(NamedTuple):
 
 
 class Side(NamedTuple):
-    """Where an operand or a sum lies, and the type of its elements."""
+    """An operand or a sum: its place, and the type of its elements."""
 
     address: int
     data_type: DataType

@@ -1,4 +1,4 @@
-"""How a launch of an Expression goes over its arrays: what follows from their shapes, strides and types."""
+"""The plan of a launch of an Expression: what follows from their shapes, strides and types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REGISTERS: Final = 128
 
 
 class Layout(NamedTuple):
-    """Where the elements of an array lie, from its address. strides: in elements; None if it is C-contiguous."""
+    """The layout of an array's elements, from its address. strides: in elements; None if it is C-contiguous."""
 
     shape: Dims
     strides: Dims | None

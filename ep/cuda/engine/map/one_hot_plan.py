@@ -1,4 +1,4 @@
-"""How a launch of OneHot goes over its data: what follows from sizes, and from where `out` lies."""
+"""The plan of a launch of OneHot: what follows from sizes, and from the address of `out`."""
 
 from __future__ import annotations
 

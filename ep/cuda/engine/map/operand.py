@@ -1,4 +1,4 @@
-"""How a kernel reads an operand that may be broadcast: one way for each `Access`."""
+"""The reads of an operand that may be broadcast: one way for each `Access`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a mapped launch goes over its data: what follows from dims, and from where the operands lie."""
+"""The plan of a mapped launch: what follows from dims, and from the addresses of the operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a kernel writes a result, in the order of the walk or where the walk says."""
+"""The writes of a result, in the order of the walk or where the walk says."""
 
 from __future__ import annotations
 

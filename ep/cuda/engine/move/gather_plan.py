@@ -1,4 +1,4 @@
-"""How a launch of Gather or BatchGather goes over its data: what follows from sizes, and from where the buffers lie."""
+"""The plan of a launch of Gather or BatchGather: what follows from sizes, and from the addresses of the buffers."""
 
 from __future__ import annotations
 

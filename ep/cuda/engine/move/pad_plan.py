@@ -1,4 +1,4 @@
-"""How a launch of ConstantPad goes over its data: what follows from dims, and from where the buffers lie."""
+"""The plan of a launch of ConstantPad: what follows from dims, and from the addresses of the buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a launch of Permute goes over its data."""
+"""The plan of a launch of Permute."""
 
 from __future__ import annotations
 

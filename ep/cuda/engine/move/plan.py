@@ -1,4 +1,4 @@
-"""How data is moved by a walk: what follows from its strides, and from where the buffers lie."""
+"""The plan of a walk that moves data: what follows from its strides, and from the addresses of the buffers."""
 
 from __future__ import annotations
 

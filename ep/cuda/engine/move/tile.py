@@ -1,4 +1,4 @@
-"""How data is transposed: in tiles that go through shared memory, so that both sides are accessed in long rows."""
+"""Transposition in tiles that go through shared memory, so that both sides are accessed in long rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a launch of an Expression that reduces alone goes over its arrays: in stages, each a launch of an engine."""
+"""The plan of a launch of an Expression that only reduces: in stages, each a launch of an engine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StageVariant(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a value is. side: of the launch; after the last one is its memory, in which `offset` bytes are before."""
+    """The place of a value. side: of the launch; after the last one is its memory, in which `offset` bytes are before."""
 
     side: int
     layout: Layout | None

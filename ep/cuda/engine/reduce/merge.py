@@ -1,4 +1,4 @@
-"""How the threads of a row make one state of those that each of them has.
+"""The merge of the states of all threads of a row into one.
 
 Threads of a warp exchange states by shuffles, warps through shared memory: always in the same order.
 """

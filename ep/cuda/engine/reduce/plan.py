@@ -1,4 +1,4 @@
-"""How a reduction goes over its data: which elements a thread takes, and how many blocks share what becomes one value.
+"""The plan of a reduction: the elements that a thread takes, and the number of blocks that share one value.
 
 All of it follows from the shape alone, so that results have the same bits wherever the data lies.
 """
@@ -18,7 +18,7 @@ from ep.include.primitive.structure import kMaxRow
 
 
 class Axes(NamedTuple):
-    """How many axes stay, and how many go, and the bits of the arithmetic of offsets: what a kernel is compiled for."""
+    """The numbers of axes that stay and that go, and the bits of offsets: what a kernel is compiled for."""
 
     kept: int
     reduced: int
@@ -87,7 +87,7 @@ class ReducePlan(NamedTuple):
 
     @property
     def scratch_bytes(self) -> int:
-        """Of the states between the two."""
+        """The bytes of the states between the two launches."""
         return self.num_results * self.parts * _STATE_BYTES
 
 
@@ -98,7 +98,7 @@ _PART_BYTES: Final = 2**15
 """A part is at least so many bytes for a block. Rows as an Expression has them have one: its kernels add them up so."""
 
 _STATE_BYTES: Final = 32
-"""Of the largest state in memory: four numbers of float64."""
+"""The bytes of the largest state in memory: four numbers of float64."""
 
 _COLUMN_ELEMENTS: Final = 4
 """Results of a thread at most, each of which has a state of its own."""

@@ -1,4 +1,4 @@
-"""How a launch over the rows of an Expression goes over its arrays: what follows from their layouts and addresses."""
+"""The plan of a launch over the rows of an Expression: what follows from their layouts and addresses."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MEETING_BYTES: Final = 4096
 """What threads need of a block's shared memory to merge what they have, and somewhat more."""
 
 _MOST_BLOCKS: Final = 512
-"""Of a launch that keeps values in memory, in which each block has a part of its own."""
+"""The most blocks of a launch that keeps values in memory, in which each block has a part of its own."""
 
 
 class Way(Enum):
-    """How the elements of a row lie in an array."""
+    """The layout of the elements of a row in an array."""
 
     NUMBER = "one number for all rows, given by the host"
     ONE = "one element for a row"
@@ -45,7 +45,7 @@ class Way(Enum):
 
 
 class Kept(Enum):
-    """Where values are from one pass to the next."""
+    """The place of values between two passes."""
 
     SOURCES = "in shared memory, sources too"
     VALUES = "in shared memory, and sources are read again"

@@ -1,4 +1,4 @@
-"""How rows of a matrix are shared among threads: what follows from the number of columns, and from where rows lie."""
+"""The division of rows among threads: what follows from the number of columns, and from the addresses of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ep.include.primitive.structure import kMaxRow
 
 
 class Keep(Enum):
-    """Where a row is kept between its maximum, its sum and the results."""
+    """The place of a row between its maximum, its sum and the results."""
 
     REGISTERS = "in the registers of a part of a warp"
     SHARED = "in the shared memory of a block"
@@ -66,7 +66,10 @@ class RowPlan(NamedTuple):
 
 
 _BLOCKS: Final = 528
-"""Of parts: four for each of the 132 multiprocessors of an H100. Twice as few rows, and fewer, are divided."""
+"""The number of blocks of rows in parts: four for each of the 132 multiprocessors of an H100.
+
+Half as many rows, and fewer, are divided.
+"""
 
 _PART_BYTES: Final = 2**15
 """A part is at least so many bytes for a block to read."""
@@ -83,13 +86,13 @@ _IN_REGISTERS: Final = 16, 64, 256, 1024
 """The classes of rows that are kept in registers, by columns at most: few, as each is a kernel of its own."""
 
 _REGISTER_BYTES: Final = 128
-"""Of an operand, in each thread at most."""
+"""The most bytes of registers that an operand has in each thread."""
 
 _MEETING_BYTES: Final = 1024
 """What threads need of a block's shared memory to merge what they have, and somewhat more."""
 
 _PACKS_PER_THREAD: Final = 8
-"""Of a row that a block has; for more of them it has twice as many threads."""
+"""The packs of a row for each thread of a block; for more packs the block has twice as many threads."""
 
 
 def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> RowPlan:

@@ -20,7 +20,10 @@ from ep.include.primitive.structure import RowOp, Structure
 
 
 class Sharing(NamedTuple):
-    """How threads share a row: packs of `elements` go in turns, as Reduce has it, or the softmax of a data type."""
+    """The division of a row among threads.
+
+    Packs of `elements` go in turns, as Reduce has it, or the softmax of a data type.
+    """
 
     elements: int
     softmax: DataType | None = None
@@ -36,7 +39,7 @@ class Reduced:
 
     @property
     def sharing(self) -> Sharing:
-        """That of Reduce."""
+        """The division that Reduce has."""
         return Sharing(pack_elements(self.stored.loaded))
 
 
@@ -51,7 +54,7 @@ class Softmax:
 
     @property
     def sharing(self) -> Sharing:
-        """That of the primitive."""
+        """The division that the primitive has."""
         return Sharing(pack_elements(self.data_type), self.data_type)
 
 
@@ -112,7 +115,7 @@ class RowProgram:
 
     @property
     def passes(self) -> list[Pass]:
-        """Those of all parts."""
+        """The passes of all parts."""
         return [part for part in self.parts if isinstance(part, Pass)]
 
     @property

@@ -1,4 +1,4 @@
-"""How rows find their segments: by a sort of the ids, whose course follows from sizes alone."""
+"""The plan of a segment sum: by a sort of the ids, whose course follows from sizes alone."""
 
 from __future__ import annotations
 
@@ -74,8 +74,11 @@ class SegmentPlan(NamedTuple):
     part_elements: int
 
     def bytes(self, sum_type: DataType) -> tuple[int, ...]:
-        """Of the keys, their places, both once more, the counts of tiles, the segments' begins, the number of parts and
-        where they begin, and their sums, which are of `sum_type`."""
+        """The bytes of the memory that a launch needs; sums are of `sum_type`.
+
+        These are the keys and their places, both once more, the counts of tiles, the segments' begins, the number of
+        parts and where they begin, and their sums.
+        """
         counts = max(DIGITS * self.tiles, self.part_tiles)
         sizes = (*[self.num_keys] * 4, counts, self.num_segments + 1, 1 + self.most_parts)
         sums = self.most_parts * self.part_elements * sum_type.itemsize

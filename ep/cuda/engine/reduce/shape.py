@@ -18,10 +18,10 @@ _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
 
 
 class Stored(NamedTuple):
-    """How kernels see the elements of a key.
+    """The elements of a key as kernels see them.
 
-    types: of src and dst, as Launch takes them; loaded, written: as kernels do.
-    in_parts: whether the two parts of complex numbers are reduced each for itself.
+    types: of src and dst, as Launch takes them; loaded, written: as kernels do. in_parts: whether the two parts of
+    complex numbers are reduced each for itself.
     """
 
     op: ReduceOp

@@ -1,4 +1,4 @@
-"""Where the kernels of a reduction find elements: in an array, or in what a functor makes of operands as they read."""
+"""The source of a reduction's elements: an array, or in what a functor makes of operands as they read."""
 
 from __future__ import annotations
 
