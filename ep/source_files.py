@@ -12,7 +12,10 @@ from typing import Final, NamedTuple
 
 
 class FileState(NamedTuple):
-    """What changes when a file is written or replaced. Only compared with what it was, never with a clock."""
+    """The state of a file that changes when it is written or replaced.
+
+    Only compared with what it was, never with a clock.
+    """
 
     mtime_ns: int
     size: int

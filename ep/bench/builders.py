@@ -196,7 +196,7 @@ def binary(
 DTYPES: Final = tuple(
     map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.int32, np.int64))
 )
-"""What cases are made for; each set says which of them its cases take."""
+"""The dtypes that cases are made for; each set says which of them its cases take."""
 
 FLOATS: Final = DTYPES[:4]
 

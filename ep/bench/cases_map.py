@@ -1,4 +1,4 @@
-"""What is converted, chosen, added up, filled and encoded: all of it waits for memory."""
+"""Cases of conversion, choice, addition, filling and encoding: all of them are bound by memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is permuted, padded, cut out, joined, copied and set: all of it waits for memory."""
+"""Cases that permute, pad, cut out, join, copy and set: all of them are bound by memory."""
 
 from __future__ import annotations
 

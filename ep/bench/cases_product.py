@@ -1,4 +1,4 @@
-"""What is multiplied: matrices of models, from one row to squares."""
+"""Cases of products: matrices of models, from one row to squares."""
 
 from __future__ import annotations
 

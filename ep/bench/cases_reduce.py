@@ -1,4 +1,4 @@
-"""What is summed up: rows of logits, activations along each axis, and gradients of embeddings."""
+"""Cases of sums: rows of logits, activations along each axis, and gradients of embeddings."""
 
 from __future__ import annotations
 

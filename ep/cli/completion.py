@@ -1,4 +1,4 @@
-"""What a shell offers when a command line is completed; by argcomplete, where that is installed."""
+"""Completion of command lines in a shell, by argcomplete if it is installed."""
 
 from __future__ import annotations
 

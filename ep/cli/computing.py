@@ -1,4 +1,4 @@
-"""What `ep run` computes with: a device, which takes the inputs and gives the results back."""
+"""The device that `ep run` computes with: it, which takes the inputs and gives the results back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
 
 REFUSALS: Final = (TypeError, ValueError, LookupError, OverflowError, MemoryError)
-"""What an operator raises for arguments that do not fit it."""
+"""The errors that an operator raises for arguments that do not fit it."""
 
 
 class Device(NamedTuple):

@@ -1,4 +1,4 @@
-"""What of some cases a device has primitives for. A device that has only a few is as good as any."""
+"""The cases for which a device has primitives. A device that has only a few is as good as any."""
 
 from __future__ import annotations
 

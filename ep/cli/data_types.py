@@ -19,7 +19,7 @@ GROUPS: Final = {
     "4 floating types": FLOATS,
     "2 complex types": COMPLEXES,
 }
-"""What sets of data types are called."""
+"""The names of sets of data types."""
 
 
 def in_words(
@@ -43,7 +43,7 @@ def in_words(
 
 
 def parameters(interface: type[Any]) -> str:
-    """What the data types of an interface's keys are of: `params_type by indices_type`, `src_type -> dst_type`."""
+    """Return the names of the data types of an interface's keys: `params_type by indices_type`, `src_type -> dst_type`."""
     return _separator(interface).join(_type_parameters(interface))
 
 

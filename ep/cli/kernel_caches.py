@@ -1,4 +1,4 @@
-"""What the commands ask of the compiled kernels on disk: those of every device type that keeps some."""
+"""The compiled kernels on disk, as commands see them: those of every device type that keeps some."""
 
 from __future__ import annotations
 

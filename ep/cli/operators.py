@@ -16,9 +16,7 @@ from ep.cli.parser import Parser
 
 
 class Plan(NamedTuple):
-    """What is to be computed.
-
-    operator: its declaration.
+    """A computation. operator: its declaration.
     inputs: arrays and numbers; for a sequence of arrays, these. attributes: those that were given, by name.
     rehearsals: inputs and attributes of one element each, with which it compiles what the real ones need.
     """
@@ -162,7 +160,7 @@ _READERS: Final[Mapping[str, tuple[Any, str]]] = {
     "DTypeLike | None": (names.data_type, "TYPE"),
     "Any": (_literal, "N,N,..."),
 }
-"""What reads an attribute, and what stands for it in help: by its name, or by its type."""
+"""The function that reads an attribute, and its placeholder in help: by its name, or by its type."""
 
 
 def _number_in(given: str) -> float | None:

@@ -1,4 +1,4 @@
-"""What is printed: tables for people, in colour on a terminal and plain elsewhere, JSON and CSV for programs.
+"""The output of commands: tables for people, in colour on a terminal and plain elsewhere, JSON and CSV for programs.
 
 rich is imported for a terminal only.
 """

@@ -29,7 +29,7 @@ def lazy(*, round_each: bool = False) -> Block:
 
 
 class Block:
-    """What `lazy` returns."""
+    """The context manager that `lazy` returns."""
 
     def __init__(self, round_each: bool) -> None:
         self._round_each, self._state = round_each, "has not begun"

@@ -1,4 +1,4 @@
-"""What a program computes, for people: in words, and as a drawing."""
+"""The explanation of a program for people: in words, and as a drawing."""
 
 from __future__ import annotations
 

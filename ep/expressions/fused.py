@@ -41,7 +41,7 @@ def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = Fa
 
 
 class _Trace:
-    """What one call of the function has left: a program, and how its results make the value that is returned."""
+    """The trace of one call of the function: a program, and the way from its results to the value that is returned."""
 
     def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
         """positions: of the arrays among arguments, in the trace. value: what was returned, as `_noted` has it."""
@@ -71,7 +71,7 @@ class _Trace:
 
 
 class Fused:
-    """What `fuse` returns."""
+    """A function as `fuse` returns it."""
 
     def __init__(self, function: Callable[..., Any], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
@@ -143,7 +143,10 @@ class Fused:
         return form, tuple(shown), base.place
 
     def _names(self, args: Any, kwargs: Any) -> list[str]:
-        """What errors call the arguments' leaves: by the parameters of the function, where it has names for them."""
+        """Return the names of the arguments' leaves in errors.
+
+        Those of the function's parameters, if it has names for them.
+        """
         names: list[str] = []
         for k, one in enumerate(args):
             name_leaves(one, self._parameters[k] if k < len(self._parameters) else f"argument {k}", names)

@@ -1,4 +1,4 @@
-"""What a trace comes to: steps that are run with new arrays and numbers at each call."""
+"""The program of a trace: steps that are run with new arrays and numbers at each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators note instead of computing: values, and the calls that give them."""
+"""The trace that operators write instead of computing: values, and the calls that give them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Trace(Operands):
 
     @property
     def key(self) -> Hashable:
-        """What tells the trace from others: all but arrays and numbers that are given."""
+        """The key that tells the trace from others: all but arrays and numbers that are given."""
         return tuple(self._known)
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 
 
 class View(NamedTuple):
-    """What `Arrays.view` takes."""
+    """The arguments of `Arrays.view`."""
 
     places: tuple[slice | int, ...] | None
     axes: tuple[int | None, ...] | None

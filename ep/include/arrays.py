@@ -15,7 +15,7 @@ Array = Any
 """An array of one device, as operators return it: it has `shape`, `dtype`, `size`, and Launch takes it as a buffer."""
 
 ArrayLike = Any
-"""What is taken as an array: what NumPy makes one of, and what exports DLPack or the CUDA array interface."""
+"""An object that is taken as an array: one that NumPy converts, or that exports DLPack or the CUDA array interface."""
 
 
 class Placeholder(NamedTuple):
@@ -46,7 +46,7 @@ class KnownCall(NamedTuple):
 
 
 class CallFinder(ABC):
-    """What does calls of one function that it knows, faster than Python can tell them apart.
+    """A table of the known calls of one function, faster than Python can tell them apart.
 
     find: takes what the function takes, and returns what that returns; `UNKNOWN` for a call that is not known.
     """
@@ -76,11 +76,11 @@ class Keyed:
     __slots__ = ()
 
     call_key: Hashable
-    """What is alike for operators; it tells an array from those of all other devices."""
+    """A key that is equal for arrays that operators need not tell apart; arrays of other devices have another."""
 
 
 class Operands(ABC):
-    """What one call of an operator reads its operands with, and what computes it: all are of one place."""
+    """The reader of the operands of one call of an operator, and the place that computes it: all are of one place."""
 
     place: str
     """The place of the operands, in words for a user: "the host"."""
@@ -132,7 +132,7 @@ class Placed:
 
     @property
     def operands(self) -> Operands:
-        """What reads it, and others of its place."""
+        """The reader of this array, and of others of its place."""
         raise NotImplementedError
 
 

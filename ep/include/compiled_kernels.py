@@ -9,9 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class KernelsOnDisk:
-    """What there is.
-
-    folder: where the kernels of the present versions are; None if not even that can be told.
+    """The kernels on disk. folder: where the kernels of the present versions are; None if not even that can be told.
     files, size: their number, and their bytes.
     leftover_folders, leftover_size: folders of kernels of other versions, and their bytes.
     why_unusable: what keeps kernels from being read, in words for a user; the numbers are 0 then.

@@ -13,7 +13,7 @@ class RankError(RuntimeError):
 
 
 class Told(NamedTuple):
-    """What a rank tells the others of its error: bytes and text, so that any error can be told.
+    """The description of an error for the other ranks: bytes and text, so that any error can be told.
 
     kind: the class that they make of `words`, pickled, which is its name.
     words: one text, but for an ArgumentError, which knows the words of its message apart.

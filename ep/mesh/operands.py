@@ -104,7 +104,7 @@ class MeshOperands(Operands):
 
 
 class _Plan(NamedTuple):
-    """What there is to do for operands of some shapes and placements; the same on all ranks, but for `attributes`.
+    """The plan for operands of some shapes and placements; the same on all ranks, but for `attributes`.
 
     signatures: one for each axis of the mesh.
     inputs, outputs: how each lies, one SBP for each axis of the mesh.

@@ -1,4 +1,4 @@
-"""What a rank has printed, before the job is ended: MPI_Abort ends processes whose output nobody has read yet."""
+"""The output of a rank, written before the job is ended: MPI_Abort ends processes whose output is not read yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators on a mesh did, and what it moved: what the cost model says, and what was handed to MPI."""
+"""The report of operators on a mesh: the bytes of the cost model, and those handed to MPI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What all ranks together send, by the cost model."""
+        """The bytes that all ranks together send, by the cost model."""
         return sent(self.steps)
 
     @property
@@ -53,9 +53,7 @@ class Run(NamedTuple):
 
 @dataclass
 class Report:
-    """What happened on this rank while `reporting` was open.
-
-    events: operators and changes, in order.
+    """The report of this rank while `reporting` was open. events: operators and changes, in order.
     sent: the bytes that this rank handed to MPI for others, once for each rank that they are for.
     staged: where arrays are that went through memory of the host, since MPI does not take them.
     """
@@ -71,7 +69,7 @@ class Report:
 
     @property
     def bytes(self) -> int:
-        """What all ranks together send, by the cost model."""
+        """The bytes that all ranks together send, by the cost model."""
         return sum(one.bytes for one in self.changes)
 
     def __str__(self) -> str:

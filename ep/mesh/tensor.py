@@ -47,7 +47,7 @@ class GlobalTensor(Operators, Placed):
 
     @property
     def operands(self) -> MeshOperands:
-        """What operators read it with."""
+        """The reader that operators use."""
         return MeshOperands(self.placement, self._arrays(), GlobalTensor)
 
     def to_local(self) -> Array:

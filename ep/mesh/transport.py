@@ -1,4 +1,4 @@
-"""What ranks send each other, by MPI: two collective operations on the bytes of flat arrays, of which all else is made.
+"""The communication of ranks by MPI: two collective operations on the bytes of flat arrays, of which all else is made.
 
 Elements are bytes to MPI, so all data types are alike to it, and it adds nothing up: sums would depend on the algorithm
 that it chooses. Counts are bytes, and may be above 2^31, which MPI 4 takes. An array of a GPU is handed over as it is

@@ -213,7 +213,7 @@ class World:
 
 
 class _Word(NamedTuple):
-    """What a rank says when all meet: what it is about to do, and its error."""
+    """The word of a rank when all meet: its next step, and its error."""
 
     what: str
     error: Told | None

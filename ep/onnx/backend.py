@@ -34,7 +34,7 @@ class _Prepared(BackendRep):
 
 
 class Backend(_Backend):
-    """What `onnx.backend.test.BackendTest(ep.onnx.Backend, __name__)` takes."""
+    """The backend for `onnx.backend.test.BackendTest(ep.onnx.Backend, __name__)`."""
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with a model."""
+"""The errors of models."""
 
 
 class ModelError(ValueError):

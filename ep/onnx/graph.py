@@ -34,7 +34,7 @@ class Node(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What errors call it."""
+        """The name of the node in errors."""
         return f"node {self.name!r} ({self.line.name})"
 
 

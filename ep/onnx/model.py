@@ -164,7 +164,7 @@ class Model:
 
 
 class _Shaped:
-    """What operators on shapes see of an array."""
+    """An array as operators on shapes see it."""
 
     def __init__(self, value: _Value) -> None:
         self.shape, self.dtype = tuple(value.array.shape), value.array.dtype

@@ -23,9 +23,7 @@ DOMAINS: Final = ("", "ai.onnx")
 
 
 class Line(NamedTuple):
-    """What serves an ONNX operator.
-
-    since: the first opset in which it means this.
+    """The function that serves an ONNX operator. since: the first opset in which it means this.
     function: takes the inputs, None for those that are left out, and the attributes by name, with ONNX's defaults.
     host: numbers of inputs that are sizes, axes and the like: it takes them in host memory.
     of_shape: whether the result depends on the shapes of inputs alone.

@@ -19,7 +19,7 @@ from ep.include.errors import DeviceUnavailableError
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
-"""What has NumPy's arrays, takes Python numbers, and says what is wrong with values that no device knows."""
+"""The host: it has NumPy's arrays, takes Python numbers, and refuses values that no device knows."""
 
 
 def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:

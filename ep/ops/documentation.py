@@ -1,4 +1,4 @@
-"""What the ops' functions say of themselves, made from the tables that say what each op is."""
+"""The docstrings of the ops' functions, made from the tables of ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators of one operand and of two have in common: declarations and kernels, made from the table of ops."""
+"""The base of the operators of one operand and of two: declarations and kernels, made from the table of ops."""
 
 from __future__ import annotations
 

@@ -43,10 +43,10 @@ _OF_SMALLEST: Final = {
     **dict.fromkeys([U.kAcosh, U.kLog, U.kLog2, U.kLog10, U.kLog1p, U.kSqrt], PMIN),
     U.kRsqrt: PMAX,
 }
-"""What becomes of a PMin by ops that rise or fall, and that are NaN below some number: NaN spreads."""
+"""The result of a PMin for ops that rise or fall, and that are NaN below some number: NaN spreads."""
 
 _ORDER: Final[Mapping[int, Mapping[Sbp, Sbp]]] = {1: {PMAX: PMAX, PMIN: PMIN}, -1: {PMAX: PMIN, PMIN: PMAX}}
-"""What becomes of a PMax and of a PMin, by whether the op rises or falls."""
+"""The results of a PMax and of a PMin, for ops that rise and that fall."""
 
 _SLOPES: Final[Mapping[Bin, tuple[int, int]]] = {
     Bin.kAdd: (1, 1),
@@ -174,7 +174,7 @@ _BOOL: Final[Mapping[Bin, tuple[str, int, int]]] = {
     Bin.kGreaterThan: ("and", 1, -1),
     Bin.kGreaterEqual: ("or", 1, -1),
 }
-"""What an op is on bool: `or` or `and`, and -1 for an operand that is negated. Others are neither."""
+"""The meaning of an op on bool: `or` or `and`, and -1 for an operand that is negated. Others are neither."""
 
 _SLOPE_NOT_NEGATIVE: Final = frozenset(
     [

@@ -9,7 +9,7 @@ from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
 MODES: Final = ("raise", "wrap_negative", "zero", "clip")
-"""What may become of an index that is out of range; `gather` says what each means."""
+"""The modes for an index that is out of range; `gather` says what each means."""
 
 
 def as_indices(arrays: Operands, indices: ArrayLike) -> Array:

@@ -39,7 +39,7 @@ STANDARD: Final[dict[UnaryOp | BinaryOp, Mapping[str, str]]] = {
     BinaryOp.kFloorMod: {"remainder": "0 for an integer divided by zero"},
     BinaryOp.kPow: {"pow": "integers to negative powers give the truncated value"},
 }
-"""What is different of functions of the array API standard, besides the types that they take."""
+"""The differences from functions of the array API standard, besides the types that they take."""
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:

@@ -26,7 +26,7 @@ class Move(NamedTuple):
 
 
 class WindowKernel(PreparedKernel):
-    """What moves arrays to where a product reads them."""
+    """A kernel that moves arrays to where a product reads them."""
 
     moves_exist = _PAD & _EXPAND
 

@@ -31,12 +31,15 @@ class Choice(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What all ranks together send."""
+        """The bytes that all ranks together send."""
         return sum(map(sent, (*self.inputs, self.output)))
 
     @property
     def cost(self) -> int:
-        """What choices are compared by: what is sent, and what will be before the outputs can be read."""
+        """The cost by which choices are compared.
+
+        The bytes that are sent, and those that reading the outputs will send.
+        """
         return self.bytes + sent(self.later)
 
     def __str__(self) -> str:

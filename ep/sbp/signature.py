@@ -39,7 +39,7 @@ class Signature(NamedTuple):
 
 
 class HasSignatures(Protocol):
-    """What an operator knows of placements."""
+    """The part of an operator that concerns placements."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What the suite tests of a device, in words."""
+"""The coverage of a device by the suite, in words."""
 
 from __future__ import annotations
 

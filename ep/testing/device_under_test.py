@@ -1,4 +1,4 @@
-"""What a test needs of a device: buffers of it, and arrays back.
+"""The device as tests use it: buffers of it, and arrays back.
 
 This is all that the suite asks of buffers: `docs/adding-a-device.md` has it in words.
 """

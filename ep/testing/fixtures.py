@@ -1,4 +1,4 @@
-"""What the tests of the suite take: a device, seeded random numbers, and a way to check refusals."""
+"""The fixtures of the suite: a device, seeded random numbers, and a way to check refusals."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 @pytest.fixture
 def refuses(device: DeviceUnderTest, request: pytest.FixtureRequest) -> Refusals:
-    """What checks that launches are refused."""
+    """The check that launches are refused."""
     return Refusals(device, same_words=request.config.getini("ep_same_words"))

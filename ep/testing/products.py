@@ -1,4 +1,4 @@
-"""What the tests of the three products of matrices have in common."""
+"""The base of the tests of the three products of matrices."""
 
 import math
 

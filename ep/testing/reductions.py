@@ -1,4 +1,4 @@
-"""What the tests of Reduce draw, and how far its results may be from the exact ones."""
+"""The draws of the tests of Reduce, and the errors that its results may have."""
 
 from __future__ import annotations
 

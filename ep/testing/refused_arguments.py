@@ -1,4 +1,4 @@
-"""What several primitives refuse alike: tests for their classes of refusals, which have the fixture `refused`."""
+"""The refusals that several primitives share: tests for their classes of refusals, which have the fixture `refused`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the tests of UnsortedSegmentSum, plain and in batches, have in common."""
+"""The base of the tests of UnsortedSegmentSum, plain and in batches,."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ from ep.testing.ulps import errors_in_ulps
 
 
 class SoftmaxPrimitive(NamedTuple):
-    """What is tested.
-
-    operands: the names of what is read; output: of what is written.
+    """A primitive that is tested. operands: the names of the inputs; output: that of the result.
     draw: (rng, data type, rows, cols, spread) gives operands.
     ulps: how far results of VECTOR_MATH may be from the exact ones.
     """

@@ -51,7 +51,7 @@ VECTOR_MATH_ULPS: dict[UnaryOp, Ulps] = {
     **dict.fromkeys((UnaryOp.kLgamma, UnaryOp.kDigamma), (1, 5)),
     UnaryOp.kTrigamma: (1, 8),
 }
-"""What the CPU promises (docs/accuracy.md)."""
+"""The errors that the CPU promises (docs/accuracy.md)."""
 
 _HOST_ULPS: dict[UnaryOp, Ulps] = {
     # The exponent is rounded before e^ is taken of it: its relative error times its size, which is at most 87 in

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Statistics:
-    """What this process has done so far with the kernels of a device type.
+    """The work of this process with the kernels of a device type.
 
     loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
     seconds: of a processor, that compiling them took.

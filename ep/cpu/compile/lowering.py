@@ -66,7 +66,7 @@ class _Interleaved(_Separate):
 
 
 class _WithoutEnvironment(PyCallWrapper):
-    """What Python calls of a function of integers: no Python objects are made for it when it is loaded."""
+    """A function of integers as Python calls it: no Python objects are made for it when it is loaded."""
 
     def get_env(self, api: Any, builder: Any) -> None:
         return None

@@ -33,7 +33,7 @@ _new_method.restype = ctypes.py_object
 _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
 
 _definitions: Final[list[_MethodDef]] = []
-"""What functions point to, for as long as there may be one."""
+"""The definitions that functions point to; they live as long as any function may."""
 
 
 def python_function(name: str, address: int) -> Callable[..., Any]:

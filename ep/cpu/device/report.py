@@ -1,4 +1,4 @@
-"""What `ep doctor` says of the CPU: the processor, the threads, and what large launches do."""
+"""The report of `ep doctor` on the CPU: the processor, the threads, and what large launches do."""
 
 from __future__ import annotations
 

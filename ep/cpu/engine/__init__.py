@@ -1,1 +1,4 @@
-"""What the CPU's primitives are made of: three engines, and one way to check a launch. README.md has the sketch."""
+"""The engines of the CPU's primitives (map, move, reduce, product), and the check of launches.
+
+README.md has the sketch.
+"""

@@ -58,7 +58,7 @@ KEY, NUMBER, ARRAY = range(3)  # KEY for the stream, too: what is not read in tu
 
 
 class Launcher(NamedTuple):
-    """What does the work of a launch that has been checked.
+    """The compiled function that does the work of a launch once it is checked.
 
     address: of the C function (context, bytes read and written, whether dst is the storage of another operand, address
         of sizes and others). It returns 0, or has done nothing and returns 1.

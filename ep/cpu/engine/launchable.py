@@ -1,4 +1,4 @@
-"""What compiled code finds in a primitive: three slots, at places that `object_layout` has checked."""
+"""The slots of a primitive that compiled code reads: three, at places that `object_layout` has checked."""
 
 from __future__ import annotations
 

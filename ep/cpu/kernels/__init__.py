@@ -1,4 +1,4 @@
-"""What is compiled for ops: their functors in the arithmetic that they have on the CPU, as row kernels."""
+"""The kernels of ops: their functors in the arithmetic that they have on the CPU, as row kernels."""
 
 from ep.common.environment import check_compiler
 

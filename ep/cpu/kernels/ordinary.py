@@ -37,12 +37,12 @@ class Check(NamedTuple):
 
 
 class Ordinary(NamedTuple):
-    """What an op has for ordinary elements.
+    """The functions of an op for ordinary elements.
 
-    functions: the elementary functions that take the place of those for all elements, by name.
-    exceeds: (load, type of arithmetic) gives the compiled function (address, begin, end), or
-        (src0, step0, src1, step1, begin, end) of a binary op: whether an element is not ordinary.
-    check: the same for one element, by the type of arithmetic; None if it is not one element that decides.
+    functions: the elementary functions that take the place of those for all elements, by name. exceeds: (load, type of
+    arithmetic) gives the compiled function (address, begin, end), or (src0, step0, src1, step1, begin, end) of a binary
+    op: whether an element is not ordinary. check: the same for one element, by the type of arithmetic; None if it is
+    not one element that decides.
     """
 
     functions: Mapping[str, Any]

@@ -87,7 +87,7 @@ def _join_largest(parts, segments):
 
 
 class _Exponentials:
-    """What Softmax and LogSoftmax have in common, for a data type."""
+    """The base of Softmax and LogSoftmax, for a data type."""
 
     def __init__(self, data_type: DataType) -> None:
         self.data_type, self.T = data_type, arithmetic_type(data_type)

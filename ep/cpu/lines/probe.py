@@ -170,7 +170,10 @@ class _Probe:
         return [float(f"{seconds:.4g}") for seconds in found]
 
     def seconds(self, way: int, kind: int, num_bytes: int) -> float:
-        """Return the seconds of a launch from `kind` buffers to one, `num_bytes` in all, and of one that reads the result."""
+        """Return the seconds of a launch from `kind` buffers to one, and of one that reads the result.
+
+        num_bytes: of all buffers.
+        """
         count = num_bytes // _SIZE // (kind + 1)
         self._set_context(kind, count, self._twin if way == _LINES else NONE)
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What the processor's caches hold."""
+"""The sizes of the processor's caches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCATTERED: Final = 4
 
 @cache
 def scattered_from() -> int:
-    """How many bytes a launch writes through the caches at most that goes over dst in another order than its own.
+    """Return the most bytes that a launch writes through the caches if it goes over dst in another order than dst's.
 
     A part of what the last caches hold: such writes wait for each line that they fetch. On a Zen 4, matrices of 9 to
     72 MB were transposed at 22 to 28 GB/s past the caches, 15 to 18 through them; below 4 MB through is better.
@@ -26,7 +26,7 @@ def scattered_from() -> int:
 
 @cache
 def far_from() -> int:
-    """How many bytes the last cache holds and is near enough: operands of more are fetched ahead of their turn."""
+    """Return the bytes of operands that the last-level cache holds near enough: larger operands are prefetched."""
     return last_caches(1) // 2
 
 

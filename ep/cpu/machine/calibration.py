@@ -1,4 +1,4 @@
-"""What was measured of the processor at hand: from where on its launches write past the caches, and how.
+"""The calibration of the processor at hand: the size from which launches use non-temporal stores, and their form.
 
 A calibration is made once for a machine and a number of threads, by the first launch that is large enough for its
 outcome to matter, or ahead by `ep cache warm`. It is kept beside the kernels, with what was measured: the first few
@@ -45,10 +45,10 @@ class Calibration(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What the file of a calibration holds.
+    """The contents of the file of a calibration.
 
-    times: the least seconds so far, as `lines/probe.py` has them, or none.
-    again: how many processes are to measure more.
+    times: the least seconds so far, as `lines/probe.py` has them, or none. again: how many processes are to measure
+    more.
     """
 
     calibration: Calibration

@@ -1,4 +1,4 @@
-"""What the CPU's primitives have in common that broadcast several operands, each with dims of its own."""
+"""The base of the CPU's primitives that broadcast several operands, each with dims of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CPU's primitives have in common: from the first launch on, Launch is compiled code."""
+"""The base of the CPU's primitives: from the first launch on, Launch is compiled code."""
 
 from __future__ import annotations
 

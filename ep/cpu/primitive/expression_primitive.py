@@ -1,4 +1,4 @@
-"""What Expression on the CPU does where the launch is not like the one before: the checks, and the plans."""
+"""Expression on the CPU, if a launch is not like the one before: the checks, and the plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Gather and BatchGather on the CPU have in common: the move engine, by rows that indices name."""
+"""The base of Gather and BatchGather on the CPU: the move engine, by rows that indices name."""
 
 from __future__ import annotations
 

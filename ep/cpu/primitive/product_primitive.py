@@ -1,4 +1,4 @@
-"""What the primitives on the CPU that multiply matrices have in common."""
+"""The base of the primitives on the CPU that multiply matrices."""
 
 from __future__ import annotations
 

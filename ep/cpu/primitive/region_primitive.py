@@ -1,4 +1,4 @@
-"""What CopyNd on the CPU does: the move engine, over a box of either array, or over many boxes beside each other."""
+"""CopyNd on the CPU: the move engine, over a box of either array, or over many boxes beside each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What UnsortedSegmentSum and BatchUnsortedSegmentSum on the CPU have in common: rows are sorted, then added."""
+"""The base of UnsortedSegmentSum and BatchUnsortedSegmentSum on the CPU: rows are sorted, then added."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SegmentPrimitive(CpuPrimitive):
         """There are none."""
 
     def _provide(self) -> None:
-        """What an entry that takes all operands lacks: memory to sort ids in."""
+        """Provide the memory to sort ids in, which an entry that takes all operands lacks."""
         raise MemoryError(f"{self!r}: no memory for 8 bytes of every id and every segment")
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What the CPU's primitives of one operand have in common whose launches have dims and strides on both sides."""
+"""The base of the CPU's primitives of one operand whose launches have dims and strides on both sides."""
 
 from __future__ import annotations
 

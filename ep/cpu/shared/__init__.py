@@ -1,1 +1,1 @@
-"""What Python and compiled code share: layouts, states and contexts."""
+"""The base of Python and compiled code: layouts, states and contexts."""

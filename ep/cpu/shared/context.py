@@ -1,4 +1,4 @@
-"""What a compiled check hands to the code that does the work."""
+"""The words that a compiled check hands to the code that does the work."""
 
 from __future__ import annotations
 

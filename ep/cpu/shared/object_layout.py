@@ -98,7 +98,7 @@ class _WithSlots:
 
 
 class _Named:
-    """What else a class with slots may derive from."""
+    """Another base class with slots."""
 
 
 class _WithMore(_WithSlots, _Named):

@@ -1,4 +1,4 @@
-"""What the launches of a device go by: how many threads they use, and from where on they write past the caches."""
+"""The settings of a device's launches: the number of threads, and the size from which they use non-temporal stores."""
 
 from __future__ import annotations
 

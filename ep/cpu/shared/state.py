@@ -41,7 +41,7 @@ STATE: Final = layout(
     none=1,
     known_types=1,  # the words of every data type, ended by 0: what has elements of any type has one of these
 )
-"""What every state begins with. An engine adds fields; two words for each operand follow."""
+"""The fields with which every state begins. An engine adds fields; two words for each operand follow."""
 
 TYPE_WORDS: Final = 2
 """The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""

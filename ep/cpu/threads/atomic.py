@@ -1,4 +1,4 @@
-"""What threads need to agree on something: atomic words, and locks to sleep on.
+"""Atomic words, and locks to sleep on, by which threads agree.
 
 All orderings are sequentially consistent. Locks are those of Python's C API (`PyThread_allocate_lock`), which exist on
 every platform, need no GIL, and may be released by another thread than the one that acquired them.

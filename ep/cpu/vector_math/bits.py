@@ -1,4 +1,6 @@
-"""What the vector functions need below the level of arithmetic: single instructions that LLVM also has for vectors.
+"""The operations of the vector functions below the level of arithmetic.
+
+Single instructions that LLVM also has for vectors.
 
 Each serves float64 and int64, and float32 and int32. One float32 argument makes the others float32, constants as well;
 a constant in plain arithmetic has to be an np.float32 there, and a sum of int32 be taken back to int32.

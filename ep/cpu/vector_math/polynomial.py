@@ -12,7 +12,7 @@ from ep.cpu.compile.vectors import fma
 
 
 class Steps(NamedTuple):
-    """What writes the steps of one evaluation."""
+    """The writer of the steps of one evaluation."""
 
     builder: Any
     real: Any

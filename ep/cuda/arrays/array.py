@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ep.cuda.device.stream import CudaStream
 
 DLPACK_CUDA: Final = 2
-"""What DLPack calls memory of a GPU: kDLCUDA."""
+"""DLPack's number for memory of a GPU: kDLCUDA."""
 
 _NO_SYNCHRONIZATION: Final = -1
 
@@ -36,7 +36,7 @@ class CudaArray(Operators, ProcessBound, Keyed):
     __slots__ = ("__weakref__", "_owner", "_stream", "call_key", "dtype", "memory", "shape", "size")
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], stream: CudaStream, owner: Any) -> None:
-        """What launches are told of the memory; the stream that it is used on; what keeps it allocated."""
+        """memory: as launches take it; the stream that uses it; the object that keeps it allocated."""
         self.memory, self.shape, self._stream, self._owner = memory, shape, stream, owner
         self.size: int = memory[1]
         self.dtype: np.dtype[Any] = memory[2]

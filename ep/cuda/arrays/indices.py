@@ -1,4 +1,4 @@
-"""What becomes of indices that are out of range, on arrays on a GPU: kernels that report to the stream."""
+"""The handling of indices that are out of range, on arrays on a GPU: kernels that report to the stream."""
 
 from __future__ import annotations
 

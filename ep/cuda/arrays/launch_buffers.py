@@ -1,4 +1,4 @@
-"""What a launch takes as a buffer: arrays of any library on a CUDA device.
+"""The objects that a launch takes as buffers: arrays of any library on a CUDA device.
 
 Types that are met at most launches have an adapter, which reads no more than a launch needs; `arrays/reader.py` reads
 all others.

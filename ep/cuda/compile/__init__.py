@@ -1,1 +1,1 @@
-"""What kernels of CUDA are compiled by, and the functions that all of them share."""
+"""The compiler of CUDA kernels, and the functions that all kernels share."""

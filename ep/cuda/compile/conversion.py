@@ -1,4 +1,4 @@
-"""What stands between the ops of one kernel: conversions as if through memory, and numbers that come from nowhere."""
+"""The values between the ops of one kernel: converted as if through memory, and numbers without an operand."""
 
 from __future__ import annotations
 

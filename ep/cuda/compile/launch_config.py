@@ -38,7 +38,7 @@ def num_blocks(num_items: int, resident_blocks: int) -> int:
 
 
 PACK_BYTES: Final = 16
-"""What one instruction moves at most."""
+"""The most bytes that one instruction moves."""
 
 
 def pack_elements(*data_types: DataType) -> int:

@@ -13,12 +13,12 @@ from ep.include.errors import ArgumentValueError
 from ep.include.process import ProcessBound
 
 Memory = tuple[int, int, "np.dtype[Any]", bool, bool, int, "int | None"]
-"""What a launch needs of a buffer: address, number of elements, dtype, whether it may be written, whether it is
+"""A buffer as a launch needs it: address, number of elements, dtype, whether it may be written, whether it is
 C-contiguous, the index of its device, and the stream to wait for (None: there is nothing to wait for)."""
 
 
 class Queue(Protocol):
-    """What a buffer needs of a stream that it is copied on, which is a `CudaStream`."""
+    """The part of a stream (`CudaStream`) that a buffer needs to be copied on it."""
 
     handle: int
 

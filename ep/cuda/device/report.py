@@ -1,4 +1,4 @@
-"""What `ep devices` and `ep doctor` say of CUDA: packages, driver, and what each GPU is."""
+"""The report of `ep devices` and `ep doctor` on CUDA: packages, driver, and each GPU."""
 
 from __future__ import annotations
 

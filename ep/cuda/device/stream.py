@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class DeviceOfStream(Protocol):
-    """What a stream needs of its device, which is a `CudaDevice`: memory, and the order among streams."""
+    """The part of a device (`CudaDevice`) that a stream needs: memory, and the order among streams."""
 
     driver: Driver
     reports: ErrorReports

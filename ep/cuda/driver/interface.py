@@ -1,4 +1,4 @@
-"""What the device layer asks of CUDA, in plain integers.
+"""The part of CUDA that the device layer calls, in plain integers.
 
 Addresses, streams, events and contexts are integers; a `function` is opaque: it comes from `load_function` and
 goes to `launch` and `max_active_blocks`. Every method takes the device's index first and leaves the calling thread's
@@ -24,7 +24,7 @@ class CaptureError(RuntimeError):
 
 
 class CudaError(RuntimeError):
-    """What the CUDA driver answered; `code` is its CUresult, `name` that result's name."""
+    """An error of the CUDA driver; `code` is its CUresult, `name` that result's name."""
 
     def __init__(self, what: str, code: int, name: str, meaning: str) -> None:
         """what: the driver's function, or the work that failed; meaning: the driver's own words."""
@@ -38,7 +38,7 @@ class CudaError(RuntimeError):
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """What a device is, as far as launches and reports need it."""
+    """The properties of a device that launches and reports need."""
 
     name: str
     compute_capability: tuple[int, int]
@@ -83,7 +83,7 @@ class Driver(ABC):
 
     @abstractmethod
     def why_unavailable(self) -> str | None:
-        """What is missing for a device to be had, in words for a user; None if there is one."""
+        """Return the reason why there is no device, in words for a user; None if there is one."""
 
     @abstractmethod
     def device_count(self) -> int:
@@ -95,7 +95,7 @@ class Driver(ABC):
 
     @abstractmethod
     def properties(self, device: int) -> DeviceProperties:
-        """What the device is."""
+        """Return the properties of the device."""
 
     @abstractmethod
     def current_device(self) -> int:

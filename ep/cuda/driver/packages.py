@@ -16,7 +16,8 @@ PACKAGES: Final = ("numba-cuda", "cuda-bindings")
 """The distributions that the CUDA device cannot do without: the compiler, and the way to the driver."""
 
 LIBRARIES: Final = ("nvvm", "nvJitLink")
-"""What the compiler calls, by the names that cuda-pathfinder has: those of a CUDA toolkit will do, too."""
+"""The libraries that the compiler calls, by the names that cuda-pathfinder has: those of a CUDA toolkit will do, too.
+"""
 
 CUBLAS_PACKAGES: Final = ("nvidia-cublas", "nvidia-cublas-cu12")
 """The distributions that bring cuBLASLt, of CUDA 13 and of CUDA 12; a toolkit that is installed brings it too."""

@@ -1,1 +1,1 @@
-"""What kernels of several primitives have in common on CUDA: one file for each way to go over data."""
+"""The engines of CUDA, each of which serves several primitives: one file for each way to go over data."""

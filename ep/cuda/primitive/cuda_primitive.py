@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common: buffers that a signature checks, and kernels that are resolved once."""
+"""The base of the primitives on CUDA: buffers that a signature checks, and kernels that are resolved once."""
 
 from __future__ import annotations
 

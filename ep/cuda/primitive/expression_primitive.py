@@ -1,4 +1,4 @@
-"""What Expression on CUDA does with the arrays of a launch: the checks, and their layouts."""
+"""Expression on CUDA and the arrays of a launch: the checks, and their layouts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExpressionPrimitive(KernelPrimitive, Expression):
 
     @abstractmethod
     def _plan(self, layouts: Sequence[Layout | None], dims: ExpressionDims, shape: ExpressionShape) -> Any:
-        """What follows for the kernels from the layouts of a launch that has elements."""
+        """Return what follows for the kernels from the layouts of a launch that has elements."""
 
     @abstractmethod
     def _queue_plan(self, stream: CudaStream, plan: Any, sides: Sequence[Any]) -> None:

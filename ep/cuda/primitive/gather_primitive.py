@@ -1,4 +1,4 @@
-"""What Gather and BatchGather on CUDA have in common."""
+"""The base of Gather and BatchGather on CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common whose launches apply a functor to each element."""
+"""The base of the primitives on CUDA whose launches apply a functor to each element."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MapPrimitive(PlannedPrimitive):
 
     attribute_words: tuple[int, int] = 0, 0
     convert_number = staticmethod(convert_value)
-    """What makes an element of a plain number."""
+    """The function that makes an element of a plain number."""
 
     def __init__(self, request: Request, stored: Sequence[DataType], *, takes_packs: bool = True) -> None:
         """stored: the types that kernels load the operands as, and store dst as; takes_packs: as in `Functor`."""
@@ -40,7 +40,7 @@ class MapPrimitive(PlannedPrimitive):
 
     @abstractmethod
     def _functor(self) -> Functor:
-        """What kernels compute; here Numba is imported."""
+        """Return the functor of kernels; here Numba is imported."""
 
     def _kernel(self, variant: Variant) -> Any:
         from ep.cuda.engine.map.kernel import kernel

@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common that move elements as they are, by walks that follow from dims."""
+"""The base of the primitives on CUDA that move elements as they are, by walks that follow from dims."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 
 
 class Shape:
-    """What follows from the dims of a launch.
-
-    given: the dims, checked. counts: the elements that each buffer must have.
+    """The plan for the dims of a launch. given: the dims, checked. counts: the elements that each buffer must have.
     make: (itemsize, alignment of src, alignment of dst) -> the plan of a launch that has elements; alignments are the
         widest units that addresses are multiples of.
     in_place: whether src may be the memory of dst.

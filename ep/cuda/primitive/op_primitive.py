@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common that are made for an op."""
+"""The base of the primitives on CUDA that are made for an op."""
 
 from __future__ import annotations
 

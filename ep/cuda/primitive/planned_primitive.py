@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common whose launches have dims."""
+"""The base of the primitives on CUDA whose launches have dims."""
 
 from __future__ import annotations
 

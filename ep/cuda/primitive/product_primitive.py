@@ -1,4 +1,4 @@
-"""What the primitives on CUDA have in common that multiply matrices: cuBLASLt does."""
+"""The base of the primitives on CUDA that multiply matrices: cuBLASLt does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What UnsortedSegmentSum and BatchUnsortedSegmentSum on CUDA have in common."""
+"""The base of UnsortedSegmentSum and BatchUnsortedSegmentSum on CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the softmaxes on CUDA have in common: launches over the rows of a matrix."""
+"""The base of the softmaxes on CUDA: launches over the rows of a matrix."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CudaFill(MapPrimitive):
-    """What Fill and TensorFill share: elements are moved as they are, and kernels know their size alone."""
+    """The base of Fill and TensorFill: elements are moved as they are, and kernels know their size alone."""
 
     access: Access
 

@@ -116,7 +116,7 @@ class Factory(Generic[P]):
     primitive: ClassVar[type[Any]]
     """The interface that the factory makes."""
     keys: ClassVar[Collection[Key]] = ()
-    """What the device's factory makes; a set or a dict, since every New looks a key up."""
+    """The keys that the device's factory makes; a set or a dict, since every New looks a key up."""
 
     def New(self, *args: Any, **kwargs: Any) -> P | None:
         """Return a primitive for the arguments, None for a key that is not served; each contract has its own."""

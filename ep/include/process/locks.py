@@ -21,7 +21,7 @@ from ep.include.process.signals import HeldSignals
 
 
 class Rank(IntEnum):
-    """What a lock guards, the outermost first: who holds a lock may take those of later ranks, and no others."""
+    """The order of locks, the outermost first: a thread that holds a lock may take only those of later ranks."""
 
     SECTION = auto()  # imports, compilation, loading: `exclusively`
     GRAPHS = auto()  # the memory of graphs

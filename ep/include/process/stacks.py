@@ -13,9 +13,9 @@ from ep.include.process.locks import Rank, new_lock
 T = TypeVar("T")
 
 STACK_BYTES: Final = 2**23
-"""What the package's own threads have, whatever `threading.stack_size` says: what most systems give a thread."""
+"""The stack of the package's own threads, whatever `threading.stack_size` says: the size that most systems have."""
 NEEDED_BYTES: Final = 2**19
-"""What imports and compilation are given at least. They were seen to do with an eighth of it."""
+"""The least stack of imports and compilation. They were seen to do with an eighth of it."""
 
 _starting: Final = new_lock(Rank.THREADS)
 _this_thread: Final = threading.local()

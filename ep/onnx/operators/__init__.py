@@ -1,1 +1,1 @@
-"""What ONNX's operators mean, as compositions of the functions of `ep.ops`, one after another or none at all."""
+"""ONNX's operators, as compositions of the functions of `ep.ops`, one after another or none at all."""

@@ -30,9 +30,10 @@ _MOST: Final = 64  # arrays in a sequence of them
 
 
 class Read(NamedTuple):
-    """What was read of a call.
+    """The parts of a call that were read.
 
-    operands: what reads the inputs, and computes. inputs: as buffers. attributes: resolved. out: as it was given.
+    operands: the reader of the inputs, which also computes. inputs: as buffers. attributes: resolved. out: as it was
+    given.
     """
 
     operands: Operands
@@ -42,9 +43,7 @@ class Read(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is kept of a call.
-
-    compute: (operands, out) -> what the function returns.
+    """The kept part of a call. compute: (operands, out) -> what the function returns.
     with_number: gives the operands of which one is a Python number, as `compute` takes them; None if none is.
     known: what a `CallFinder` does the call by; None if none does.
     """
@@ -189,7 +188,7 @@ def _with_attributes(
 def _with_number(
     arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
 ) -> Callable[[Sequence[Any]], Sequence[Array]]:
-    """What gives the operands with an array of `dtype` for that at `place`, a Python number that errors call `name`."""
+    """Return the reader of operands that makes an array of `dtype` of the Python number at `place`, `name` in errors."""
     of_type = numbers_of(as_data_type(dtype))
 
     def with_number(given: Sequence[Any]) -> Sequence[Array]:

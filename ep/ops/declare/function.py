@@ -18,7 +18,7 @@ from ep.ops.operands import as_operands
 from ep.sbp import Problem, Signature
 
 Tensor: TypeAlias = Any
-"""What annotates an input of a declaration; Role says what each means."""
+"""The annotation of an input of a declaration; Role says what each means."""
 Indices: TypeAlias = Any
 Condition: TypeAlias = Any
 Operand: TypeAlias = Any
@@ -114,7 +114,10 @@ def _in_order(
 def _reader(
     inputs: Sequence[Input],
 ) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Operands, list[Array], Any]]:
-    """What reads the inputs: it returns the Operands, all buffers, and what `resolve` is given for the inputs."""
+    """Return the reader of the inputs.
+
+    It returns the Operands, all buffers, and what `resolve` is given for the inputs.
+    """
     roles = [one.role for one in inputs]
     if roles == [Role.TENSORS]:
         return _read_sequence
@@ -151,7 +154,7 @@ _READERS: Final = {Role.INDICES: _read_indices, Role.CONDITION: _read_condition}
 
 
 class _Labels(Sequence[str]):
-    """What errors call the items of a sequence: made when one is asked for."""
+    """The names of the items of a sequence in errors, made when one is needed."""
 
     def __init__(self, name: str, length: int) -> None:
         self._name, self._length = name, length

@@ -34,7 +34,7 @@ REQUIRED: Final = inspect.Parameter.empty
 
 
 class Role(Enum):
-    """What an input is, which says how it is read."""
+    """The kind of an input, which says how it is read."""
 
     TENSOR = "tensor"
     INDICES = "indices"
@@ -75,7 +75,9 @@ class Attribute(NamedTuple):
 
 
 class Chosen:
-    """What follows from the kernels that an operator has: made anew when one is registered, and never changed over.
+    """The choice that follows from the kernels of an operator.
+
+    Made anew when one is registered, and never changed over.
 
     asked_for: the attributes that the choice of a kernel depends on.
     calls: what the operator's functions keep of their calls (`ep/ops/declare/calls.py`).
@@ -90,9 +92,7 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """What there is to know of one operator, whatever the device.
-
-    name: that of its function in `ep.ops`.
+    """The declaration of one operator, whatever the device. name: that of its function in `ep.ops`.
     family: the file of `ep.ops` that declares it.
     resolve: (inputs, the function's other arguments) -> its attributes, complete; raises for what does not fit. Of the
         inputs it reads `shape` and `dtype` alone.

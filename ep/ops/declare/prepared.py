@@ -1,4 +1,4 @@
-"""What an operator does for inputs of certain shapes and types, worked out."""
+"""The prepared work of an operator for inputs of certain shapes and types."""
 
 from __future__ import annotations
 

@@ -29,9 +29,7 @@ from ep.ops.operands import as_weak
 
 @dataclass(frozen=True)
 class Backward:
-    """What a gradient follows from.
-
-    inputs: of the operator, arrays. attributes: resolved.
+    """The values that a gradient follows from. inputs: of the operator, arrays. attributes: resolved.
     dy: the gradient by the result; a list of them for an operator with several.
     result: returns the result, likewise.
     """

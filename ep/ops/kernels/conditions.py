@@ -19,9 +19,7 @@ from ep.include.suggest import did_you_mean
 
 
 class Subject(NamedTuple):
-    """What a kernel is chosen for.
-
-    data_types: of the operator's inputs and of its output, by name.
+    """The subject that a kernel is chosen for. data_types: of the operator's inputs and of its output, by name.
     attributes: those that conditions of the operator's kernels ask for, by name.
     """
 
@@ -44,7 +42,7 @@ class Part(NamedTuple):
 
 
 class Predicate(ABC):
-    """What is true or false of a subject."""
+    """A condition that is true or false of a subject."""
 
     @abstractmethod
     def holds(self, subject: Subject) -> bool:
@@ -52,7 +50,7 @@ class Predicate(ABC):
 
     @abstractmethod
     def why(self, subject: Subject) -> str:
-        """What the subject has; nothing if the condition is made of others, which say it."""
+        """Return the value that the subject has; nothing if the condition is made of others, which say it."""
 
     def parts(self) -> tuple[Predicate, ...]:
         """Return the conditions that this one is made of."""
@@ -97,7 +95,7 @@ class Value(ABC):
 
     @abstractmethod
     def of(self, subject: Subject) -> Any:
-        """What the subject has."""
+        """Return the value that the subject has."""
 
     def attributes(self) -> frozenset[str]:
         """Return the names of the attributes that are asked for."""
@@ -257,7 +255,7 @@ class _Always(Predicate):
 
 @dataclass(frozen=True, eq=False)
 class PrimitiveExists(Predicate):
-    """What `primitive_exists` returns: the question, and what makes the primitive that it is about."""
+    """The condition that `primitive_exists` returns, and the maker of its primitive."""
 
     factory: type[Any]
     arguments: tuple[Any, ...]

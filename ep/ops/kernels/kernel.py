@@ -1,4 +1,4 @@
-"""What a kernel is, and what it is given."""
+"""The base of kernels, and the arrays that they are given."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Call(NamedTuple):
 
     @property
     def stream(self) -> Stream:
-        """What the kernel launches on."""
+        """The stream that the kernel launches on."""
         return self.arrays.stream
 
 
 class Kernel(ABC):
-    """What computes an operator for one subject: made when the subject is first met, and kept.
+    """The computation of an operator for one subject: made when the subject is first met, and kept.
 
     It makes its primitives once, of the subject, and launches them in every call. Any number of threads may call.
     """

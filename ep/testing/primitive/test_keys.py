@@ -1,4 +1,4 @@
-"""What every registered key owes to its contract, whether or not a test module of its primitive exists."""
+"""The duties of every registered key, whether or not a test module of its primitive exists."""
 
 import inspect
 import itertools

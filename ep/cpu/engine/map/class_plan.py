@@ -14,7 +14,7 @@ _ALL: Final = adjacent(CLASSES, "depth", "lower_bound")
 
 
 class ClassPlan(Plan):
-    """What follows from the range of the classes, and from the number of indices."""
+    """The plan of a launch of OneHot: the range of the classes, and the number of indices."""
 
     def __init__(self, signature: Signature, lower_bound: int, sizes: tuple[int, int]) -> None:
         """lower_bound: the first class; sizes: of the signature, the indices and the classes."""

@@ -39,7 +39,7 @@ INNER_WORDS: Final[int] = INNER.num_words
 
 
 class RowFunctions(NamedTuple):
-    """What a row kernel is made of: types of elements, and compiled functions in the type of arithmetic of its key.
+    """The parts of a row kernel: types of elements, and compiled functions in the type of arithmetic of its key.
 
     src_types, dst_type: of the elements of each operand, and of dst.
     apply: the elements, then the attributes, give the result.

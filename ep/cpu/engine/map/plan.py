@@ -30,7 +30,7 @@ MAP_PLAN: Final = layout(
     crossed=1,  # where they are, whether dst has adjacent elements along the last axis but one, not along the last
     dims=kMaxNumDims,
 )
-"""What the plans of any number of operands begin with."""
+"""The fields with which the plans of any number of operands begin."""
 
 _SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
 _BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")

@@ -1,4 +1,4 @@
-"""What the map engine's launches find in the state."""
+"""The part of the state that the map engine's launches read."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1)
 _CONTEXT_WORDS: Final[int] = STRIDED.num_words
 
 NO_MEMORY: Final = 2
-"""What the entry returns then: a part of the results has been written."""
+"""The value that the entry returns if memory runs out: a part of the results has been written."""
 
 _OPERANDS, _WORDS = STRIDED_PLAN.num_words, OPERAND.num_words
 
@@ -105,7 +105,7 @@ def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
 
 
 class StridedPlan:
-    """What follows from the shapes and strides of arrays; making one compiles nothing.
+    """The plan for shapes and strides of arrays; making one compiles nothing.
 
     steps: of each array, elements from one to the next of the innermost axis.
     """

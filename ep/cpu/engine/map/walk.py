@@ -184,7 +184,7 @@ def _walk_of_two() -> Any:
 
     @jit
     def walk_one_row(context, begin, end):
-        """What most launches are: nothing to find out by divisions, which would take longer than a short row."""
+        """Walk over one row, as most launches do: without divisions, which would take longer than a short row."""
         plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
         dst_size = load_word(context, CONTEXT.dst_size)
         step0, step1 = load_word(plan, strides_place0), load_word(plan, strides_place1)

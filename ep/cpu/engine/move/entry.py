@@ -1,4 +1,4 @@
-"""What launches the primitives that move bytes."""
+"""The entry of the primitives that move bytes."""
 
 from __future__ import annotations
 

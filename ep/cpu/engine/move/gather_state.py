@@ -1,4 +1,4 @@
-"""What Gather's launches find in the state."""
+"""The part of the state that Gather's launches read."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _row_that_ends_after(plan, place):
 
 @jit
 def _num_reached(count, first, step, reach, end):
-    """How many of `count` places, `step` apart from `first` on, there are from which `reach` bytes end before `end`."""
+    """Return the number of `count` places, `step` apart from `first` on, whose `reach` bytes end before `end`."""
     if first + (count - 1) * step + reach <= end:  # mostly, and without a division
         return count
     return (end - reach - first) // step + 1 if first + reach <= end else 0

@@ -54,10 +54,10 @@ PAD_PLAN: Final = layout(
 """The plan of a launch that writes dst in its order, of which a walk copies a part; `count` is that of dst."""
 
 LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
-"""What `link` writes."""
+"""The words that `link` writes."""
 
 compiled: Final[dict[RunWriter, tuple[int, int]]] = {}
-"""What `link` has compiled so far: the addresses of each writer and of the task that walks."""
+"""The addresses that `link` has compiled so far: those of each writer and of the task that walks."""
 
 _WALK: Final = adjacent(
     MOVE_PLAN,
@@ -161,7 +161,7 @@ def move_plan(
 
 
 def _in_any_order(walk: StridedWalk, itemsize: int) -> tuple[StridedWalk, int, RunWriter, int, bool]:
-    """What a `MovePlan` takes for launches of all of a walk over elements, which may go over its axes in any order."""
+    """Return the arguments of a `MovePlan` for all of a walk over elements, whose axes may be in any order."""
     walk, unit = widen(walk, itemsize)
     blocks = transposed(walk, unit, scattered_from())
     if blocks is not None:  # what moves whole rows alone would write beyond the tiles that are streamed

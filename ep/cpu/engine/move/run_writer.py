@@ -55,7 +55,7 @@ def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
 
 
 def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
-    """Which bits of the address of dst must be 0 for the writer to write past the caches itself; -1 if it cannot."""
+    """Return the bits of dst's address that must be 0 if the writer itself uses non-temporal stores; -1 if it cannot."""
     if writer.kind == "weave":
         return 0
     if writer.kind == "unweave":  # the planes must begin at the same place of a line

@@ -1,4 +1,4 @@
-"""What the walk calls on blocks of rows: the writers, compiled.
+"""The compiled writers, which the walk calls on blocks of rows.
 
 Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
 of one; `num_rows` is 1 then. `past`: 1 where whole lines of dst are to go past the caches, which plans ask of writers

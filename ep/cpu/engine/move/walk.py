@@ -83,7 +83,7 @@ def launch(context, num_bytes, in_place, sizes):
 
 @jit
 def launch_box(context, num_bytes, in_place, sizes):
-    """What the check of CopyNd calls, whose operands may be one array: `launch`, where the boxes share nothing."""
+    """Launch a CopyNd, whose operands may be one array: `launch`, if the regions share nothing."""
     plan = load_word(context, CONTEXT.plan)
     src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
     src_begin, dst_begin = src + load_word(plan, BOX_PLAN.begins + _SRC), dst + load_word(plan, BOX_PLAN.begins + _DST)

@@ -1,4 +1,4 @@
-"""What launches the primitives that multiply matrices."""
+"""The entry of the primitives that multiply matrices."""
 
 from __future__ import annotations
 

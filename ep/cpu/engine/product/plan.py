@@ -15,7 +15,7 @@ _AXES: Final = adjacent(AXES, "num_axes", "dims")
 
 
 class ProductPlan(Plan):
-    """What is to be multiplied, cut into blocks."""
+    """The plan of a product, which is cut into blocks."""
 
     def __init__(self, signature: Signature, product: Product, counts: tuple[int, ...]) -> None:
         """counts: the elements of a, b and c, the sizes of the signature."""

@@ -1,4 +1,4 @@
-"""What launches of products find in the state, and the words that say what is to be multiplied."""
+"""The part of the state that launches of products read, and the words that describe a product."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PRODUCT: Final = layout(
     batches=AXES.num_words,  # where the operands of each matrix of c begin
     terms=AXES.num_words,  # and from there on, where those of each product do
 )
-"""What is to be multiplied: the plan of a launch, or made by it."""
+"""The words of a product: the plan of a launch, or made by it."""
 
 PRODUCT_LAUNCH: Final = layout(
     "ProductLaunch",
@@ -46,7 +46,7 @@ PRODUCT_LAUNCH: Final = layout(
     partials=1,  # the matrices of c for each part of the sums, in the type of arithmetic; 0 where sums are not cut
     merges=1,  # whether these are there already, and are to be added up
 )
-"""What the task gets by its address."""
+"""The words whose address the task receives."""
 
 PRODUCT_LAUNCH_WORDS: Final[int] = PRODUCT_LAUNCH.num_words
 
@@ -64,6 +64,6 @@ BLOCK: Final = layout(
     last=1,
     partial=1,  # where the sums go, n to a row; 0 where they are complete and go to c
 )
-"""What is multiplied at once."""
+"""The words of a block, which is multiplied at once."""
 
 BLOCK_WORDS: Final[int] = BLOCK.num_words

@@ -1,4 +1,4 @@
-"""What folds rows into values of their columns."""
+"""The folding of rows into values of their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launches the primitives that reduce."""
+"""The entry of the primitives that reduce."""
 
 from __future__ import annotations
 

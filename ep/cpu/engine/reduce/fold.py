@@ -1,4 +1,4 @@
-"""What is carried along while values are folded, vector by vector."""
+"""The accumulator of values that are folded, vector by vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What folds the elements of a row."""
+"""The folding of the elements of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What folds rows, several at a time: their vectors are folded together, down to one vector with a value of each.
+"""The folding of rows, several at a time: their vectors are folded together, down to one vector with a value of each.
 
 Rows that are a vector long are read where they lie; of others each becomes a vector first.
 """

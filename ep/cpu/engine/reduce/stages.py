@@ -33,7 +33,7 @@ PASSES: Final = 3
 """The task reads rows several times: of two operands, the results and what is read."""
 
 PROGRAM: Final = layout("Program", rows=1, num_bytes=1, num_stages=1)
-"""What a launch does with its rows: so many at a time, in so many bytes of memory; `STAGE` follows for each stage."""
+"""The program of a launch: the rows at a time, and the bytes of their memory; `STAGE` follows for each stage."""
 
 STAGE: Final = layout(
     "Stage",

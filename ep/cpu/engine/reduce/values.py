@@ -1,4 +1,4 @@
-"""What reductions carry along: the type of values, and what they keep beside them."""
+"""The accumulators of reductions: the type of values, and those kept beside them."""
 
 from __future__ import annotations
 

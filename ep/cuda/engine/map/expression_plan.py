@@ -31,7 +31,7 @@ class Layout(NamedTuple):
 
 
 class ExpressionShape(NamedTuple):
-    """What follows from the layouts of a launch's arrays, which are numbered: results, then sources.
+    """The plan for the layouts of a launch's arrays, which are numbered: results, then sources.
 
     walk: its sides are the sources and, last of all, the results.
     spans: of each array, the first byte of its elements and the one after the last, from its address.

@@ -1,4 +1,4 @@
-"""What a mapped kernel computes: a functor of any number of operands, compiled over packs of them."""
+"""The computation of a mapped kernel: a functor of any number of operands, compiled over packs of them."""
 
 from __future__ import annotations
 

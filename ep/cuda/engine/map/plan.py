@@ -16,7 +16,7 @@ from ep.cuda.engine.map.access import Access, Variant
 
 
 class MapShape:
-    """What follows from the dims of a launch. Its sides are the operands and, last of all, the results.
+    """The plan for the dims of a launch. Its sides are the operands and, last of all, the results.
 
     counts: the elements that each side must have.
     num_elements: those of dst that are written.

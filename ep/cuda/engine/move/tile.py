@@ -42,7 +42,10 @@ class Tile(NamedTuple):
 
     @property
     def cells_per_thread(self) -> int:
-        """How many cells each thread has under way: up to 64 bytes, but no fewer threads than a row or a column."""
+        """Return the number of cells that each thread has in flight.
+
+        Up to 64 bytes, but no fewer threads than a row or a column.
+        """
         return min(8 if self.planes == 1 else 4, self.columns, self.rows)
 
     @property

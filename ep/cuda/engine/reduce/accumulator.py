@@ -1,4 +1,4 @@
-"""What a reduction adds up in: the type of its states, and their functions."""
+"""The accumulators of a reduction: the type of its states, and their functions."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from ep.cuda.engine.reduce.row_plan import threads_of_row
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 
 MEETING_BYTES: Final = 4096
-"""What threads need of a block's shared memory to merge what they have, and somewhat more."""
+"""The bytes of a block's shared memory in which threads merge their values, and somewhat more."""
 
 _MOST_BLOCKS: Final = 512
 """The most blocks of a launch that keeps values in memory, in which each block has a part of its own."""
@@ -129,7 +129,7 @@ def _threads(sharing: Sharing, cols: int) -> int:
 
 
 class RowPlan:
-    """What follows from the layouts of a launch; addresses say the rest."""
+    """The plan for the layouts of a launch; addresses add the rest."""
 
     def __init__(self, program: RowProgram, layouts: Sequence[Layout | None], dims: Dims) -> None:
         """layouts: of results, then of sources; None is a number."""

@@ -20,7 +20,7 @@ from ep.include.data_type import DataType
 
 
 class RowFunction(NamedTuple):
-    """What a row becomes, by functions that the engine compiles. `e`: a tuple of an element of each operand.
+    """The computation of a row, by functions that the engine compiles. `e`: a tuple of an element of each operand.
 
     from_maximum: whether `top` is the largest element of the row, of the one operand; else it is 0.
     keep: (e, top) -> what is kept in its place; None if nothing else is. term: (kept e, top) -> what is summed up.

@@ -79,7 +79,7 @@ _LONG_BYTES: Final = 2**18
 fit the shared memory of a block."""
 
 _PART_NUMBERS: Final = 3
-"""What is known of a part at most: a maximum, a sum and its error, in float64."""
+"""The most numbers that are kept of a part: a maximum, a sum and its error, in float64."""
 
 
 _IN_REGISTERS: Final = 16, 64, 256, 1024
@@ -89,7 +89,7 @@ _REGISTER_BYTES: Final = 128
 """The most bytes of registers that an operand has in each thread."""
 
 _MEETING_BYTES: Final = 1024
-"""What threads need of a block's shared memory to merge what they have, and somewhat more."""
+"""The bytes of a block's shared memory in which threads merge their values, and somewhat more."""
 
 _PACKS_PER_THREAD: Final = 8
 """The packs of a row for each thread of a block; for more packs the block has twice as many threads."""

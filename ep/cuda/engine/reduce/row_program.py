@@ -1,4 +1,4 @@
-"""What a kernel for the rows of an Expression does: passes over a row, and between them what is one number a row.
+"""The program of a kernel for the rows of an Expression: passes over a row, and between them what is one number a row.
 
 A pass goes over the elements of a row as Reduce does, or Softmax, so that its sums have the same bits: it computes a
 map, adds the results to reductions, and writes. What later passes read is kept, in shared memory as long as there is
@@ -88,7 +88,7 @@ class Pass:
 
 
 class RowProgram:
-    """What is done with a row, in order.
+    """The steps of a row, in order.
 
     structure: stored in full. reduced: of its values, which have one element a row.
     parts: passes, and maps of what is one number a row.

@@ -1,4 +1,4 @@
-"""What a thread takes of a row at once: read, folded, and written.
+"""The elements of a row that a thread has at once: read, folded, and written.
 
 A *slot* is a pack of each operand. A thread has one after the other, or several in its registers.
 """

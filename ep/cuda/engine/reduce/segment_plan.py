@@ -56,7 +56,7 @@ class StepVariant(NamedTuple):
 
 
 class SegmentPlan(NamedTuple):
-    """What a launch of certain sizes needs. Ids and segments of all batches are numbered one after the other.
+    """The plan for sizes of a launch. Ids and segments of all batches are numbered one after the other.
 
     number: the type of keys and places; bits: of the arithmetic of indices; digits: those of a key; tiles: the shares
     of the keys that blocks sort. most_parts: those of long runs at most, 0 where no run can be long; part_tiles: the

@@ -1,4 +1,4 @@
-"""What follows from the key of a Reduce and from its dims, whatever the addresses."""
+"""The part of a Reduce's plan that follows from its key and dims, whatever the addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import SUMS, ReduceOp
 
 _BY_SIZE: Final = ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kAny, ReduceOp.kAll
-"""What is the same for integers with and without sign."""
+"""The ops that are the same for signed and unsigned integers."""
 
 
 class Stored(NamedTuple):
@@ -48,7 +48,7 @@ def usual_variant(stored: Stored) -> Variant:
 
 
 class Shape:
-    """What follows from dims and axes; plans: those that were made, by the alignment of src."""
+    """The plan for dims and axes; plans: those that were made, by the alignment of src."""
 
     __slots__ = ("_itemsize", "axes", "counts", "plans")
 
