@@ -1,4 +1,4 @@
-"""The parts of a case: the inputs, the primitive and how it is launched, NumPy's way, and the bytes that have to move."""
+"""The parts of a case: inputs, the primitive and how it is launched, NumPy's way, and the bytes that have to move."""
 
 from __future__ import annotations
 

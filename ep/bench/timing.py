@@ -49,7 +49,8 @@ def interleaved(
 
     settle: called before each turn; it waits for threads of the call before that still spin and would take processors
         from the next one. The turn then begins with calls that are not counted and wake up the threads that it needs,
-        and has several samples: where a launch is about as large as the last cache, single ones differ by a factor.
+        and has several samples: where a launch is about as large as the last-level cache, single ones differ by a
+    factor.
     yardstick: a call which does other work than the rest, so that none is slow beside it.
     """
     first = {name: _first(call, min(_FIRST_SECONDS, seconds / 4)) for name, call in calls.items()}

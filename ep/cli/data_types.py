@@ -43,7 +43,7 @@ def in_words(
 
 
 def parameters(interface: type[Any]) -> str:
-    """Return the names of the data types of an interface's keys: `params_type by indices_type`, `src_type -> dst_type`."""
+    """Return the names of the types of an interface's keys: `params_type by indices_type`, `src_type -> dst_type`."""
     return _separator(interface).join(_type_parameters(interface))
 
 

@@ -49,7 +49,7 @@ def interfaces_in_words() -> tuple[str, str]:
 
 
 class Names(Generic[T]):
-    """The conversion of a name that a user typed into the thing that it names: the type of an argument, for argparse."""
+    """The conversion of a name that a user typed into what it names: the type of an argument, for argparse."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class OfAnyLaunch:
 
 
 class OfTwoCounts(OfAnyLaunch):
-    """The refusals of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
+    """Refusals of a primitive launched with 8 elements `src`, `dst` and `count`; its key ends in the types of both."""
 
     def test_count(self, refused):
         refused(ValueError, "count is -1; it must not be negative", count=-1)

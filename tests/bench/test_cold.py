@@ -17,5 +17,5 @@ def test_keys_are_timed_after_what_all_share():
     assert [float(s) for s in seconds] == sorted(map(float, seconds), reverse=True)
     shared = [row for row in rows if "what all keys share" in row]
     assert shared == rows[:1]
-    assert kernels[1:] == ("2", "2")  # each has a twin that writes past the caches
+    assert kernels[1:] == ("2", "2")  # each has a twin that writes with non-temporal stores
     assert {"kSquare", "kSign"} == {op for row in rows[1:] for op in ("kSquare", "kSign") if op in row}

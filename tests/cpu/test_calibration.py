@@ -1,4 +1,4 @@
-"""From where on launches write past the caches: measured, kept on disk, and never seen in a result."""
+"""From where on launches write with non-temporal stores: measured, kept on disk, and never seen in a result."""
 
 import json
 import shutil
@@ -305,7 +305,7 @@ def test_caches_are_left_for_a_clear_gain():
 
 
 def test_each_kind_and_way_is_decided_by_its_own_times():
-    """Of the kinds, the last one is better past the caches, in lines, from one size on."""
+    """Of the kinds, the last one is better with non-temporal stores, in lines, from one size on."""
     from ep.cpu.lines.probe import _SIZES, decided
 
     kind, better = (1.0, 2.0, 3.0), (1.0, 0.5, 3.0)

@@ -34,7 +34,9 @@ def keys(interface):
 
 
 def streams(key):
-    """Whether a test of `key` writes past the caches: what has a kernel of its own for that does with one of its types.
+    """Whether a test of `key` writes with non-temporal stores.
+
+    What has a kernel of its own for that does with one of its types.
 
     A functor decides which of its operations are fused before such a kernel is made, and stores are those of the type.
     """

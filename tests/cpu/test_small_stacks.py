@@ -60,7 +60,7 @@ def permute(data_type, rows):
     primitive = RequirePrimitive(PermuteFactory, K, 3)
     for dims, permutation in (
         ((rows // 131, 131), (1, 0)), ((rows, 3), (1, 0)), ((2, rows), (1, 0)), ((rows // 35, 5, 7), (0, 2, 1)),
-        ((2100, 2100), (1, 0)),  # past the caches
+        ((2100, 2100), (1, 0)),  # with non-temporal stores
     ):
         x = np.arange(np.prod(dims)).astype(data_type).reshape(dims)
         out = np.empty(x.size, data_type)
@@ -199,7 +199,7 @@ def test_a_kernel_that_is_compiled(tmp_path):
 
 
 def test_as_many_operands_as_there_can_be():
-    """Sixteen that are read, all by tiles, and one that is written, past the caches as well."""
+    """Sixteen that are read, all by tiles, and one that is written, with non-temporal stores as well."""
     run(
         PRELUDE
         + """

@@ -1,4 +1,7 @@
-"""Launches that write past the caches: the same bytes as others write, nothing beside them, and by such stores."""
+"""Launches that write with non-temporal stores.
+
+The same bytes as others write, nothing beside them, and by such stores.
+"""
 
 import json
 import platform
@@ -32,7 +35,7 @@ SHIFTS = (0, 1, 3, 8, 40, 63)  # bytes from the begin of a cache line
 
 @pytest.fixture(params=[1, 3])
 def stream(request):
-    """A stream of the device, on so many threads, while every launch writes past the caches that can."""
+    """A stream of the device, on so many threads, while every launch writes with non-temporal stores that can."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
     device.SetNumThreads(request.param)
@@ -243,16 +246,16 @@ def _cache(folder, level, size, processors):
 
 
 def test_the_last_caches(tmp_path):
-    assert caches.last_caches(2, tmp_path / "nothing") >= 2**24
+    assert caches.last_level_caches(2, tmp_path / "nothing") >= 2**24
     _cache(tmp_path / "index0", 1, "32K", "0")
     _cache(tmp_path / "index2", 2, "1024K", "0,64")
-    assert caches.last_caches(4, tmp_path) == 2 * 2**20
+    assert caches.last_level_caches(4, tmp_path) == 2 * 2**20
     _cache(tmp_path / "index3", 3, "32768K", "0-7,64-71")
-    assert caches.last_caches(16, tmp_path) == 2**25
-    assert caches.last_caches(17, tmp_path) == 2**26
-    assert caches.last_caches(1, tmp_path) == 2**24  # the others, of other guests perhaps, use it too
+    assert caches.last_level_caches(16, tmp_path) == 2**25
+    assert caches.last_level_caches(17, tmp_path) == 2**26
+    assert caches.last_level_caches(1, tmp_path) == 2**24  # the others, of other guests perhaps, use it too
     _cache(tmp_path / "index4", "?", "", "")
-    assert caches.last_caches(16, tmp_path) == 2**25
+    assert caches.last_level_caches(16, tmp_path) == 2**25
 
 
 COMPILE = """

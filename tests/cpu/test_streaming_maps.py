@@ -1,4 +1,4 @@
-"""Launches of the primitives that map which write past the caches: the same bytes, and nothing beside them."""
+"""Launches of the primitives that map which write with non-temporal stores: the same bytes, and nothing beside them."""
 
 import numpy as np
 import pytest

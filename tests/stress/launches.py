@@ -15,7 +15,7 @@ def trial(rng, tag):
     device = DeviceUnderTest(DeviceType.FromTag(tag))
     if hasattr(device.device, "SetNumThreads"):
         device.device.SetNumThreads(int(rng.integers(1, 6)))
-    if hasattr(device.device, "force_calibration"):  # past the caches, where that is possible
+    if hasattr(device.device, "force_calibration"):  # with non-temporal stores, where that is possible
         device.device.force_calibration(everywhere(pick(rng, (NEVER, 2**12, 0))))
     call = random_call(rng, device)
     primitive = call.make(device)

@@ -61,7 +61,8 @@ def compile_task(
 
     name: what the kernel computes, unique among all kernels and fit for a file name.
     light: it waits for memory alone.
-    streaming: so it does, and the vectors of its results go past the caches; `StreamingLibrary` says what it may be
+    streaming: so it does, and the vectors of its results are written with non-temporal stores; `StreamingLibrary` says
+    what it may be
         called on.
     """
     name += ".streaming" * streaming

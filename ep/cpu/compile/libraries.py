@@ -56,7 +56,9 @@ class KernelLibrary(_Library):
 
 
 class StreamingLibrary(KernelLibrary):
-    """A kernel whose vectors of results go past the caches. What it writes must begin where a line of dst does.
+    """A kernel whose vectors of results are written with non-temporal stores.
+
+    What it writes must begin where a line of dst does.
 
     LLVM vectorises no loop of such stores of single elements, since it cannot know that the vectors are aligned. So
     this is said of the vectors that it has made: loops begin with them, and go on to narrower ones.
@@ -75,7 +77,7 @@ _RESULTS: Final = re.compile(
 """The stores of vectors that `storer` has marked; what kernels keep for themselves is not marked."""
 _STREAMED: Final = "!1000000"
 _LINE_BYTES: Final = 64
-_LEAST_BYTES: Final = 16  # of a vector: there are no shorter stores past the caches
+_LEAST_BYTES: Final = 16  # of a vector: there are no shorter non-temporal stores
 
 
 def _streamed(store: re.Match[str]) -> str:

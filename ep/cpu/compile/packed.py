@@ -97,7 +97,7 @@ class Packed:
         bits = narrowed(self.builder, value, stored)
         place = vectors.pointer_to(self.builder, address, index, bits.type)
         if mask is None and past_caches:
-            vectors.store_past_caches(self.builder, bits, place, self.count * stored.itemsize)
+            vectors.store_nontemporal(self.builder, bits, place, self.count * stored.itemsize)
         else:
             vectors.store_lanes(self.builder, bits, place, 1, mask)
 

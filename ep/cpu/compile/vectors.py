@@ -23,8 +23,8 @@ _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType():
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
-FIRST_CACHE: Final = 3  # as LLVM counts
-SECOND_CACHE: Final = 2
+L1_CACHE: Final = 3  # as LLVM counts
+L2_CACHE: Final = 2
 
 
 def constant(kind: Any, number: Any) -> Any:
@@ -110,7 +110,7 @@ def store_lanes(builder: Any, value: Any, pointer: Any, align: int, mask: Any = 
     builder.call(function, [value, pointer, _INT(align), mask])
 
 
-def store_past_caches(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
+def store_nontemporal(builder: Any, value: Any, pointer: Any, align: int = 64) -> None:
     """Write a vector, or several, to whole lines of the caches; the pointer is aligned so."""
     written = builder.store(value, pointer, align=align)
     written.set_metadata("nontemporal", builder.module.add_metadata([_INT(1)]))

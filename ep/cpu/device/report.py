@@ -25,7 +25,7 @@ def threads(device: Settings) -> Finding:
 
 
 def calibration(device: Settings) -> str:
-    """From where on launches write past the caches, which is measured where it has not been."""
+    """The size from which launches use non-temporal stores, measured if it has not been."""
     compiling("where launches write past the caches", "cpu", lambda: _calibrate(device))
     found = device.calibration()
     return found.in_words() if found else "unknown"

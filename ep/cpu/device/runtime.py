@@ -29,13 +29,13 @@ def start(device: Settings) -> int:
 
 
 def compile_streaming() -> None:
-    """Compile what launches need that write past the caches, and what measures from where on they do."""
+    """Compile the tasks of launches with non-temporal stores, and the probe for the size from which they are better."""
     streaming.stream()
     probe.tasks()
 
 
 def start_streaming(device: Settings, settle: bool = False) -> None:
-    """Let launches of `device` write past the caches from where on that is better, as was measured, or is now.
+    """Let launches of `device` use non-temporal stores from the size on from which the probe finds them better.
 
     settle: measure as often as several processes would.
     """

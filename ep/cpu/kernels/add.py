@@ -14,7 +14,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import load_word, store_word
-from ep.cpu.compile.vectors import pointer_to, store_past_caches
+from ep.cpu.compile.vectors import pointer_to, store_nontemporal
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map.state import MAP_STATE
@@ -50,7 +50,7 @@ def _launch(context, num_bytes, in_place, sizes):
 def add_kernel(data_type: DataType, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that adds elements.
 
-    streaming: it writes whole lines past the caches, and is called on those.
+    streaming: it writes whole lines with non-temporal stores, and is called on those.
     """
     return _kernel(*added_as(data_type), streaming)
 
@@ -122,7 +122,7 @@ def _adder(data_type: DataType, count: int, streaming: bool) -> Any:
             builder.position_at_end(done)
             result = narrowed(builder, more, data_type)
             if streaming:
-                store_past_caches(builder, result, place(dst))
+                store_nontemporal(builder, result, place(dst))
             else:
                 builder.store(result, place(dst), align=1)
             return context.get_dummy_value()

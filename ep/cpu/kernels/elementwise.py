@@ -39,7 +39,7 @@ def _prepared(request: Request, signature: Signature, state: LaunchState) -> int
 
 
 def set_streaming(request: Request, state: LaunchState) -> None:
-    """Compile the row kernel that writes past the caches, where there is one, and write it to the state."""
+    """Compile the row kernel that writes with non-temporal stores, where there is one, and write it to the state."""
     compile_streaming(state, lambda: _row_kernel(request, streaming=True))
 
 

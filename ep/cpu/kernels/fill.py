@@ -15,7 +15,7 @@ from ep.cpu.shared.context import CONTEXT
 def fill_kernel(size: int, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that writes the element of `size` bytes at the first source.
 
-    streaming: it writes whole lines past the caches, and is called on those.
+    streaming: it writes whole lines with non-temporal stores, and is called on those.
     """
     write = line_filler(size) if streaming else row_filler(size)
 

@@ -20,7 +20,7 @@ from ep.cpu.shared.context import CONTEXT, LATER, SOURCE_WORDS
 from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
 from ep.include.data_type import DataType
 
-_BLOCK_BYTES: Final = 4096  # of out, which stay in the first cache until they are marked
+_BLOCK_BYTES: Final = 4096  # of out, which stay in L1 until they are marked
 _ROW_COST: Final = 40  # what a mark costs, in bytes that could be written meanwhile
 _LINE_WORDS: Final = LINE_BYTES // 8
 
@@ -48,7 +48,7 @@ def _launch(context, num_bytes, in_place, sizes):
 def one_hot_kernel(indices_type: DataType, size: int, streaming: bool = False) -> int:
     """Return the address of the task (context, begin, end) that writes elements of out.
 
-    streaming: it writes whole lines past the caches, and is called on those.
+    streaming: it writes whole lines with non-temporal stores, and is called on those.
     """
     task = (_lines if streaming else _blocks)(_finder(indices_type), size)
     return compile_task(f"one_hot.{indices_type.name}.{size}" + ".lines" * streaming, task)
@@ -71,7 +71,7 @@ def _finder(indices_type: DataType) -> Any:
 
 
 def _blocks(find: Any, size: int) -> Callable[..., None]:
-    """Blocks that are filled, then marked in the first cache."""
+    """Blocks that are filled, then marked in L1."""
     fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
     def one_hot(context, begin, end):
@@ -90,7 +90,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
 
 
 def _lines(find: Any, size: int) -> Callable[..., None]:
-    """Lines that go past the caches: those with a mark are put together first."""
+    """Lines that are written with non-temporal stores: those with a mark are put together first."""
     fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 

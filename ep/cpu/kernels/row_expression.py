@@ -21,7 +21,7 @@ from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.machine.caches import last_caches
+from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.object_layout import data_address
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
@@ -30,7 +30,7 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.structure import RowOp, Structure
 
-_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of a first cache
+_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same of what comes from memory, which is to be busy meanwhile
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
@@ -193,7 +193,7 @@ class StagesPlan(StridedPlan):
         num_rows, of_arrays = self._counts[1], 0  # bytes of a row, in arrays of the launch
         for array in self._arrays:
             of_arrays += array.itemsize * (self._length if array.shape[-1:] != (1,) else 1)
-        from_memory = num_rows * of_arrays > last_caches(1)
+        from_memory = num_rows * of_arrays > last_level_caches(1)
         near = _NEAR_FROM_MEMORY if from_memory else _NEAR
         together = max(near // (of_arrays + sum(self._slots)), 1) if self._by_rows else num_rows
         offsets, total = [], 0

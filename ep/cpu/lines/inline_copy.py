@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import FIRST_CACHE, SECOND_CACHE
+from ep.cpu.compile.vectors import L1_CACHE, L2_CACHE
 from ep.cpu.compile.vectors import prefetch as ask_for
 
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
@@ -88,8 +88,8 @@ def _prefetcher(cache: int) -> Any:
     return prefetch
 
 
-# ask for the cache line at an address, which need not be one that may be read, in the first or the second cache
-prefetch, prefetch_second = _prefetcher(FIRST_CACHE), _prefetcher(SECOND_CACHE)
+# ask for the cache line at an address, which need not be one that may be read, in L1 or L2
+prefetch, prefetch_second = _prefetcher(L1_CACHE), _prefetcher(L2_CACHE)
 
 
 def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:

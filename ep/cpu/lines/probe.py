@@ -1,12 +1,12 @@
-"""Measures from where on launches write past the caches: the calibration of the processor at hand.
+"""Calibration of the processor at hand: the size from which launches use non-temporal stores.
 
-What is measured is a launch and another one that reads what it wrote: lines that went past the caches must be fetched
-again by who reads them next. A launch past the caches takes turns with the same one through them, and of each the least
-time counts that any process has found, since all else that a machine does only adds to it.
+What is measured is a launch and another one that reads what it wrote: lines that were written with non-temporal stores
+must be fetched again when they are read next. A launch with non-temporal stores takes turns with the same one through
+them, and of each the least time counts that any process has found, since all else that a machine does only adds to it.
 
-A host may move virtual processors, from one last cache to two, and back seconds later. On a Zen 4 ordinary stores to 32
-MiB took 0.5 ms on one last cache and 0.6 to 1.9 on two, stores past the caches 1.1 ms on one and 0.8 to 1.3 on two. So
-caches that may hold it all are left for a clear gain alone, and so are they by what only writes.
+A host may move virtual processors, from one last-level cache to two, and back seconds later. On a Zen 4 ordinary stores
+to 32 MiB took 0.5 ms on one last-level cache and 0.6 to 1.9 on two, non-temporal stores 1.1 ms on one and 0.8 to 1.3 on
+two. So caches that may hold it all are left for a clear gain alone, and so are they by what only writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import load_word, loader, store_word, storer
 from ep.cpu.lines.streaming import STREAM, stream
-from ep.cpu.machine.caches import last_caches
+from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
 from ep.cpu.shared.state import SETTINGS, STATE, LaunchState
@@ -37,7 +37,7 @@ _SECONDS: Final = 0.12  # after which no further round begins
 _ROUNDS: Final = 4  # of a process, at most
 _PROCESSES: Final = 4  # that measure
 _MOST_BYTES: Final = 2**28  # that are measured
-_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last caches
+_SIZES: Final = (0.5, 1.0, 2.0)  # of what a launch reads and writes, in last-level caches
 _CLEARLY: Final = 0.75  # of the time through the caches: a clear gain
 _BEYOND: Final = 1.1  # of that time, where the caches cannot hold it: larger launches gain more
 _AHEAD_WORTH: Final = 0.95  # of the time without
@@ -76,7 +76,7 @@ def _run(state, task, context, count):
 
 @cache
 def tasks() -> tuple[int, int, int]:
-    """The task that is measured, its twin that writes past the caches, and the one that shares it among threads."""
+    """The task that is measured, its twin with non-temporal stores, and the one that shares it among threads."""
     tasks = (compile_task("probe", _probe, light=True), compile_task("probe", _probe, streaming=True))
     return (*tasks, compile_task("probe.run", _run, 4))
 
@@ -86,7 +86,7 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
 
     settings: a copy of the device's; kept: what processes before this one found.
     """
-    caches = min(last_caches(num_threads), _MOST_BYTES // 2)
+    caches = min(last_level_caches(num_threads), _MOST_BYTES // 2)
     try:
         probe = _Probe(settings, share, int(max(_SIZES) * caches))
     except MemoryError:
@@ -126,7 +126,7 @@ def _first(ratios: Sequence[float], kind: int, caches: int, least: int) -> int:
 
     Between two, their mean.
 
-    ratios: at each size, the time past the caches over that through them.
+    ratios: at each size, the time with non-temporal stores over that with ordinary ones.
     """
     worth = [_CLEARLY if kind == 0 or size <= 1 else _BEYOND for size in _SIZES]
     costs = [math.log(ratio / most) for ratio, most in zip(ratios, worth, strict=True)]

@@ -8,4 +8,4 @@ LINE: Final = 64
 """Bytes of a line of the caches."""
 
 LEAST_STREAMED_ROW: Final = 1024
-"""Bytes of rows that are written past the caches in whole lines where each row may begin anywhere in one."""
+"""Bytes of rows that are written with non-temporal stores in whole lines where each row may begin anywhere in one."""

@@ -1,12 +1,12 @@
-"""Writes past the caches: whole cache lines that go to memory without being fetched first.
+"""Non-temporal stores: whole cache lines that go to memory without being fetched first.
 
 An ordinary store fetches the line that it writes a part of. Where all of it will be written, and the caches cannot hold
 what a launch writes in any case, that is a third to a half of the memory's traffic for nothing. (`probe.py`
 measures from where on.)
 
-There are two ways. What is mostly moved is written *in lines*, by kernels whose stores go past the caches: each has an
+There are two ways. What is mostly moved is written *in lines*, by kernels whose stores are non-temporal: each has an
 ordinary twin, for the parts of lines at the ends. All else is written *by tiles*: an ordinary task writes results to a
-tile in the first cache, from where whole lines are copied to dst. That costs a second store of every byte, and some
+tile in L1, from where whole lines are copied to dst. That costs a second store of every byte, and some
 processors (Zen 4) let no store to a tile pass those that are on their way to memory.
 """
 
@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes, load_word, stack_words, store_word, store_words
-from ep.cpu.compile.vectors import store_past_caches
+from ep.cpu.compile.vectors import store_nontemporal
 from ep.cpu.lines.inline_copy import copy_short_row, prefetch, prefetch_second, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
@@ -44,7 +44,7 @@ LINE_BYTES: Final = LINE
 _LINE: Final = LINE
 _UNROLLED: Final = 4 * _LINE
 _BURST: Final = 2048  # bytes that are fetched, then written
-_TILE: Final = 2048  # bytes that are written to the first cache, then streamed
+_TILE: Final = 2048  # bytes that are written to L1, then streamed
 _TILE_WORDS: Final = (_TILE + _LINE) // 8
 
 
@@ -60,7 +60,7 @@ def stream_lines(typing_context: Any, dst: Any, src: Any, size: Any) -> Any:
             source, target = (
                 builder.inttoptr(builder.add(address, offset), vector.as_pointer()) for address in (src, dst)
             )
-            store_past_caches(builder, builder.load(source, align=1), target)
+            store_nontemporal(builder, builder.load(source, align=1), target)
 
         most = builder.and_(size, word(-_UNROLLED))
         with cgutils.for_range_slice(builder, word(0), most, word(_UNROLLED), word) as (offset, _):
@@ -87,7 +87,7 @@ def line_filler(unit: int) -> Any:
             copies = ir.Constant(ir.VectorType(bits32, _LINE), [place % unit for place in range(_LINE)])
             line = builder.shuffle_vector(value, value, copies)
             with cgutils.for_range_slice(builder, word(0), size, word(_LINE), word) as (offset, _):
-                store_past_caches(builder, line, builder.inttoptr(builder.add(dst, offset), vector.as_pointer()))
+                store_nontemporal(builder, line, builder.inttoptr(builder.add(dst, offset), vector.as_pointer()))
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), generate
@@ -108,7 +108,7 @@ def stream_line_or_zero(typing_context: Any, dst: Any, dst_line: Any, src: Any, 
             for address, place in ((src, line), (dst, dst_line))
         )
         value = builder.select(valid, builder.load(source, align=1), cgutils.get_null_value(vector))
-        store_past_caches(builder, value, target)
+        store_nontemporal(builder, value, target)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 4, types.boolean), generate
@@ -132,7 +132,10 @@ def finish_streams(typing_context: Any) -> Any:
 
 @jit
 def stream_row(dst, src, size):
-    """Copy `size` bytes, past the caches but for parts of lines at the ends; `finish_streams` comes after the last."""
+    """Copy `size` bytes, with non-temporal stores but for parts of lines at the ends.
+
+    `finish_streams` comes after the last.
+    """
     if (dst | size) & (_LINE - 1) == 0 and size <= _BURST:
         stream_lines(dst, src, size)
         return
@@ -223,7 +226,7 @@ def _stream(context, begin, end):
 
 @cache
 def stream() -> int:
-    """Return the task (context, begin, end) that has another one write elements past the caches."""
+    """Return the task (context, begin, end) that has another one write elements with non-temporal stores."""
     return compile_task("stream", _stream)
 
 
@@ -235,10 +238,10 @@ def kind_of_work(num_bytes, written):
 
 @jit
 def run_writing(context, task, count, size, num_bytes, grain):
-    """`run` a task that writes `count` elements of `size` bytes to dst, past the caches where that is better.
+    """`run` a task that writes `count` elements of `size` bytes to dst, with non-temporal stores where that is better.
 
     context: that of the launch, by the layout CONTEXT; the task uses nothing else. Its word `streaming` is NONE unless
-        the caller writes another: a task like `task`, which writes whole lines past the caches, or ITSELF.
+        the caller writes another: a task like `task`, which writes whole lines with non-temporal stores, or ITSELF.
     size: 1 to 16, a power of two; 0 where the task reads dst, or leaves gaps that it would not leave in a tile.
     num_bytes: how many the launch reads and writes.
     Returns 1, and has run nothing, where something is needed to stream that has not been compiled yet.

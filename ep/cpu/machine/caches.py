@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 _FOLDER: Final = Path("/sys/devices/system/cpu/cpu0/cache")
-_UNKNOWN: Final = 2**25  # bytes of a last cache of which nothing is known
-_UNKNOWN_SECOND: Final = 2**18  # the same of a second cache
-_SHARE: Final = 2**24  # bytes of the last cache that a processor may count on, at most
+_UNKNOWN: Final = 2**25  # bytes of a last-level cache of which nothing is known
+_UNKNOWN_SECOND: Final = 2**18  # the same of L2
+_SHARE: Final = 2**24  # bytes of the last-level cache that a processor may count on, at most
 _SCATTERED: Final = 4
 
 
@@ -18,27 +18,28 @@ _SCATTERED: Final = 4
 def scattered_from() -> int:
     """Return the most bytes that a launch writes through the caches if it goes over dst in another order than dst's.
 
-    A part of what the last caches hold: such writes wait for each line that they fetch. On a Zen 4, matrices of 9 to
-    72 MB were transposed at 22 to 28 GB/s past the caches, 15 to 18 through them; below 4 MB through is better.
+    A part of what the last-level caches hold: such writes wait for each line that they fetch. On a Zen 4, matrices of 9
+    to 72 MB were transposed at 22 to 28 GB/s with non-temporal stores, 15 to 18 with ordinary ones; below 4 MB through
+    is better.
     """
-    return last_caches(1) // _SCATTERED
+    return last_level_caches(1) // _SCATTERED
 
 
 @cache
 def far_from() -> int:
     """Return the bytes of operands that the last-level cache holds near enough: larger operands are prefetched."""
-    return last_caches(1) // 2
+    return last_level_caches(1) // 2
 
 
 @cache
 def second_cache() -> int:
-    """Return the bytes of the second cache that a processor has for itself."""
+    """Return the bytes of L2 that a processor has for itself."""
     found = (_cache(index) for index in _FOLDER.glob("index*"))
     return max((size // processors for level, size, processors in found if level == 2), default=0) or _UNKNOWN_SECOND
 
 
-def last_caches(num_processors: int, folder: Path = _FOLDER) -> int:
-    """Return the bytes of the last caches that so many processors have together.
+def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
+    """Return the bytes of the last-level caches that so many processors have together.
 
     A virtual machine may name a cache that many others share: a processor's part is taken to be `_SHARE` at most,
     which is more than any of Intel's has.

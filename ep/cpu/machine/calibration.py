@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, Final, NamedTuple
 
-from ep.cpu.machine.caches import last_caches
+from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.processor import information
 
 KINDS: Final = 3
@@ -26,10 +26,11 @@ _LEAST_SECONDS, _MOST_SECONDS = 1e-9, 1e3  # of a launch that is measured
 
 
 class Calibration(NamedTuple):
-    """From where on launches write past the caches: for each kind of work, how many bytes they read and write at most
-    through them.
+    """The size from which launches use non-temporal stores.
 
-    lines: of what writes whole lines past the caches itself; tiles: of what has its tiles copied there.
+    For each kind of work, how many bytes they read and write at most through them.
+
+    lines: of what writes whole lines itself with non-temporal stores; tiles: of what has its tiles copied there.
     ahead: how many bytes of dst before their turn the operands of tiles are fetched, 0 where that is left to the
         processor.
     """
@@ -60,19 +61,24 @@ _FIELDS: Final = frozenset([*Calibration._fields, "times", "again"])
 
 
 def everywhere(num_bytes: int) -> Calibration:
-    """Return the calibration by which every launch that reads and writes more bytes writes past the caches."""
+    """Return the calibration by which every launch that reads and writes more bytes writes with non-temporal stores."""
     return Calibration((num_bytes,) * KINDS, (num_bytes,) * KINDS, 0)
 
 
 def least_size(num_threads: int) -> int:
     """Return the bytes that a launch reads and writes through the caches at most before there is a calibration."""
-    return last_caches(num_threads) // 2
+    return last_level_caches(num_threads) // 2
 
 
 def name(num_threads: int) -> str:
     """Return what a calibration is for: the processor, its caches, and the number of threads. Fit for a file name."""
     numbers = "-".join(information(field) for field in ("cpu family", "model", "stepping"))
-    parts = (information("model name"), numbers, f"{last_caches(num_threads) >> 10}-KiB", f"{num_threads}-threads")
+    parts = (
+        information("model name"),
+        numbers,
+        f"{last_level_caches(num_threads) >> 10}-KiB",
+        f"{num_threads}-threads",
+    )
     return ".".join(
         ["calibration", *(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-")[:80] or "unknown" for part in parts)]
     )

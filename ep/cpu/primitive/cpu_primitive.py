@@ -125,13 +125,16 @@ class CpuPrimitive(Launchable, Primitive):
         self._state.set(settings=device.settings_address, share=runtime.start(device))
 
     def _compile_streaming(self) -> None:
-        """Compile what launches need that write past the caches, where that has not been done."""
+        """Compile the tasks of launches with non-temporal stores, if that has not been done."""
         from ep.cpu.device import runtime
 
         runtime.compile_streaming()
 
     def _provide(self) -> None:
-        """Provide what the entry may lack after it was compiled: what writes past the caches, and from where on."""
+        """Provide what the entry may lack after it was compiled.
+
+        What writes with non-temporal stores, and from where on.
+        """
         from ep.cpu.device import runtime
 
         self._compile_streaming()

@@ -11,10 +11,10 @@ SOURCE_WORDS: Final = 3
 
 CONTEXT: Final = layout(
     "Context",
-    dst=1,  # its address; first, since what writes past the caches replaces it
+    dst=1,  # its address; first, since what writes with non-temporal stores replaces it
     state=1,
     plan=1,  # or what else follows from the sizes of the launch; 0 where there is none
-    streaming=1,  # who writes past the caches without tiles: NONE, LATER, ITSELF, or the address of the task
+    streaming=1,  # who writes with non-temporal stores without tiles: NONE, LATER, ITSELF, or the address of the task
     dst_count=1,
     dst_size=1,  # bytes of an element
     num_sources=1,

@@ -52,12 +52,12 @@ class Settings:
         return self._forced or self._calibrations.get(self.GetNumThreads())
 
     def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
-        """Let launches on so many threads write past the caches as `calibration` says."""
+        """Let launches on so many threads write with non-temporal stores as `calibration` says."""
         self._calibrations[num_threads] = calibration
         self._settle()
 
     def force_calibration(self, calibration: Calibration | None) -> None:
-        """Let all launches write past the caches as `calibration` says, until this is called with None."""
+        """Let all launches write with non-temporal stores as `calibration` says, until this is called with None."""
         self._forced = calibration
         self._settle()
 

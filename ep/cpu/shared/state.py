@@ -19,7 +19,7 @@ SETTINGS: Final = layout(
     lines_from=KINDS,  # of what writes past them in lines
     tiles_from=KINDS,  # and by tiles
     ahead=1,  # how many bytes of dst before their turn the operands of tiles are fetched
-    stream=1,  # the address of the task that writes past the caches, 0 until there is a calibration
+    stream=1,  # the address of the task that writes with non-temporal stores, 0 until there is a calibration
 )
 """The settings of the device, which the states of all primitives lead to."""
 

@@ -188,7 +188,7 @@ def _with_attributes(
 def _with_number(
     arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
 ) -> Callable[[Sequence[Any]], Sequence[Array]]:
-    """Return the reader of operands that makes an array of `dtype` of the Python number at `place`, `name` in errors."""
+    """Return the reader of operands that makes an array of `dtype` of a Python number: `name`, at `place`."""
     of_type = numbers_of(as_data_type(dtype))
 
     def with_number(given: Sequence[Any]) -> Sequence[Array]:

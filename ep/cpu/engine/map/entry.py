@@ -24,7 +24,7 @@ def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:
 
 
 def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None:
-    """Write the row kernel that writes past the caches to the state, where there is to be one and is none yet."""
+    """Compile the row kernel with non-temporal stores into the state, if there is to be one and is none yet."""
     if state.words[MAP_STATE.streaming_kernel] == LATER:
         state.set(streaming_kernel=row_kernel())
 

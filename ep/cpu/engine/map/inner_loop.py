@@ -72,7 +72,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
     """Return the address of the task that computes rows of dst.
 
     name: what the kernel computes, in the cache.
-    streaming: it writes past the caches, and is called on rows or ranges that begin where a line of dst does.
+    streaming: it writes with non-temporal stores, and is called on rows or ranges that begin where a line of dst does.
     Of two operands, the task is (context by INNER, num_rows, count). Else it is (context by CONTEXT, begin, end).
     """
     write = _rows_of_two if len(functions.src_types) == 2 else _row

@@ -26,7 +26,7 @@ MAP_PLAN: Final = layout(
     spill=1,  # where it has, the plan that moves a tile of results to dst
     tiled=1,  # whether the walk goes by tiles
     blocked=1,  # whether these are blocks of its last two axes, which are transposed: of plans of one operand
-    scattered=1,  # and whether dst is so large that lines of it that are written here and there go past the caches
+    scattered=1,  # and whether dst is so large that scattered lines of it are written with non-temporal stores
     crossed=1,  # where they are, whether dst has adjacent elements along the last axis but one, not along the last
     dims=kMaxNumDims,
 )

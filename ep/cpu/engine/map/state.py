@@ -11,6 +11,6 @@ MAP_STATE: Final = layout(
     "MapState",
     STATE,
     row_kernel=1,  # what the task that walks calls
-    streaming_kernel=1,  # the same, for runs of whole lines of dst that go past the caches; NONE or LATER
+    streaming_kernel=1,  # the same with non-temporal stores, for runs of whole lines of dst; NONE or LATER
     attributes=2,  # float64 values, which the row kernel reads
 )

@@ -72,7 +72,7 @@ def launch_walk(context, num_bytes, in_place, sizes):
 
 @jit
 def _row_kernel(context):
-    """Return the row kernel for a walk: whether it writes past the caches, the context says."""
+    """Return the row kernel for a walk: whether it writes with non-temporal stores, the context says."""
     state = load_word(context, CONTEXT.state)
     streams = load_word(context, CONTEXT.streaming) != NONE
     return load_word(state, MAP_STATE.streaming_kernel if streams else MAP_STATE.row_kernel)
@@ -217,7 +217,7 @@ def _walk_of_two() -> Any:
 
     @jit
     def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
-        """Write a row: whole lines past the caches, and what is before and behind them through these."""
+        """Write a row: whole lines with non-temporal stores, the rest with ordinary ones."""
         dst, size = load_word(row_context, INNER.dst), load_word(row_context, INNER.dst_size)
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
         lines = (count - head) & -(LINE_BYTES // size)

@@ -28,10 +28,10 @@ from ep.include.data_type import DataType
 
 _CACHE_LINE = 64
 _AHEAD = 64  # how many rows before it is moved a row is fetched
-_AHEAD_BYTES = 2**15  # that are fetched at most before they are moved: a part of the second cache
+_AHEAD_BYTES = 2**15  # that are fetched at most before they are moved: a part of L2
 _SHORT = 16  # bytes of a row, up to which indices are checked in blocks
 _BLOCK = 16  # rows
-_CACHED = 2**24  # bytes of params that the last cache holds: what is in it comes soon enough
+_CACHED = 2**24  # bytes of params that the last-level cache holds: what is in it comes soon enough
 _LONGEST_FETCHED = 4096  # bytes of a row: the processor itself fetches what is left of a longer one
 
 
@@ -94,7 +94,7 @@ def _move_units(indices_type: DataType, find: Any, of_class: int) -> Callable[..
     if unit <= _SHORT and not in_two:
         return _move_blocks(find, _checker(indices_type), unit)
     move = _two_units(unit) if in_two else _one_unit(unit)
-    # long rows are fetched to the second cache: the first has buffers for few lines on their way
+    # long rows are fetched to L2: the first has buffers for few lines on their way
     fetch = prefetch if bits <= 4 else prefetch_second
     ahead = 0 if bits == 5 else _AHEAD
 

@@ -32,7 +32,7 @@ GATHER: Final = layout(
     first_row=1,  # the row that index `low` names
     params_bytes=1,  # of all groups
     pieces=1,  # into how many pieces a row is cut; the task's range counts pieces
-    streamed=1,  # whether rows are written past the caches
+    streamed=1,  # whether rows are written with non-temporal stores
 )
 """The context of the task."""
 

@@ -17,7 +17,9 @@ from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
 from ep.include.primitive.primitive import kMaxNumDims
 
-_TILE: Final = 2048  # bytes of dst that are put together before they go past the caches, where rows are short
+_TILE: Final = (
+    2048  # bytes of dst that are put together before they are written with non-temporal stores, where rows are short
+)
 _TILE_WORDS: Final = (_TILE + LINE) // 8
 _VECTOR_WORDS: Final = VECTOR // 8
 _SHORT: Final = 512  # bytes of a row and its padding, up to which both are written in whole vectors

@@ -27,7 +27,7 @@ _PLANES: Final = (2, 3, 4)  # into which rows of so many units are taken apart, 
 class RunWriter(NamedTuple):
     """A way to write rows. unit, count: bytes of a unit and units of a row, 0 where it is for any.
 
-    The count of "transpose" is 1 where it writes past the caches.
+    The count of "transpose" is 1 where it writes with non-temporal stores.
     """
 
     kind: str
@@ -55,7 +55,7 @@ def run_writer(walk: StridedWalk, unit: int) -> RunWriter:
 
 
 def streamed_in_lines(writer: RunWriter, walk: StridedWalk, unit: int) -> int:
-    """Return the bits of dst's address that must be 0 if the writer itself uses non-temporal stores; -1 if it cannot."""
+    """Return the bits of dst's address that must be 0 if the writer uses non-temporal stores; -1 if it cannot."""
     if writer.kind == "weave":
         return 0
     if writer.kind == "unweave":  # the planes must begin at the same place of a line

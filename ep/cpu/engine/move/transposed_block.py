@@ -24,7 +24,7 @@ _MOST_ROWS: Final = 16  # of src in registers
 
 
 def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
-    """Return the writer whose dst is in the first cache: it is written as it comes.
+    """Return the writer whose dst is in L1: it is written as it comes.
 
     Either axis may be that of the rows.
     """

@@ -1,7 +1,7 @@
 """The writers of blocks whose units are adjacent in src along one axis, and in dst along the other: by tiles.
 
 Row by row, such a block takes one unit of each cache line of src, or of dst. Here whole runs of src are transposed in
-registers to a tile, and go to dst from there in long runs: past the caches, where dst is large.
+registers to a tile, and go to dst from there in long runs: with non-temporal stores, where dst is large.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ep.cpu.lines.streaming import finish_streams, stream_lines
 
 _LINE: Final = LINE
 
-# a tile that goes through the caches: it lies on the stack, in the first cache
+# a tile that goes through the caches: it lies on the stack, in L1
 _NEAR_WIDTH: Final = 64  # units of a run of src
 _NEAR_RUN: Final = 128  # bytes of a run of dst
 _NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart share few places of the cache
 _NEAR_WORDS: Final = (_NEAR_WIDTH * _NEAR_PITCH + _LINE) // 8
 
-# one that goes past them, which the second cache holds: processors fetch long runs of src well, and the memory takes
+# one that is written with non-temporal stores, in L2: processors fetch long runs of src well, and the memory takes
 # long runs of dst well
 _FAR_WIDTH: Final = 256
 _FAR_BYTES: Final = 1024  # of a run of src, at most
@@ -34,7 +34,7 @@ _FAR_PITCH: Final = _FAR_RUN + _LINE  # and a part of a line; one that is not wh
 
 
 def transpose(unit: int, streamed: int) -> Callable[..., None]:
-    """Return the writer; streamed: whether whole lines go past the caches.
+    """Return the writer; streamed: whether whole lines are written with non-temporal stores.
 
     Either axis may be that of the rows.
     """

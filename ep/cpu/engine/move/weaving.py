@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.compile.vectors import store_past_caches
+from ep.cpu.compile.vectors import store_nontemporal
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.sizes import LINE
 
@@ -116,7 +116,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
     """Return a function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
     woven: whether dst gets the rows, and src is the planes; else the other way round.
-    past_caches: the vectors are lines, and those of dst go past the caches.
+    past_caches: the vectors are lines, and those of dst are written with non-temporal stores.
     targets: how many vectors of dst are written, the first ones; 0 for all.
     """
     size = LINE if past_caches else VECTOR
@@ -152,7 +152,7 @@ def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, ta
                     ]
                     value = builder.shuffle_vector(value, vectors[number], ir.Constant(mask, chosen))
                 if past_caches:
-                    store_past_caches(builder, value, pointer(dst, dst_pitch, target))
+                    store_nontemporal(builder, value, pointer(dst, dst_pitch, target))
                 else:
                     builder.store(value, pointer(dst, dst_pitch, target), align=1)
             return context.get_dummy_value()

@@ -25,7 +25,7 @@ from ep.include.data_type import DataType
 
 _LEAST_DEPTH: Final = 128  # of k: below it tiles are as fast
 _PIECE: Final = 1024  # of k that is gone along at once
-_ROW: Final = _PIECE + 16  # elements from row to row of a piece: else all would lie in one set of the first cache
+_ROW: Final = _PIECE + 16  # elements from row to row of a piece: else all would lie in one set of L1
 _SUMS: Final = NARROW * NARROW
 
 

@@ -10,9 +10,9 @@ from numba.core import types
 
 from ep.cpu.compile.emitted import emitted
 from ep.cpu.compile.vectors import (
-    FIRST_CACHE,
+    L1_CACHE,
+    L2_CACHE,
     REALS,
-    SECOND_CACHE,
     WORD,
     constant,
     counted,
@@ -37,7 +37,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
     It takes (k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step, slow).
     a: elements a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, b_step elements from row to
     row, as c_step in c. Where adds is 1 the product is added to c, else it is 0. later: rows of what later tiles
-    read, later_step bytes apart; one of them is fetched to the second cache in 2 ** slow steps along k.
+    read, later_step bytes apart; one of them is fetched to L2 in 2 ** slow steps along k.
     """
     real, size = REALS[data_type], data_type.itemsize
     vector = ir.VectorType(real, lanes)
@@ -72,7 +72,7 @@ def tile_multiplier(data_type: DataType, rows: int, vectors: int, lanes: int) ->
             row = builder.gep(b, [builder.mul(index, b_step)])
             ahead = builder.bitcast(builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))]), _BYTES)
             much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-            for place, fetched_to in ((ahead, FIRST_CACHE), (much_later, SECOND_CACHE)):
+            for place, fetched_to in ((ahead, L1_CACHE), (much_later, L2_CACHE)):
                 # and its last byte: the rows of an array that does not begin with a line have one line more
                 for offset in (*range(0, vectors * lanes * size, _LINE), vectors * lanes * size - 1):
                     prefetch(builder, builder.gep(place, [WORD(offset)]), fetched_to)

@@ -1,6 +1,6 @@
 """Blocks of c in tiles: the package's own product of real matrices.
 
-A block goes over k in pieces, and over its rows in pieces whose part of a stays in the second cache. Each strip of
+A block goes over k in pieces, and over its rows in pieces whose part of a stays in L2. Each strip of
 columns is multiplied by that, tile by tile. Operands are packed where they are read many times, where b is transposed
 or ends within a vector, and where numbers are to be widened; else they are read where they lie. While a strip is
 multiplied, the next one is fetched.

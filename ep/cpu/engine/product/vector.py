@@ -1,7 +1,7 @@
 """Products of a matrix and a vector: each element of the matrix is used once, so that all depends on how it is read.
 
 Where elements that are summed up lie side by side, several rows are gone along at once (`dots.py`). Where they lie
-below each other, several rows are added to sums that stay in the first cache: the matrix is read in runs as long as
+below each other, several rows are added to sums that stay in L1: the matrix is read in runs as long as
 these, which processors foresee, and not in columns, each of whose rows is on another page. 16-bit types are widened
 when read.
 """

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ep.cpu.compile.vectors import SECOND_CACHE, lanes_of, prefetch
+from ep.cpu.compile.vectors import L2_CACHE, lanes_of, prefetch
 from ep.cpu.engine.reduce.fold import CHAIN, Fold, fold_of
 from ep.cpu.engine.reduce.vectors import (
     Lanes,
@@ -33,7 +33,7 @@ def rows_at_once(of: Lanes) -> int:
     """Return how many rows are folded at once, each read by an instruction of its own, so that processors foresee it.
 
     Of float64 no more numbers are added in a row, and of 16-bit types no more in float32. Rows that are a page apart
-    share few places of the first cache.
+    share few places of L1.
     """
     return CHAIN if of.compensated or of.chained else 4
 
@@ -44,7 +44,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
 
     total, error: the values, and what rounding has lost of them; with `fresh` they hold nothing yet.
     stride: bytes from a row to the next. num_rows, count: at least 1.
-    ahead: how many bytes on from those that are read lines are fetched into the second cache.
+    ahead: how many bytes on from those that are read lines are fetched into L2.
     scale: what each is multiplied by first if `scaled`; of float64 alone.
 
     `rows_at_once` rows are folded into values that stay in registers, for as many columns as these hold. Calls for
@@ -87,7 +87,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
                         place = builder.add(begin, builder.mul(stride, _WORD(each)))
                         behind = builder.add(builder.add(place, ahead), builder.mul(index, _WORD(number_bytes)))
                         for skip in range(0, width * number_bytes, _LINE):
-                            prefetch(builder, builder.inttoptr(builder.add(behind, _WORD(skip)), _BYTES), SECOND_CACHE)
+                            prefetch(builder, builder.inttoptr(builder.add(behind, _WORD(skip)), _BYTES), L2_CACHE)
                         reads.append(read(place))
                     return kept.more(carried, reads, row)
 

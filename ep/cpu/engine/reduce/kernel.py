@@ -24,7 +24,7 @@ from ep.include.number_kind import UNSIGNED, Kind, number_kind, part_of
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.reduce_op import EXTREMES, ReduceOp
 
-_NEAR_BYTES: Final = 2**14  # a part of the first cache
+_NEAR_BYTES: Final = 2**14  # a part of L1
 _BATCH: Final = 4  # vectors of rows whose results are written at a time
 _SCALE: Final = 2.0**-80  # no sum of numbers times this overflows
 

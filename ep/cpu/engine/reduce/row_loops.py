@@ -207,7 +207,7 @@ def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataTy
     """Return a function map(src0, src1, dst, count, streams, numbers): writes what `functor` makes of elements.
 
     The last vector of a row is read before any is written, and may overlap the one before: dst may be a source. If
-    `streams`, vectors that are parts of whole lines go past the caches.
+    `streams`, vectors that are parts of whole lines are written with non-temporal stores.
     """
     real = _REAL[dst_type is DataType.kDouble]
 

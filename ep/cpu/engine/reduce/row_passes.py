@@ -28,7 +28,7 @@ ROWS: Final = 32
 
 _PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1)
 """The context of the kernel. memory: what the steps on one row leave for those that follow; streams: whether dst is
-written past the caches."""
+written with non-temporal stores."""
 PASSES_WORDS: Final[int] = _PASSES.num_words
 _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 """The steps, and all of them on rows."""
@@ -40,10 +40,10 @@ _MEMORY_WORDS: Final = _RESULTS_FROM // 8 + ROWS * 2
 
 _SEGMENT: Final = 2**14  # elements, at least
 _FEW_ROWS: Final = 16  # less than threads can share
-_KEPT_BYTES: Final = 2**13  # in the first cache, and on the stack
+_KEPT_BYTES: Final = 2**13  # in L1, and on the stack
 _KEPT_WORDS: Final = (_KEPT_BYTES + LINE_BYTES) // 8
 _RECORD_WORDS: Final = (RECORD_VECTOR * ROWS + LINE_BYTES) // 8
-_MOST_KEPT_BYTES: Final = 2**19  # in the second cache
+_MOST_KEPT_BYTES: Final = 2**19  # in L2
 
 
 class Passes(NamedTuple):
@@ -64,7 +64,7 @@ class Passes(NamedTuple):
     results: (parts, numbers, results, row) computes what the last pass takes: at most two numbers.
     apply: (src0, src1, kept, dst, count, numbers, results, row, streams).
     kept_size: bytes of what the second pass keeps of an element, 0 where it keeps nothing.
-    in_dst: whether dst may keep it. Else what is beyond the second cache is not kept, but computed again.
+    in_dst: whether dst may keep it. Else what is beyond L2 is not kept, but computed again.
     cost: what an element costs, in bytes that could be moved meanwhile.
     """
 

@@ -42,7 +42,7 @@ class StageVariant(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The place of a value. side: of the launch; after the last one is its memory, in which `offset` bytes are before."""
+    """A value's place. side: of the launch; after the last one is its memory, in which `offset` bytes are before."""
 
     side: int
     layout: Layout | None
