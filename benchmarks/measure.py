@@ -21,7 +21,7 @@ Result = dict[str, Any]
 COPY_ELEMENTS: Final = 2**25  # 128 MiB of float32
 _SEED: Final = 20
 _COMPARED: Final = 2**20  # of a larger result, the ends of this size are compared, and every 1009th element
-_BESIDE_COPY: Final = 2**26  # a case that moves so many bytes takes turns with the copy
+_BESIDE_COPY: Final = 2**26  # a case that moves this many bytes takes turns with the copy
 _ONE_BY_ONE: Final = 2**12
 
 

@@ -101,7 +101,7 @@ def _errors_of_rows(tested: softmaxes.RowPrimitive, functions: dict[str, Functio
 
 
 def measure_sums(device: DeviceUnderTest, dtype: np.dtype[Any], lengths: tuple[int, ...]) -> Iterator[Any]:
-    """Yield the errors of kSum and kMean of so many numbers from [0, 1)."""
+    """Yield the errors of kSum and kMean of this many numbers from [0, 1)."""
     rng = np.random.default_rng(SEED)
     for length in lengths:
         x = rng.random(length, dtype)

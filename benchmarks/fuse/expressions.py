@@ -28,7 +28,7 @@ class Expression(NamedTuple):
 
 
 def _normal(*shapes: str) -> Draw:
-    """Draw normal numbers: of "rows", each of so many columns, or of one "row"."""
+    """Draw normal numbers: of "rows", each of this many columns, or of one "row"."""
 
     def draw(rng: np.random.Generator, rows: int, columns: int) -> Arrays:
         return [rng.normal(size=(rows, columns) if shape == "rows" else columns) for shape in shapes]

@@ -208,7 +208,7 @@ def _torch(threads: int) -> dict[str, Library]:
 
     def compiled(expression: Expression, arrays: Arrays) -> Call:
         given = [of(array) for array in arrays]
-        torch.compiler.reset()  # each size is compiled for itself, and only so many versions of a function are
+        torch.compiler.reset()  # each size is compiled for itself, and only this many versions of a function are
         function = torch.compile(lambda *arrays: expression.function(ops, *arrays), dynamic=False)
         return lambda: function(*given)
 

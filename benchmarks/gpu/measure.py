@@ -195,7 +195,7 @@ class Bench:
 
 
 def compared(count: int) -> list[slice]:
-    """Return the parts of a result of so many elements that are compared.
+    """Return the parts of a result of this many elements that are compared.
 
     The first and the last element are among them.
     """

@@ -35,7 +35,7 @@ def command() -> list[str]:
 
 
 def run(seconds: float, given: Sequence[str] | None = None) -> dict[str, Any]:
-    """Run the tests for so many seconds at most.
+    """Run the tests for a number of seconds at most.
 
     exit_code: None if they were stopped at the limit; `failed` tells if some had failed by then.
     """

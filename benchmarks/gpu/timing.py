@@ -59,7 +59,7 @@ class EventClock:
         self._driver.fill(self._index, self._filler.address, 0, self._filler.nbytes, self._stream.handle)
 
     def sample(self, call: Call, launches: int, busy_seconds: float) -> Sample:
-        """Time one batch; the device is kept busy for about so many seconds before it."""
+        """Time one batch; the device is kept busy for about this many seconds before it."""
         if busy_seconds > 0:
             for _ in range(min(self.scale.most_fills, 1 + math.ceil(busy_seconds / max(self._fill_seconds, 1e-9)))):
                 self._fill()

@@ -51,6 +51,6 @@ NAMES: Final = tuple(_ADAPTERS)
 
 
 def installed_peers(threads: int, wanted: Sequence[str] = NAMES) -> list[Peer]:
-    """Return the adapters of the wanted libraries that are installed, each set to so many threads."""
+    """Return the adapters of the wanted libraries that are installed, each set to this many threads."""
     present = [name for name in NAMES if name in wanted and find_spec(name) is not None]
     return [import_module(f"benchmarks.peers.{_ADAPTERS[name]}").Adapter(threads) for name in present]

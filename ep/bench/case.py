@@ -127,7 +127,7 @@ class PermuteWork:
 
 @dataclass(frozen=True)
 class PadWork:
-    """An array with so many elements of one value in front and behind on each axis; negative ones cut off."""
+    """An array with this many elements of one value in front and behind on each axis; negative ones cut off."""
 
     before: tuple[int, ...]
     after: tuple[int, ...]

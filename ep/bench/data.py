@@ -11,7 +11,7 @@ from ep.bench.case import Array
 
 Order: TypeAlias = Literal["uniform", "sorted", "skewed", "equal"]
 
-_BLOCK: Final = 2**20 + 7  # random numbers repeat after so many, which the time of arithmetic does not depend on
+_BLOCK: Final = 2**20 + 7  # random numbers repeat after this many, which the time of arithmetic does not depend on
 
 
 def numbers(

@@ -16,7 +16,7 @@ _SLOW: Final = 10
 _ROUNDS_OF_SLOW: Final = 3
 _FIRST_CALLS: Final = 9
 _FIRST_SECONDS: Final = 0.1
-_LONG: Final = 0.05  # waking up threads does not show in a call of so many seconds
+_LONG: Final = 0.05  # waking up threads does not show in a call of this many seconds
 _SETTLING: Final = 0.01  # seconds of calls before a turn: the caches hold again what the call before left there
 _TURN: Final = 0.005  # seconds of samples in a turn that was settled: one of 0.5 ms would be mostly settling
 

@@ -28,7 +28,10 @@ def check_plain(value: Any, argument: str) -> None:
 
 
 def is_masked_array(value: Any) -> bool:
-    """Return whether a value is an array of `numpy.ma`, which is not imported for that: who has one has imported it."""
+    """Return whether a value is an array of `numpy.ma`, which is not imported for that.
+
+    A program that has one has imported it.
+    """
     return isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ()))
 
 

@@ -12,7 +12,10 @@ _acquire = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(("PyTh
 
 
 def new_taken_lock() -> int:
-    """Return the address of a new lock, taken: who acquires it sleeps until it is released. It is never destroyed."""
+    """Return the address of a new lock, taken: a thread that acquires it sleeps until it is released.
+
+    It is never destroyed.
+    """
     lock = _allocate()
     if not lock:
         raise MemoryError("no more locks can be made")

@@ -22,7 +22,7 @@ def lazy(*, round_each: bool = False) -> Block:
 
     round_each: as `fuse` has it.
 
-    What is assigned has the order of the lines: who reads a view reads what the lines before have assigned. Nothing is
+    What is assigned has the order of the lines: a view that is read has what the lines before have assigned. Nothing is
     computed before the end of the block, and nothing at all where the block ends with an exception.
     """
     return Block(round_each)

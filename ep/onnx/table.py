@@ -28,7 +28,7 @@ class Line(NamedTuple):
     host: numbers of inputs that are sizes, axes and the like: it takes them in host memory.
     of_shape: whether the result depends on the shapes of inputs alone.
     counts: whether it takes `num_outputs` where the node has no such attribute.
-    most_outputs: so many at most can be wanted.
+    most_outputs: the most outputs that a node may use.
     false: the number of an input that must be left out, or a constant that is false; -1 for none.
     """
 

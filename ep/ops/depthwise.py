@@ -25,7 +25,7 @@ _MOST_TAPS: Final = 25
 """The places of a window that one launch adds up: a launch takes more, but the kernel takes seconds to compile."""
 
 _SHORT: Final = 48
-"""Rows of so many windows at most are no rows of their own: each would take longer to begin than to compute."""
+"""Rows of at most this many windows are joined to longer ones: each would take longer to begin than to compute."""
 
 _NARROW: Final = (DataType.kFloat16, DataType.kBFloat16)
 

@@ -22,7 +22,7 @@ class Polynomial(NamedTuple):
     text: what it is, in words.
     of: what the error is relative to, in words.
     num_coefficients: the constant one among them.
-    weight: the error at x counts so many times; with the inverse of a result it is relative to that.
+    weight: the error at x counts this many times; with the inverse of a result it is relative to that.
     fixed: the first coefficients, where they are given.
     two_parts: the first coefficient is the sum of two numbers, of which the second stands apart.
     real: what the coefficients are numbers of.

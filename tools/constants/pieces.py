@@ -31,7 +31,7 @@ FAST, CUBIC = 2 * FAST_GELU_A, FAST_GELU_B
 class Pieces(NamedTuple):
     """A function on pieces, entry i on [lower[i], upper[i]].
 
-    linear: in the first so many pieces the centre is 0 and the polynomial, without a constant, is that of f(x) - x.
+    linear: in the first this many pieces the centre is 0 and the polynomial, without a constant, is that of f(x) - x.
     """
 
     function: Callable[[Values], Values]

@@ -92,7 +92,7 @@ def _offset(pos: Sequence[int], dims: Sequence[int]) -> int:
 
 
 def _meet(distance: int, axes: Sequence[tuple[int, int]], itemsize: int) -> bool:
-    """Return whether two boxes of the same sizes and strides, so many bytes apart, share a byte.
+    """Return whether two boxes of the same sizes and strides, this many bytes apart, share a byte.
 
     axes: size and stride in elements of each, outermost first. The inner axes together reach less far than the stride
     of the outer one: so only two steps along an axis come near enough to the other box.

@@ -14,7 +14,7 @@ from ep.include.data_type import DataType
 Reader = Callable[[Any, str, DataType | None, int, bool], tuple[Any, int]]
 """Checks one buffer: (buffer, argument, data type, elements it must have, whether it is written).
 
-Where the data type is None, elements may be of any type, and the buffer must have so many bytes.
+Where the data type is None, elements may be of any type, and the buffer must have this many bytes.
 
 Returns what the device's launch takes for it, and its address; raises TypeError or ValueError that names the argument.
 """

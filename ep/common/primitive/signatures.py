@@ -123,6 +123,6 @@ BROADCAST_MATMUL: Final = Signature(
 
 @cache
 def add(num_srcs: int) -> Signature:
-    """Return the signature of Add for so many srcs."""
+    """Return the signature of Add for a number of srcs."""
     srcs = (reads(f"srcs[{number}]", 0, "count") for number in range(num_srcs))
     return Signature((*srcs, writes("dst", 0, "count", in_place=True)), sizes=("count",))

@@ -1,4 +1,4 @@
-"""The compiled check of a launch, which is told by a form what to expect, and what does the launch then."""
+"""The compiled check of a launch, which expects what a form says, and the launch after it."""
 
 from __future__ import annotations
 

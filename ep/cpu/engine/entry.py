@@ -181,7 +181,7 @@ def _call_written(written, primitive, args, num_args, names):
 def _method(primitive, args, num_args, names):
     words = load_word(primitive + WORDS, 0)
     if words == 0:
-        bad_argument()  # somebody has deleted them
+        bad_argument()  # they were deleted
         return 0
     add_reference(words)  # what turns objects into integers may replace them, and other threads
     state = load_word(words + DATA, 0)

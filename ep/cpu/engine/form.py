@@ -1,4 +1,4 @@
-"""Forms: what the compiled check of launches is told of a primitive, words made from its signature and its Launch."""
+"""Forms: words for the compiled check of launches, made from the signature and the Launch of a primitive."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def add_kernel(data_type: DataType, streaming: bool = False) -> int:
 
 @cache
 def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
-    """Return the same for elements of so many `parts` of `data_type`."""
+    """Return the same for elements of this many `parts` of `data_type`."""
     size = data_type.itemsize
     block = _BLOCK_BYTES // max(size, 4 if number_kind(data_type) is Kind.FLOAT else size)
     few = LINE_BYTES // size if streaming else _FEW

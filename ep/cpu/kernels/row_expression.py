@@ -189,7 +189,7 @@ class StagesPlan(StridedPlan):
         return data_address(words)
 
     def _write(self) -> None:
-        """Write the program, and who runs it."""
+        """Write the program, and the task that runs it."""
         num_rows, of_arrays = self._counts[1], 0  # bytes of a row, in arrays of the launch
         for array in self._arrays:
             of_arrays += array.itemsize * (self._length if array.shape[-1:] != (1,) else 1)

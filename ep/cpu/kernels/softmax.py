@@ -247,7 +247,7 @@ def _log_softmax(data_type: DataType) -> Passes:
 
 
 def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
-    """Passes that sum products of so many elements, and map elements by the sum of their row."""
+    """Passes that sum products of this many elements, and map elements by the sum of their row."""
     sum_of_products, map_row = product_summer(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
     T, kept_type = arithmetic_type(data_type), arithmetic(data_type)
     load, store = loader(kept_type), storer(kept_type)

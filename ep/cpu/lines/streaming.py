@@ -170,7 +170,7 @@ def streaming_filler(unit: int) -> Any:
 
 @jit
 def has_streaming_rows(dst, row_bytes):
-    """Return whether rows of so many bytes can be written in lines: few of them are cut by the ends of rows."""
+    """Return whether rows of this many bytes can be written in lines: few of them are cut by the ends of rows."""
     return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
 
 
@@ -232,7 +232,7 @@ def stream() -> int:
 
 @jit
 def kind_of_work(num_bytes, written):
-    """Return which of a calibration's kinds a launch is that reads and writes so many bytes in all: 0, 1 or 2."""
+    """Return which of a calibration's kinds a launch is that reads and writes this many bytes in all: 0, 1 or 2."""
     return min((2 * num_bytes - written) // (2 * written), 2)
 
 

@@ -39,7 +39,7 @@ def second_cache() -> int:
 
 
 def last_level_caches(num_processors: int, folder: Path = _FOLDER) -> int:
-    """Return the bytes of the last-level caches that so many processors have together.
+    """Return the bytes of the last-level caches that this many processors have together.
 
     A virtual machine may name a cache that many others share: a processor's part is taken to be `_SHARE` at most,
     which is more than any of Intel's has.

@@ -52,7 +52,7 @@ class Settings:
         return self._forced or self._calibrations.get(self.GetNumThreads())
 
     def set_calibration(self, calibration: Calibration, num_threads: int) -> None:
-        """Let launches on so many threads write with non-temporal stores as `calibration` says."""
+        """Let launches on this many threads write with non-temporal stores as `calibration` says."""
         self._calibrations[num_threads] = calibration
         self._settle()
 

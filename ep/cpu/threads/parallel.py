@@ -80,7 +80,7 @@ def run(state, task, context, count, grain):
     if num_lanes == 1:
         call_task(task, context, 0, count)
     else:
-        # a few chunks each: who is late, or slow, leaves some to the others
+        # a few chunks each: a thread that is late, or slow, leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
         call_task(
             load_word(state, STATE.share),

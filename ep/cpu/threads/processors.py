@@ -1,8 +1,9 @@
 """On which processor a sleeping thread wakes up: not on that of the thread that wakes it.
 
 Linux mostly wakes a thread on the processor of the thread that wakes it. Where both have work to do, one of them then
-waits, for a millisecond or more, while other processors are idle. So who wakes a thread takes the own processor out of
-the other's mask, and the thread that was woken puts its mask back. Elsewhere than on Linux nothing is done.
+waits, for a millisecond or more, while other processors are idle. So the thread that wakes another takes its own
+processor out of the other's mask, and the thread that was woken puts its mask back. Elsewhere than on Linux nothing is
+done.
 """
 
 from typing import Any, Final

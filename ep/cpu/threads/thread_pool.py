@@ -2,8 +2,8 @@
 
 A launch that is to be shared takes a *slot* and writes its *job* there: a task, its context and a range [0, count), cut
 into lanes, and lanes into chunks. The launching thread works on lane 0 and worker w on lane w, so that the same part of
-an array meets the same core's cache at every launch; who is done with its own lane goes on with what is left of the
-others. Several threads may launch at once, each with a slot of its own.
+an array meets the same core's cache at every launch; a thread that is done with its own lane goes on with what is left
+of the others. Several threads may launch at once, each with a slot of its own.
 
 A worker without work looks out for it for a while, then it sleeps until a launch wakes it up. What threads write for
 each other goes through atomic words:

@@ -26,7 +26,7 @@ class KernelSource:
     """A kernel that can be compiled.
 
     name: what it computes, unique among all kernels and fit for a file name.
-    function: takes `num_words` words and, where `num_packed` is not 0, a tuple of so many more; returns nothing.
+    function: takes `num_words` words and, where `num_packed` is not 0, a tuple of that many more; returns nothing.
     is_contracted: whether NVVM alone decides which products and sums are fused. The assembler would fuse others, which
         depend on what is around them: kernels of one op and of several ops would differ in their last bits.
     """

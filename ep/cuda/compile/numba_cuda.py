@@ -155,8 +155,8 @@ def next_index(typing_context: Any, index: Any, step: Any) -> Any:
 def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
     """Return the PTX of a kernel for compute capability `cc`; needs no device.
 
-    Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of so many more; in PTX each is
-    a parameter of its own.
+    Its arguments are `num_words` int64 values and, where `num_packed` is not 0, a tuple of that many more; in PTX each
+    is a parameter of its own.
     """
     packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
     signature = types.void(*[types.int64] * num_words, *packed)

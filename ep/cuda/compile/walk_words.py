@@ -24,7 +24,7 @@ def walk_words(dims: Sequence[int], strides: Sequence[Sequence[int]], bits: int)
 
 
 def num_walk_words(num_axes: int, num_operands: int) -> int:
-    """Return how many words `walk_words` gives for so many axes and operands."""
+    """Return how many words `walk_words` gives for a number of axes and operands."""
     return (num_operands + 3) * num_axes - 3 if num_axes else 0
 
 
@@ -46,5 +46,5 @@ def region_words(box: RegionCopy, bits: int) -> tuple[int, ...]:
 
 
 def num_box_words(num_axes: int) -> int:
-    """Return how many words `region_words` gives for so many axes."""
+    """Return how many words `region_words` gives for a number of axes."""
     return 6 * num_axes - 3

@@ -66,7 +66,7 @@ class CudaBuffer(ProcessBound):
     __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "memory", "nbytes", "size")
 
     def __init__(self, driver: Driver, memory: Memory, allocation: Allocation) -> None:
-        """memory: what launches are told; its device is the one of the allocation."""
+        """memory: as launches take it; its device is the one of the allocation."""
         self._driver, self.allocation = driver, allocation
         self.memory: Memory | None = memory
         """None once the memory was freed."""
@@ -77,7 +77,7 @@ class CudaBuffer(ProcessBound):
         allocation.add(self)
 
     def live_memory(self, argument: str = "the buffer") -> Memory:
-        """Return what launches are told of the memory; ValueError, which names the argument, where it was freed."""
+        """Return the memory as launches take it; ValueError, which names the argument, where it was freed."""
         memory = self.memory
         if memory is None:
             raise ArgumentValueError(argument, f"is {self!r}, which was freed")
@@ -151,7 +151,7 @@ class CudaBuffer(ProcessBound):
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
-            # who waits for the legacy default stream waits for all that ep makes, destroyed ones too
+            # a wait for the legacy default stream is one for all streams that ep makes, destroyed ones too
             "stream": stream.handle if stream and stream.handle >= 0 else LEGACY_STREAM,
         }
 

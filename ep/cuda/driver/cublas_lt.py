@@ -211,7 +211,7 @@ class CublasLt:
             self.handle(device)
 
     def plan(self, device: int, wanted: Multiplication, workspace_size: int) -> Plan:
-        """Return the plan of a product that may use so many bytes of workspace."""
+        """Return the plan of a product that may use this many bytes of workspace."""
         with self._driver.active(device):
             return Plan(self, device, wanted, workspace_size)
 

@@ -79,7 +79,7 @@ class CudaPrimitive(KernelPrimitive):
         in_place: bool = True,
         types: Sequence[DataType] | None = None,
     ) -> list[Any]:
-        """Check the buffers of a launch, which must have so many elements each; return their addresses.
+        """Check the buffers of a launch, which must have this many elements each; return their addresses.
 
         types: of the operands, where Launch says any.
         """

@@ -88,7 +88,7 @@ class ProductPrimitive(Primitive):
         buffers: Sequence[Any],
         counts: Sequence[int],
     ) -> None:
-        """Check the buffers a, b and c, which must have so many elements each, and queue the product."""
+        """Check the buffers a, b and c, which must have this many elements each, and queue the product."""
         a, b, c = self.signature.read(buffers, self._types, counts, reader(stream))
         count = counts[2]
         if not count:

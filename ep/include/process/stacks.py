@@ -24,7 +24,7 @@ _this_thread: Final = threading.local()
 def start_thread(target: Callable[..., object], args: tuple[Any, ...] = (), *, name: str) -> threading.Thread:
     """Start and return a daemon thread with STACK_BYTES at least; RuntimeError where the system has no more threads.
 
-    A thread that somebody else starts at this very moment may get as much.
+    A thread that another library starts at this very moment may get as much.
     """
     thread = threading.Thread(target=target, args=args, name=name, daemon=True)
     with _starting:

@@ -117,7 +117,7 @@ def expand(x: Any, shape: NDArray) -> Any:
 
 
 def tile(x: Any, repeats: NDArray) -> Any:
-    """Return copies of x one behind the other, so many along each axis."""
+    """Return `repeats` copies of x along each axis, one behind the other."""
     return ops.tile(x, tuple(repeats.tolist()))
 
 

@@ -63,7 +63,7 @@ def product(alpha, a, b, beta, c, transposes=(N, N)):
 
 
 def check(got, want, size, num_terms):
-    """Raise AssertionError where `got` is farther from `want` than the roundings of so many terms allow."""
+    """Raise AssertionError where `got` is farther from `want` than the roundings of this many terms allow."""
     part = np.dtype(got.real.dtype) if got.dtype.kind == "c" else got.dtype
     arithmetic = np.float64 if part.itemsize == 8 else np.float32
     bound = np.finfo(arithmetic).eps * (num_terms + 8) * size.astype(np.float64)

@@ -11,7 +11,7 @@ def segment_sum(
     """data is [batch, outer, num_ids, inner], ids [batch, num_ids]: rows added in their order, 16-bit floats in float32
     and rounded once, integers modulo 2^n.
 
-    part_rows: of segments with more than 64 rows, parts of so many are added up first, and then their sums.
+    part_rows: of segments with more than 64 rows, parts of this many are added up first, and then their sums.
     """
     batch, outer, _, inner = data.shape
     is_half = data.dtype.itemsize == 2 and data.dtype.kind not in "iu"

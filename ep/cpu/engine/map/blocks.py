@@ -61,7 +61,7 @@ def walk_blocks(context, begin, end):
     # src has adjacent elements along x, dst along y
     x_axis, y_axis = inner_axis - 1 + crossed, inner_axis - crossed
     src_step, dst_step = load_word(strides, y_axis) * size, load_word(strides, kMaxNumDims + x_axis) * dst_size
-    begin -= begin % inner  # who has the range before, or after, does the same
+    begin -= begin % inner  # the thread with the range before, or after, does the same
     if end != load_word(plan, MAP_PLAN.count):
         end -= end % inner
     row_context, index, tile = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), stack_words(_TILE_WORDS)

@@ -45,7 +45,7 @@ _SHORT_BYTES: Final = 32
 
 @cache
 def map_layout(num_sources: int) -> Any:
-    """Return the layout of plans for so many operands that are read.
+    """Return the layout of plans for a number of operands that are read.
 
     strides: of each, in elements, and of dst after them where the walk goes by blocks.
     fills: for each, the plan that writes its elements out in the order of the walk, 0 where they are read in place.

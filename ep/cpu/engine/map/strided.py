@@ -95,7 +95,7 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
 
 
 def plan_words(num_operands: int) -> np.ndarray[Any, Any]:
-    """Zeros for a plan of so many operands."""
+    """Zeros for a plan of this many operands."""
     return np.zeros(_OPERANDS + _WORDS * num_operands, np.int64)
 
 

@@ -21,7 +21,7 @@ _FEW: Final = 3  # units of a row, up to which they are moved one by one
 
 _LEAST_SIDE: Final = 16  # units of either axis of blocks that are transposed to tiles
 
-_PLANES: Final = (2, 3, 4)  # into which rows of so many units are taken apart, or from which they are put together
+_PLANES: Final = (2, 3, 4)  # into which rows of this many units are taken apart, or from which they are put together
 
 
 class RunWriter(NamedTuple):

@@ -3,7 +3,7 @@
 Strides are in bytes. `count` is the length of a row, or less where the range of a thread begins or ends in the middle
 of one; `num_rows` is 1 then. `past`: 1 if whole lines of dst are to be written with non-temporal stores, which plans
 ask of writers that can (`in_lines`); the walk calls `finish_streams`. `following`: where the next block begins in src,
-for who fetches it before its turn; 0 where src is near, or no block follows.
+for a writer that prefetches it; 0 where src is near, or no block follows.
 """
 
 from __future__ import annotations

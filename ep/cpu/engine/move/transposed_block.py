@@ -45,7 +45,7 @@ def block_transposer(unit: int) -> Any:
 
     length: how many there are; each row of dst has room for a lane at least.
     following: the place of src that the next block begins with, or 0: its lines are fetched meanwhile, since processors
-    do not foresee so many short runs.
+    do not foresee such short runs.
     """
     copy_unit = unit_functions(unit)[0]
     per_line, line_rows, per_lane = LINE // unit, _num_rows(unit, LINE), LANE // unit

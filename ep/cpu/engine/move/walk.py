@@ -29,7 +29,7 @@ def _walk(context, begin, end):
     if inner_axis > 0:
         rows = load_word(dims, num_outer)
         src_row, dst_row = load_word(strides, num_outer), load_word(strides, kMaxNumDims + num_outer)
-    if load_word(plan, MOVE_PLAN.whole_rows) != 0:  # who has the range before, or after, does the same
+    if load_word(plan, MOVE_PLAN.whole_rows) != 0:  # the thread with the range before, or after, does the same
         begin -= begin % inner
         if end != load_word(plan, MOVE_PLAN.count):
             end -= end % inner

@@ -9,20 +9,20 @@ from typing import Final
 
 _LEAST_WORK: Final = 1 << 20  # multiplications of a block that is not cut: 20 us
 _LEAST_WORK_OF_VECTORS: Final = 1 << 18  # the same of a product with a vector, which waits for memory
-_SIDES: Final = ((2, 64), (8, 128))  # below so many blocks: the longer side of a block that is not cut
+_SIDES: Final = ((2, 64), (8, 128))  # below this many blocks: the longer side of a block that is not cut
 _LARGE_SIDE: Final = 1024  # the same from there on: enough blocks for as many threads as there mostly are
 _LARGE_SIDE_OF_VECTORS: Final = 4096
 
 NARROW: Final = 8
 """Rows and columns of c that are few: both operands are read once then, and memory is what a product waits for."""
-_ENOUGH_BLOCKS: Final = 8  # from so many on sums are not cut
+_ENOUGH_BLOCKS: Final = 8  # from this many on sums are not cut
 _MOST_PIECES: Final = 64  # parts of the sums of all blocks
 _LEAST_WORK_OF_NARROW_PARTS: Final = 1 << 17  # multiplications of a part of sums, as `_LEAST_WORK`
 _LEAST_DEPTH: Final = 32  # what a part has in k for each row, and for each column, of c: its sums are written and read
 
 
 def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
-    """Into how many rows and columns of blocks each of so many matrices [m, n] is cut.
+    """Into how many rows and columns of blocks each of this many matrices [m, n] is cut.
 
     work: the multiplications that one matrix takes. Compiled, too.
     """

@@ -154,7 +154,7 @@ def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
         return vectors
     ways = next(number for number in range(2, planes + 1) if planes % number == 0)
     result: list[Any] = [None] * planes
-    for way in range(ways):  # every one of so many elements, beginning with this one, and of these again
+    for way in range(ways):  # every one of this many elements, beginning with this one, and of these again
         chosen = [_every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
         result[way::ways] = taken_apart(builder, chosen)
     return result

@@ -225,7 +225,7 @@ def _strip_multiplier(arithmetic: DataType, lanes: int) -> Any:
 
 
 def _tiles(arithmetic: DataType, vectors: int, lanes: int) -> Any:
-    """Return the same for strips of so many vectors."""
+    """Return the same for strips of this many vectors."""
     size, rows = arithmetic.itemsize, tile_shape().rows
     few = rows // 2
     tile, low_tile = (_tile(arithmetic, count, vectors, lanes) for count in (rows, few))

@@ -117,7 +117,7 @@ def _column_adder(data_type: DataType) -> Any:
 
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
-    """Return a function as of `_column_adder`, for rows of at most so many vectors: their sums stay in registers."""
+    """Return a function as of `_column_adder`, for rows of at most this many vectors: their sums stay in registers."""
     width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, REALS[arithmetic], ir.IntType(8 * data_type.itemsize)
     stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
     at_once = _SUMS_AT_ONCE // vectors
@@ -155,7 +155,7 @@ def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) ->
 
 
 def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
-    """A function (matrix, columns, ld, vector, sums): so many rows, each times its number of the vector, are added."""
+    """Return a function (matrix, columns, ld, vector, sums) that adds rows, each times its number of the vector."""
     width = _WIDTH_BYTES // arithmetic.itemsize
 
     @emitted()

@@ -26,7 +26,7 @@ def _launch(context, num_bytes, in_place, sizes):
 
 @jit
 def run_reduction(state, task, own, num_bytes):
-    """Run the walk on what a context by REDUCE says, which reads and writes so many bytes; returns 0."""
+    """Run the walk on what a context by REDUCE says, which reads and writes this many bytes; returns 0."""
     plan = load_word(own, REDUCE.plan)
     units, segments = load_word(plan, REDUCE_PLAN.units), load_word(plan, REDUCE_PLAN.segments)
     if num_bytes <= GRAIN_BYTES:

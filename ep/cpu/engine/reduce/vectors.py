@@ -75,7 +75,7 @@ class Lanes(NamedTuple):
         return getattr(types, f"{'' if signed else 'u'}int{self.value.width}")
 
     def vector(self, count: int) -> Any:
-        """Return the type of so many values."""
+        """Return the type of this many values."""
         return ir.VectorType(self.value, count)
 
 
@@ -232,7 +232,7 @@ def joined(builder: Any, vectors: tuple[Any, ...]) -> Any:
 
 
 def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
-    """Return a vector folded, the upper half with the lower one, until so many lanes are left."""
+    """Return a vector folded, the upper half with the lower one, until this many lanes are left."""
     while value.type.count > lanes:
         value = combined(builder, of, *halves(builder, value))
     return value

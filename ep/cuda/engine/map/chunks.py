@@ -14,7 +14,7 @@ CHUNK: Final = 16
 
 
 class ChunkVariant(NamedTuple):
-    """The kernel for so many operands, the first of which, like dst, may be memory for a sum."""
+    """The kernel for a number of operands, the first of which, like dst, may be memory for a sum."""
 
     num_operands: int
     first_type: DataType

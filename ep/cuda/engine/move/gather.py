@@ -1,6 +1,6 @@
 """Gather and BatchGather: a kernel for each index type, unit and width of index arithmetic.
 
-Data moves by size, so that one kernel serves all data types: a row is so and so many units of 1 to 16 bytes, and each
+Data moves by size, so that one kernel serves all data types: a row is a number of units of 1 to 16 bytes, and each
 thread moves units that are a grid apart, two at a time.
 """
 

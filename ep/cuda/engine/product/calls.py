@@ -49,7 +49,7 @@ def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int 
 
 
 def _pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
-    """Pieces of at most so many: where each begins, and its size."""
+    """Pieces of at most this many: where each begins, and its size."""
     for begin in range(0, size, most):
         yield begin, min(most, size - begin)
 

@@ -92,10 +92,11 @@ class ReducePlan(NamedTuple):
 
 
 _BLOCKS: Final = 1024
-"""From so many blocks on there is no need to divide values into parts: they fill every GPU of today."""
+"""From this many blocks on there is no need to divide values into parts: they fill every GPU of today."""
 
 _PART_BYTES: Final = 2**15
-"""A part is at least so many bytes for a block. Rows as an Expression has them have one: its kernels add them up so."""
+"""A part is at least this many bytes for a block. Rows as an Expression has them have one: its kernels add them up so.
+"""
 
 _STATE_BYTES: Final = 32
 """The bytes of the largest state in memory: four numbers of float64."""
@@ -167,7 +168,7 @@ def _product(axes: Sequence[tuple[int, int]]) -> int:
 
 
 def row_threads(packs: int) -> int:
-    """Return the threads of a row with so many packs: few numbers of them, as each is a kernel of its own."""
+    """Return the threads of a row with this many packs: few numbers of them, as each is a kernel of its own."""
     if packs <= 4:
         return 1
     return min(8 if packs <= 32 else (WARP_THREADS if packs <= 256 else BLOCK_THREADS), BLOCK_THREADS)

@@ -72,7 +72,7 @@ Half as many rows, and fewer, are divided.
 """
 
 _PART_BYTES: Final = 2**15
-"""A part is at least so many bytes for a block to read."""
+"""A part is at least this many bytes for a block to read."""
 
 _LONG_BYTES: Final = 2**18
 """A row that a block reads in less is not divided: more kernels would take longer. Such a row of one operand does not

@@ -38,7 +38,7 @@ class Functions(NamedTuple):
 
 
 def row_begins(num_operands: int) -> Any:
-    """(words, begin) -> where each operand's row is, which begins so many bytes into it."""
+    """(words, begin) -> where each operand's row is, which begins this many bytes into it."""
 
     @written_out(device_function)
     def begins(words, begin):

@@ -22,10 +22,10 @@ TILE_KEYS: Final = 8
 """The keys of a thread, where many blocks sort."""
 
 _BLOCK_KEYS: Final = 2**13
-"""Up to so many keys one block sorts them all."""
+"""Up to this many keys one block sorts them all."""
 
 LONG_RUN: Final = 64
-"""Segments of more rows are added in parts, of so many rows at least."""
+"""Segments of more rows are added in parts, of this many rows at least."""
 
 
 class Step(Enum):

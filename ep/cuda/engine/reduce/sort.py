@@ -104,7 +104,9 @@ def scatter_kernel(number: DataType) -> KernelSource:
 
 @cache
 def block_kernel(number: DataType) -> KernelSource:
-    """Return the kernel (keys, places, other keys, other places, count, digits), of one block: sorts by so many digits.
+    """Return the kernel (keys, places, other keys, other places, count, digits), of one block.
+
+    Sorts by a number of digits.
 
     What is sorted goes from the first pair of arrays to the other and back, a digit at a time.
     """
