@@ -1,44 +1,74 @@
-"""`python -m benchmarks.encoder`: the example's encoder beside PyTorch's and ONNX Runtime's, on the same weights."""
+"""The encoder of `examples/encoder` beside PyTorch's and ONNX Runtime's, on the same weights."""
 
 from __future__ import annotations
 
-import argparse
 import functools
 import io
 import json
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from benchmarks.options import set_threads
+from benchmarks import encoder_start
+from benchmarks.quiet import wait_for_threads
+from ep.bench.timing import interleaved
+from ep.cli import output
 
 SHAPES: Final = ((1, 16), (1, 128), (32, 16), (32, 128))
 _SENTENCES: Final = 64
 _LONGEST: Final = 256
 _BATCH: Final = 8
+_PEERS: Final = ("torch", "onnxruntime")
 _PRODUCTS: Final = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention", "MultiHeadAttention")
 
 
-def main() -> None:
-    """Print how near the vectors are to each other, and how long each library takes."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.encoder", description=__doc__)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each library")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each shape")
-    arguments = parser.parse_args()
-    set_threads(arguments.threads)
+def measure(arguments: Namespace) -> dict[str, Any]:
+    """Return how near the vectors are to each other, the times of each shape, and what the first vector takes."""
     import torch
 
+    peers = [name for name in _PEERS if name in arguments.peers]
     torch.set_num_threads(arguments.threads)
-    torch.set_grad_enabled(False)
-    _agreement()
-    _times(arguments.threads, arguments.seconds)
+    with torch.no_grad():
+        return {
+            "distances": _distances(),
+            "times": _times(peers, arguments.threads, arguments.seconds),
+            "start": encoder_start.measure(("ep", *peers)),
+        }
 
 
-def _agreement() -> None:
+def show(found: Mapping[str, Any]) -> None:
+    """Print the tables."""
+    for how, distances in found["distances"].items():
+        print(f"{_SENTENCES} sentences of 4 to {_LONGEST} tokens, {how}, the largest distance:")
+        print("  " + ", ".join(f"{between} {distance:.2g}" for between, distance in distances.items()))
+    print("milliseconds of sentences x tokens, and of what is not products in parentheses")
+    names = [*found["times"][0]["seconds"]]
+    rows = []
+    for case in found["times"]:
+        ours = case["seconds"]["ep"]
+        cells = [
+            f"{case['seconds'][name] * 1e3:.1f}"
+            + (f" ({case['rest'][name] * 1e3:.1f})" if name in case["rest"] else "")
+            for name in names
+        ]
+        rows.append([case["shape"], *cells, *(f"{case['seconds'][name] / ours:.2f}" for name in names[1:])])
+    columns = ("shape", *names, *(f"{name} / ep" for name in names[1:]))
+    output.table(columns, rows, right=columns[1:])
+    print("from the start of a process to the first vector, kernels on disk")
+    rows = [
+        [name, f"{one['seconds']:.2f}", f"{one['peak'] / 1e6:.0f}", f"{one['installed'] / 1e6:.0f}"]
+        for name, one in found["start"].items()
+    ]
+    columns = ("", "seconds", "peak, MB", "installed, MB")
+    output.table(columns, rows, right=columns[1:])
+
+
+def _distances() -> dict[str, dict[str, float]]:
+    """Return the largest distances between vectors of ours, of PyTorch's, and of PyTorch's in float64."""
     import numpy as np
     import torch
 
@@ -48,49 +78,41 @@ def _agreement() -> None:
     rng.shuffle(lengths)
     sentences = [[101, *rng.integers(1000, 30_000, length - 2).tolist(), 102] for length in lengths]
     exact = np.concatenate([double(*padded([ids])).numpy() for ids in sentences])
+    found = {}
     for size, how in ((1, "one by one"), (_BATCH, f"padded, {_BATCH} at a time")):
         batches = [sentences[first : first + size] for first in range(0, _SENTENCES, size)]
         got = np.concatenate([ours.encode(batch) for batch in batches])
-        torchs = np.concatenate([single(*padded(batch)).numpy() for batch in batches])
-        print(f"{_SENTENCES} sentences of 4 to {_LONGEST} tokens, {how}:")
-        print(
-            f"  farthest from PyTorch {abs(got - torchs).max():.2g}; from float64 {abs(got - exact).max():.2g}, ",
-            end="",
-        )
-        print(f"PyTorch from float64 {abs(torchs - exact).max():.2g}")
+        theirs = np.concatenate([single(*padded(batch)).numpy() for batch in batches])
+        pairs = {"ep to PyTorch": (got, theirs), "ep to float64": (got, exact), "PyTorch to float64": (theirs, exact)}
+        found[how] = {between: float(abs(a - b).max()) for between, (a, b) in pairs.items()}
+    return found
 
 
-def _times(threads: int, seconds: float) -> None:
+def _times(peers: Sequence[str], threads: int, seconds: float) -> list[dict[str, Any]]:
+    """Return the seconds of each shape by library, and those of what is not products where they are known."""
     import numpy as np
     import torch
-
-    from benchmarks.quiet import wait_for_threads
-    from ep.bench.timing import interleaved
 
     ours, single = _ours(), torch_model(torch.float32)
     products = _Clock(ours)
     rng = np.random.default_rng(5)
-    print(f"milliseconds, {threads} threads; what is not products in parentheses")
-    print(f"{'sentences x tokens':>20}{'ep':>18}{'PyTorch':>12}{'ONNX Runtime':>20}")
+    found = []
     with TemporaryDirectory() as folder:
-        runtime = _Runtime(single, Path(folder), threads)
+        runtime = _Runtime(single, Path(folder), threads) if "onnxruntime" in peers else None
         for batch, tokens in SHAPES:
             sentences = rng.integers(1000, 30_000, (batch, tokens)).tolist()
             given = padded(sentences)
-            calls = {
-                "ep": functools.partial(ours.encode, sentences),
-                "torch": functools.partial(single, *given),
-                "onnxruntime": functools.partial(runtime.run, *given),
-            }
-            taken = interleaved(calls, seconds, wait_for_threads)
-            own, theirs, other = (taken[name].median * 1e3 for name in calls)
-            share = products.share(calls["ep"])
-            rest = runtime.rest(*given)
-            print(
-                f"{f'{batch} x {tokens}':>20}{f'{own:.1f} ({own * (1 - share):.1f})':>18}{theirs:>12.1f}"
-                f"{f'{other:.1f} ({other * rest:.1f})':>20}   {theirs / own:.2f} of PyTorch, {other / own:.2f} of ORT",
-                flush=True,
-            )
+            calls: dict[str, Callable[[], Any]] = {"ep": functools.partial(ours.encode, sentences)}
+            if "torch" in peers:
+                calls["torch"] = functools.partial(single, *given)
+            if runtime:
+                calls["onnxruntime"] = functools.partial(runtime.run, *given)
+            taken = {name: timing.median for name, timing in interleaved(calls, seconds, wait_for_threads).items()}
+            rest = {"ep": taken["ep"] * (1 - products.share(calls["ep"]))}
+            if runtime:
+                rest["onnxruntime"] = taken["onnxruntime"] * runtime.rest(*given)
+            found.append({"shape": f"{batch} x {tokens}", "seconds": taken, "rest": rest})
+    return found
 
 
 def _ours() -> Any:
@@ -229,7 +251,3 @@ class _Clock:
             self._spent += time.perf_counter() - began
 
         return timed
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.encoder_start`: what the encoder takes from the start of a process, beside other libraries.
+"""What the encoder takes from the start of a process to the first vector, beside other libraries.
 
 Seconds to the first vector of a sentence, and the most memory that the process had, medians of several processes; the
 megabytes that each library takes installed, with all that it needs. The kernels of `ep` are in its cache by then.
@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,10 +29,10 @@ ids = Tokenizer.from_file(str(required_folder() / "tokenizer.json")).encode("A m
 
 _WAYS: Final = {
     "ep": "from examples.encoder.model import Model\nModel().encode(['A man plays the guitar.'])",
-    "PyTorch": _TOKENS
+    "torch": _TOKENS
     + "import torch\nfrom benchmarks.encoder import padded, torch_model\n"
     + "with torch.no_grad():\n    torch_model(torch.float32)(*padded([ids]))",
-    "ONNX Runtime": _TOKENS
+    "onnxruntime": _TOKENS
     + "import sys, numpy, onnxruntime\n"
     + "session = onnxruntime.InferenceSession(sys.argv[1], None, ['CPUExecutionProvider'])\n"
     + "session.run(None, {'ids': numpy.array([ids]), 'mask': numpy.ones((1, len(ids)), numpy.int64)})",
@@ -39,24 +40,25 @@ _WAYS: Final = {
 
 _PACKAGES: Final = {
     "ep": ("numpy", "numba", "ml_dtypes", "scipy-openblas64", "rich"),
-    "PyTorch": ("torch", "numpy"),
-    "ONNX Runtime": ("onnxruntime",),
+    "torch": ("torch", "numpy"),
+    "onnxruntime": ("onnxruntime",),
 }
 
 
-def main() -> None:
-    """Measure and print."""
+def measure(libraries: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return `seconds`, and the bytes `peak` and `installed`, of each library: ep, torch, onnxruntime."""
+    found = {}
     with TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.onnx")
         export = "import sys, torch\nfrom benchmarks.encoder import export, torch_model\n"
         subprocess.run(
             [sys.executable, "-c", export + "export(torch_model(torch.float32), sys.argv[1])", model], check=True
         )
-        print(f"{'':14}{'seconds':>10}{'peak, MB':>10}{'installed, MB':>15}")
-        for library, code in _WAYS.items():
-            runs = [_run(code, model) for _ in range(_PROCESSES + 1)][1:]  # the first may read files, and compile
+        for library in libraries:
+            runs = [_run(_WAYS[library], model) for _ in range(_PROCESSES + 1)][1:]  # the first may compile
             seconds, peak = (statistics.median(values) for values in zip(*runs, strict=True))
-            print(f"{library:14}{seconds:10.2f}{peak / 1e6:10.0f}{_installed(_PACKAGES[library]) / 1e6:15.0f}")
+            found[library] = {"seconds": seconds, "peak": peak, "installed": _installed(_PACKAGES[library])}
+    return found
 
 
 def _run(code: str, model: str) -> tuple[float, int]:
@@ -92,7 +94,3 @@ def _installed(names: tuple[str, ...]) -> int:
         needed = [Requirement(text) for text in distribution.requires or ()]
         waiting += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
     return size
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,8 @@ PRODUCTS: Final = "products"
 """The group of products of the shapes of models, which have sizes of their own, when asked for."""
 ROWS: Final = "rows"
 """The group of the softmaxes of rows of 31 to 50,257 columns, when asked for."""
+ODD: Final = "odd"
+"""The group of sizes that are no powers of two, when asked for."""
 LAUNCHES: Final = "launches"
 """The group of launches of new dims and of operators on many arrays and on views, when asked for."""
 CALLS: Final = "calls"
@@ -30,14 +32,18 @@ CONV: Final = "conv"
 """The group of convolutions of models, when asked for."""
 FUSE: Final = "fuse"
 """The group of expressions that are computed in one kernel, when asked for."""
+ENCODER: Final = "encoder"
+"""The group of the encoder of `examples/encoder`, when asked for."""
 GROUPS: Final = {
     MEMORY: "what waits for memory alone",
     PRODUCTS: "products of models, whatever the sizes",
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
+    ODD: "sizes that are no powers of two",
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
     CONV: "convolutions of models",
     FUSE: "expressions in one kernel",
+    ENCODER: "the encoder of examples/encoder beside PyTorch and ONNX Runtime",
     PAUSES: "launches after pauses of 0 to 100 ms, and after a product of NumPy's",
 }
 PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")

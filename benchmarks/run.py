@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import calls, convolutions, launches, machine, pauses, plot, report, startup
+from benchmarks import calls, convolutions, encoder, launches, machine, pauses, plot, report, startup
 from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, CONV, FUSE, LAUNCHES, PAUSES
+from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, PAUSES
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
@@ -25,6 +25,7 @@ _WITHOUT_CASES: Final[dict[str, Any]] = {
     **{"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses},
     CONV: convolutions,
     FUSE: fused,
+    ENCODER: encoder,
 }
 """The groups that have no cases: the module that measures each, and shows it."""
 

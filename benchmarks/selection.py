@@ -10,15 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.options import MEMORY, PRODUCTS, ROWS
+from benchmarks.options import MEMORY, ODD, PRODUCTS, ROWS
 from ep.bench.all_cases import SETS
 from ep.bench.case import Case
+from ep.bench.cases_odd import odd_cases
 from ep.bench.cases_product import model_cases
 from ep.bench.cases_reduce import row_cases
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)
 ROWS_SIZE: Final = 2**20
+_OF_ONE_SIZE: Final = {PRODUCTS: model_cases, ODD: odd_cases}
+"""The groups whose cases have sizes of their own."""
 _MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
     "unary": ("identity", "relu"),
     "binary": (
@@ -53,8 +56,8 @@ class Selection:
                         yield name, size, case
 
     def _cases(self, name: str, dtype: np.dtype[Any]) -> Iterator[tuple[int, Case]]:
-        if name == PRODUCTS:
-            yield from ((math.prod(case.out_dims), case) for case in model_cases(dtype))
+        if name in _OF_ONE_SIZE:
+            yield from ((math.prod(case.out_dims), case) for case in _OF_ONE_SIZE[name](dtype))
             return
         if name == ROWS:
             yield from ((size, case) for size in self.sizes or (ROWS_SIZE,) for case in row_cases(size, dtype))

@@ -14,6 +14,19 @@ def block(name: str, text: str) -> str:
     return f"<!-- {name}: begin -->\n{text}\n<!-- {name}: end -->"
 
 
+def replace(file: str, text: str, program: str) -> int:
+    """Make `text` the contents of a file, or with `--check` only look; return the exit code."""
+    path = ROOT / file
+    if path.exists() and path.read_text() == text:
+        return 0
+    if "--check" in sys.argv[1:]:
+        print(f"{file} is out of date; run python -m {program}", file=sys.stderr)
+        return 1
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return 0
+
+
 def update(file: str, name: str, text: str, program: str) -> int:
     """Put `text` in the place of the part called `name`, or with `--check` only look; return the exit code."""
     path = ROOT / file

@@ -1,155 +1,293 @@
 """Writes what was measured into the documents: `python -m tools.performance_table`.
 
-It reads benchmarks/results/cpu.json, those of single subjects beside it, and those in benchmarks/results/memory, which
-`python -m benchmarks --json` wrote.
-With `--check` it only looks.
+It reads benchmarks/results/NAME/host.json and avx2.json, which `python -m benchmarks.record NAME` wrote for each
+machine. It writes a page for each machine, the list of machines, and the README's figures. With `--check` it
+only looks.
 """
 
 from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from benchmarks import report
+from benchmarks import machine, report
+from benchmarks.instructions import HOST, ISAS
+from benchmarks.options import ODD, PRODUCTS, ROWS, SETS
 from ep.cli import text
-from tools.generated import ROOT, update
+from tools.generated import ROOT, replace, update
 
 Result = dict[str, Any]
 
+_PROGRAM: Final = "tools.performance_table"
 _FILE: Final = "docs/performance.md"
-_CASES_FILE: Final = "benchmarks/results/cpu.md"
+_PAGES: Final = "docs/performance"
+_RESULTS: Final = ROOT / "benchmarks/results"
 _DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
-_MEMORY_CASES: Final = (
-    ("unary", ("relu",)),
-    ("binary", ("add, same shape",)),
-    ("expand", None),
-    ("gather", tuple(f"rows of {size} B" for size in (64, 256, 1024, 3072, 16384))),
-    ("gather", ("rows of 64 B, table of 256 KiB", "rows of 3072 B, table of 256 KiB")),
-)
-_MEMORY_FROM: Final = 2**24
-_MEMORY_FOLDER: Final = "benchmarks/results/memory"
-"""What waits for memory alone, and what maps or moves: a file for each processor."""
-_RESULTS_FOLDER: Final = "benchmarks/results"
+_TITLES: Final = {HOST: "All instructions of the processor", "avx2": "No instructions beyond AVX2"}
+_EXTRA: Final = (ODD, PRODUCTS, ROWS)
+"""Groups with tables of their own."""
+
+
+class Record(NamedTuple):
+    """What was measured on one machine with one set of instructions."""
+
+    name: str
+    isa: str
+    document: dict[str, Any]
+    results: list[Result]
+    """One for each case, of all runs."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every primitive was measured."""
+        return {result["set"] for result in self.results} >= {*SETS} - {"startup"}
+
+    @property
+    def kernels_changed(self) -> bool:
+        """Whether the kernels of today are others than those that were measured."""
+        return bool(self.document.get("kernels") != machine.kernels())
+
+    def primitives(self, dtype: str | None = None) -> list[Result]:
+        """Return the results of primitives that have a ratio, without those of groups with tables of their own."""
+        chosen = (result for result in self.results if result["ratio"] and result["set"] not in _EXTRA)
+        return [r for r in chosen if r["size"] >= report.FROM and dtype in (None, r["dtype"])]
+
+
+@cache
+def records() -> tuple[Record, ...]:
+    """Return all records, the newest first."""
+    found = []
+    for path in sorted(_RESULTS.glob("*/*.json")):
+        document = json.loads(path.read_text())
+        found.append(Record(path.parent.name, path.stem, document, report.combined(document["runs"])))
+    return tuple(sorted(found, key=lambda record: record.document["date"], reverse=True))
 
 
 def parts() -> list[tuple[str, str, str]]:
-    """(file, name of the part, text) of each table."""
-    document = json.loads((ROOT / "benchmarks/results/cpu.json").read_text())
-    results = report.combined(document["runs"])
-    return [
-        ("README.md", "speed", _speed(document, results)),
-        (_FILE, "machine", _machine(document, max(result["runs"] for result in results))),
-        (_FILE, "summary", _summary(results)),
-        (_FILE, "data types", _data_types(results)),
-        (_FILE, "memory", _memory(results)),
-        (_FILE, "by processor", "\n\n".join(map(_of_processor, sorted((ROOT / _MEMORY_FOLDER).glob("*.json"))))),
-        (_FILE, "sums", _of_subject("sums", _speeds)),
-        (_FILE, "products", _of_subject("products", _rates)),
-        (_FILE, "rows", _of_subject("rows", _times_by_columns)),
-        (_FILE, "expressions", _expressions()),
-        (_FILE, "start-up", _startup(document)),
-        (_CASES_FILE, "behind", "\n".join(["```", *report.behind(results)[1:], "```"])),
-        (_CASES_FILE, "ratios", "\n\n".join(_ratios(results, dtype) for dtype in _DTYPES)),
+    """Return (file, name of the part, text) of each part of a file."""
+    return [("README.md", "encoder", _model()), ("README.md", "speed", _headline()), (_FILE, "machines", _machines())]
+
+
+def pages() -> dict[str, str]:
+    """Return the text of the page of each machine, by file."""
+    return {f"{_PAGES}/{name}.md": _page(name) for name in dict.fromkeys(record.name for record in records())}
+
+
+def _headline() -> str:
+    """Return the figure of the newest records of all primitives."""
+    whole = [record for record in records() if record.is_whole]
+    newest = [record for record in whole if record.name == whole[0].name]
+    of_isa = {record.isa: record for record in newest}
+    host = of_isa[HOST]
+    held = f" With AVX2 alone it is {_mean(of_isa['avx2']):.2f}." if "avx2" in of_isa else ""
+    return (
+        f"From {report.FROM:,} elements on, in float32, the time of the best of {len(host.document['peers'])} "
+        f"libraries is {_mean(host):.2f} times ours:\nthe geometric mean of {len(host.primitives('float32'))} cases of "
+        f"all primitives on {host.document['threads']} threads of an {_processor(host)}.{held}"
+    )
+
+
+def _model() -> str:
+    """Return how the newest encoder compares."""
+    newest = next(record for record in records() if record.isa == HOST and record.document.get("encoder"))
+    times = [case["seconds"] for case in newest.document["encoder"]["times"]]
+    shares = {name: [one["ep"] / one[name] for one in times] for name in ("onnxruntime", "torch")}
+    runtime, torch = (f"{min(found):.2f} to {max(found):.2f}" for found in shares.values())
+    return (
+        f"`examples/encoder` computes a real model over it, MiniLM: on an {_processor(newest)} it takes {runtime} "
+        f"of\nONNX Runtime's time, {torch} of PyTorch's."
+    )
+
+
+def _mean(record: Record) -> float:
+    return statistics.geometric_mean(result["ratio"] for result in record.primitives("float32"))
+
+
+def _processor(record: Record) -> str:
+    return " ".join(record.document["machine"]["processor"].replace("(R)", "").split())
+
+
+def _machines() -> str:
+    """Return a row for each record."""
+    lines = [
+        "| machine | instructions | measured | float32: cases, ratio, below 0.95 | kernels |",
+        "|---|---|---|---|---|",
     ]
+    for record in records():
+        rated = record.primitives("float32")
+        slow = sum(result["ratio"] < report.WANTED for result in rated)
+        cells = (
+            f"[{record.name}](performance/{record.name}.md), {_processor(record)}",
+            "all" if record.isa == HOST else record.isa.upper(),
+            record.document["date"][:10],
+            f"{len(rated)}, {_mean(record):.2f}, {slow}" if rated else "",
+            "changed since" if record.kernels_changed else "as they are",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
-def _machine(document: dict[str, Any], most_runs: int) -> str:
-    machine, versions = document["machine"], document["versions"]
-    caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
+def _page(name: str) -> str:
+    """Return everything that was measured on a machine."""
+    mine = sorted((r for r in records() if r.name == name), key=lambda record: ISAS.index(record.isa))
+    parts = [
+        f"# {name}",
+        f"`python -m benchmarks.record {name}` measures all of it, and `python -m {_PROGRAM}` writes this page. "
+        "A ratio is the time of the best peer over ours: above 1, ep is faster. [Performance](../performance.md) says "
+        "how it is measured.",
+    ]
+    for record in mine:
+        parts += [f"## {_TITLES[record.isa]}", _measured(record)]
+        if record.kernels_changed:
+            parts.append("**The kernels have changed since these figures were measured.**")
+        for title, tables in _SECTIONS.items():
+            if table := "\n\n".join(tables(record)):
+                parts += [f"### {title}", table]
+    return "\n\n".join(parts) + "\n"
+
+
+def _measured(record: Record) -> str:
+    document = record.document
+    its, versions = document["machine"], document["versions"]
+    caches = ", ".join(f"{name} {size}" for name, size in its["caches"].items())
     peers = ", ".join(f"{name} {peer['version']}" for name, peer in document["peers"].items())
     speeds = ", ".join(f"{speed:.1f} GB/s ({name}'s)" for name, speed in document["copy_gb_per_s"].items())
-    copy = f"copy of 128 MiB: {speeds}; " if speeds else ""
     return (
-        f"{machine['processor']}, {document['threads']} of {machine['processors']} processors, {caches}; "
-        f"{machine['system']}; Python {document['python']}, Numba {versions['numba']}; {peers}; "
-        f"{copy}a case in up to {text.plural(most_runs, 'run')}, {document['date'][:10]}."
+        f"*{_processor(record)}, {document['threads']} of {its['processors']} processors, {caches}; {its['system']}; "
+        f"Python {document['python']}, Numba {versions['numba']}; {peers}; "
+        + (f"copy of 128 MiB: {speeds}; " if speeds else "")
+        + f"{document['date'][:10]}*"
     )
 
 
-def _speed(document: dict[str, Any], results: list[Result]) -> str:
-    """Return the one figure of it all."""
-    ratios = [r["ratio"] for r in results if r["ratio"] and r["dtype"] == "float32" and r["size"] >= report.FROM]
-    mean = statistics.geometric_mean(ratios)
-    return (
-        f"From {report.FROM:,} elements on, in float32, the time of the best of {len(document['peers'])} libraries is "
-        f"{mean:.2f} times ours: the geometric\nmean of {text.plural(len(ratios), 'case')} on a machine with "
-        f"{document['threads']} threads."
-    )
+def _summary(record: Record) -> Iterator[str]:
+    """Yield the means that the benchmark prints after its table, and how many cases are behind."""
+    results = [result for result in record.results if result["set"] not in _EXTRA]
+    if means := report.means(results):
+        lines = ["| cases | number | ratio |", "|---|--:|--:|"]
+        yield "\n".join([*lines, *(f"| {what} | {number} | {ratio:.2f} |" for what, ratio, number in means)])
 
 
-def _summary(results: list[Result]) -> str:
-    """Return the means that the benchmark prints after its table, and how many cases are behind."""
-    lines = ["| cases | number | ratio |", "|---|--:|--:|"]
-    lines += [f"| {what} | {number} | {ratio:.2f} |" for what, ratio, number in report.means(results)]
-    said = report.behind(results)[1]
-    return "\n".join([*lines, "", f"{said[0].upper()}{said[1:]}."])
-
-
-def _data_types(results: list[Result]) -> str:
+def _data_types(record: Record) -> Iterator[str]:
     """Geometric means of the ratios: a row for each set of cases, a column for each data type."""
-    chosen = [result for result in results if result["ratio"] and result["size"] >= report.FROM]
+    chosen = record.primitives()
+    if not chosen:
+        return
     columns = [dtype for dtype in _DTYPES if any(result["dtype"] == dtype for result in chosen)]
     rows = {name: [r for r in chosen if r["set"] == name] for name in dict.fromkeys(r["set"] for r in chosen)}
-    lines = [_header("cases", columns)]
+    lines = ["Geometric means, and the number of cases.", "", _header("primitive", columns)]
     for name, of_set in (rows | {"all": chosen}).items():
         by_dtype = ([r["ratio"] for r in of_set if r["dtype"] == dtype] for dtype in columns)
         cells = (f"{statistics.geometric_mean(ratios):.2f} ({len(ratios)})" if ratios else "" for ratios in by_dtype)
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    yield "\n".join(lines)
 
 
-def _memory(results: list[Result]) -> str:
-    """Return the share of the best peer's copy bandwidth that cases beyond the caches reach, by number of elements."""
-    found: dict[str, dict[int, str]] = {}
-    for name, cases in _MEMORY_CASES:
-        for result in results:
-            wanted = result["set"] == name and (cases is None or result["case"] in cases)
-            if wanted and result["dtype"] == "float32" and result["size"] >= _MEMORY_FROM and result["share_of_copy"]:
-                cells = found.setdefault(f"{name}: {result['case']}", {})
-                cells[result["size"]] = f"{result['share_of_copy']:.2f}"
-    return _by_size("case, float32", found)
+def _behind(record: Record) -> Iterator[str]:
+    """Yield the cases in which another library is faster."""
+    if record.primitives():
+        yield "The ratio of each such case, which library is faster, and the ratio in each run if there were several."
+        results = [result for result in record.results if result["set"] not in _EXTRA]
+        yield "\n".join(["```text", *report.behind(results)[1:], "```"])
 
 
-def _of_processor(path: Path) -> str:
-    """Return the processor, and for each case and size the lowest of the ratios of all data types, with that type."""
-    document = json.loads(path.read_text())
-    results = [result for result in report.combined(document["runs"]) if result["ratio"]]
-    found: dict[str, dict[int, str]] = {}
-    for name, case, size in dict.fromkeys((result["set"], result["case"], result["size"]) for result in results):
-        chosen = [r for r in results if (r["set"], r["case"], r["size"]) == (name, case, size)]
-        least = min(chosen, key=lambda result: result["ratio"])
-        found.setdefault(f"{name}: {case}", {})[size] = f"{least['ratio']:.2f} {least['dtype']}"
-    rows = dict(sorted(found.items(), key=lambda row: not row[0].startswith("memory:")))
-    behind = [result for result in results if result["ratio"] < report.WANTED]
-    mean = statistics.geometric_mean(result["ratio"] for result in results)
-    return "\n\n".join(
-        (
-            f"*{_machine(document, max(result['runs'] for result in results))}*",
-            _by_size("case, lowest ratio", rows),
-            f"The geometric mean of {text.plural(len(results), 'case')} is {mean:.2f}; {len(behind)} of them are below "
-            f"{report.WANTED}.",
-        )
+def _cases(record: Record) -> Iterator[str]:
+    """Yield a table for each set of cases: the ratios by data type and size, and our GB/s in float32."""
+    rated = record.primitives()
+    if rated:
+        yield "Ratios by data type and number of elements; in float32 also the GB/s that we read and write."
+    for name, of_set in groupby(_by_set(rated), key=lambda result: result["set"]):
+        found: dict[str, dict[tuple[str, int], str]] = {}
+        for result in of_set:
+            speed = f" {result['bytes'] / result['seconds']['ep'] / 1e9:.0f}" if result["dtype"] == "float32" else ""
+            found.setdefault(result["case"], {})[result["dtype"], result["size"]] = f"{result['ratio']:.2f}{speed}"
+        columns = sorted({column for cells in found.values() for column in cells}, key=_order)
+        titles = [f"{dtype}, {_size(size)}" for dtype, size in columns]
+        lines = [_header(name, titles)]
+        lines += [f"| {case} | {' | '.join(cells.get(c, '') for c in columns)} |" for case, cells in found.items()]
+        yield "\n".join(lines)
+
+
+def _by_set(results: list[Result]) -> list[Result]:
+    """Return the results with those of each set together."""
+    sets = list(dict.fromkeys(result["set"] for result in results))
+    return sorted(results, key=lambda result: sets.index(result["set"]))
+
+
+def _order(column: tuple[str, int]) -> tuple[int, int]:
+    return _DTYPES.index(column[0]), column[1]
+
+
+def _products(record: Record) -> Iterator[str]:
+    """The rate of each product, and the ratio to the best peer: a row for each shape, a column for each data type."""
+    by_dtype: dict[str, dict[str, Result]] = {}
+    for result in record.results:
+        if result["set"] == PRODUCTS and result["ratio"]:
+            by_dtype.setdefault(result["dtype"], {})[result["case"]] = result
+    if not by_dtype:
+        return
+    yield (
+        "GFLOP/s, and in parentheses the ratio and the best peer. Where a product is of rows, b is constant: ONNX "
+        "Runtime packs it when the model is loaded, for which Matmul's contract has no place."
     )
+    lines = [_header("product", list(by_dtype))]
+    for case in dict.fromkeys(case for cases in by_dtype.values() for case in cases):
+        cells = []
+        for cases in by_dtype.values():
+            if result := cases.get(case):
+                rate = result["operations"] / result["seconds"]["ep"] / 1e9
+                cells.append(f"{rate:.0f} ({result['ratio']:.2f} {result['best_peer']})")
+            else:
+                cells.append("")
+        lines.append(f"| {case} | {' | '.join(cells)} |")
+    means = (statistics.geometric_mean(one["ratio"] for one in cases.values()) for cases in by_dtype.values())
+    yield "\n".join([*lines, f"| geometric mean | {' | '.join(f'({mean:.2f})' for mean in means)} |"])
 
 
-def _of_subject(name: str, tables: Callable[[list[Result]], list[str]]) -> str:
-    """Return the processor, and the tables of what a file of the subject's own holds."""
-    path = ROOT / _RESULTS_FOLDER / f"{name}.json"
-    if not path.exists():
-        return "Not measured."
-    document = json.loads(path.read_text())
-    results = [result for result in report.combined(document["runs"]) if result["ratio"]]
-    return "\n\n".join((f"*{_machine(document, max(result['runs'] for result in results))}*", *tables(results)))
+def _rows(record: Record) -> Iterator[str]:
+    """Nanoseconds for an element and the ratio: a row for each softmax and data type, a column for each row length."""
+    found: dict[str, dict[int, str]] = {}
+    for result in record.results:
+        if result["set"] == ROWS and result["ratio"]:
+            name, _, columns = result["case"].removesuffix(" columns").rpartition(" of ")
+            taken = result["seconds"]["ep"] / result["elements"] * 1e9
+            cells = found.setdefault(f"{name}, {result['dtype']}", {})
+            cells[int(columns.replace(",", ""))] = f"{taken:.2f} {result['ratio']:.2f}"
+    if found:
+        columns_ = sorted({columns for cells in found.values() for columns in cells})
+        lines = [_header("columns", [f"{columns:,}" for columns in columns_])]
+        lines += [f"| {name} | {' | '.join(found[name].get(c, '') for c in columns_)} |" for name in sorted(found)]
+        yield "Rows of 31 to 50,257 columns, 2^20 elements in all: our nanoseconds for an element, and the ratio."
+        yield "\n".join(lines)
 
 
-def _expressions() -> str:
-    """The processor, and for each data type how expressions compare with the best peer, and with single operators."""
-    document = json.loads((ROOT / _RESULTS_FOLDER / "fuse.json").read_text())
-    tables = [f"*{_machine(document, 1)}*"]
-    cases = document["fuse"]["cases"]
+def _odd(record: Record) -> Iterator[str]:
+    """Yield a row for each case, a column for each data type."""
+    found: dict[str, dict[str, str]] = {}
+    for result in record.results:
+        if result["set"] == ODD and result["ratio"]:
+            cell = f"{result['ratio']:.2f} {result['best_peer']}"
+            found.setdefault(result["case"], {})[result["dtype"]] = cell
+    if found:
+        dtypes = sorted({dtype for cells in found.values() for dtype in cells}, key=_DTYPES.index)
+        lines = [_header("case", dtypes)]
+        lines += [f"| {case} | {' | '.join(cells.get(one, '') for one in dtypes)} |" for case, cells in found.items()]
+        yield "\n".join(lines)
+
+
+def _expressions(record: Record) -> Iterator[str]:
+    """For each data type how expressions compare with the best peer, and with single operators."""
+    cases = record.document.get("fuse", {}).get("cases", [])
+    if cases:
+        yield (
+            "The ratio, and in parentheses the time of the functions of `ep.ops`, called one by one, over that of the "
+            "one kernel that `ep.fuse` makes."
+        )
     for dtype in dict.fromkeys(case["dtype"] for case in cases):
         found: dict[str, dict[int, str]] = {}
         by_size: dict[int, list[tuple[float, float]]] = {}
@@ -160,87 +298,73 @@ def _expressions() -> str:
                 by_size.setdefault(case["size"], []).append(pair)
         means = {size: map(statistics.geometric_mean, zip(*pairs, strict=True)) for size, pairs in by_size.items()}
         found["geometric mean"] = {size: "{:.2f} ({:.2f})".format(*pair) for size, pair in means.items()}
-        tables.append(_by_size(f"expression, {dtype}", found))
-    return "\n\n".join(tables)
+        sizes = sorted(by_size)
+        lines = [_header(f"expression, {dtype}", [_size(size) for size in sizes])]
+        lines += [f"| {name} | {' | '.join(cells.get(s, '') for s in sizes)} |" for name, cells in found.items()]
+        yield "\n".join(lines)
 
 
-def _speeds(results: list[Result]) -> list[str]:
-    """For each data type, case and size the ratio to the best peer and our GB/s."""
-    tables = []
-    for dtype in dict.fromkeys(result["dtype"] for result in results):
-        found: dict[str, dict[int, str]] = {}
-        for result in results:
-            if result["dtype"] == dtype:
-                speed = result["bytes"] / result["seconds"]["ep"] / 1e9
-                cell = f"{result['ratio']:.2f} {speed:.0f}"
-                found.setdefault(result["case"], {})[result["size"]] = cell
-        tables.append(_by_size(f"case, {dtype}", found))
-    return tables
-
-
-def _rates(results: list[Result]) -> list[str]:
-    """The rate of each product, and the ratio to the best peer: a row for each shape, a column for each data type."""
-    by_dtype = {
-        dtype: {result["case"]: result for result in results if result["dtype"] == dtype}
-        for dtype in dict.fromkeys(result["dtype"] for result in results)
-    }
-    lines = [_header("product", list(by_dtype))]
-    for case in dict.fromkeys(result["case"] for result in results):
-        cells = []
-        for cases in by_dtype.values():
-            if result := cases.get(case):
-                rate = result["operations"] / result["seconds"]["ep"] / 1e9
-                cells.append(f"{rate:.0f} ({result['ratio']:.2f} {result['best_peer']})")
-            else:
-                cells.append("")
-        lines.append(f"| {case} | {' | '.join(cells)} |")
-    means = (statistics.geometric_mean(one["ratio"] for one in cases.values()) for cases in by_dtype.values())
-    lines.append(f"| geometric mean | {' | '.join(f'({mean:.2f})' for mean in means)} |")
-    return ["\n".join(lines)]
-
-
-def _times_by_columns(results: list[Result]) -> list[str]:
-    """Our nanoseconds for an element and the ratio to the best peer: a row for each primitive and data type."""
-    columns = {result["case"].partition(" of ")[2].removesuffix(" columns"): "" for result in results}
-    found: dict[str, dict[str, str]] = {}
-    for result in sorted(results, key=lambda result: str(result["case"]).partition(" of ")[0]):
-        name, _, rest = result["case"].partition(" of ")
-        cell = f"{result['seconds']['ep'] / result['size'] * 1e9:.2f} {result['ratio']:.2f}"
-        found.setdefault(f"{name}, {result['dtype']}", {})[rest.removesuffix(" columns")] = cell
-    lines = [_header("columns", list(columns))]
-    lines += [f"| {name} | {' | '.join((columns | cells).values())} |" for name, cells in found.items()]
-    return ["\n".join(lines)]
-
-
-def _startup(document: dict[str, Any]) -> str:
-    """Return what a new process pays, and one element."""
-    found = document["startup"]
+def _encoder(record: Record) -> Iterator[str]:
+    """Yield the times of each shape by library, the distances of results, and the first vector of a process."""
+    found = record.document.get("encoder")
     if not found:
-        return "Not measured."
+        return
+    libraries = [*found["start"]]
+    yield (
+        "`examples/encoder` (MiniLM-L6) beside PyTorch's eager mode, and ONNX Runtime on the graph that PyTorch "
+        "exports: milliseconds, and those of what is not products in parentheses."
+    )
+    lines = [_header("sentences x tokens", libraries)]
+    for case in found["times"]:
+        cells = []
+        for library in libraries:
+            rest = f" ({case['rest'][library] * 1e3:.1f})" if library in case["rest"] else ""
+            cells.append(f"{case['seconds'][library] * 1e3:.1f}{rest}")
+        lines.append(f"| {case['shape']} | {' | '.join(cells)} |")
+    yield "\n".join(lines)
+    hows = "; ".join(
+        f"{how}: " + ", ".join(f"{between} {distance:.1e}" for between, distance in distances.items())
+        for how, distances in found["distances"].items()
+    )
+    yield f"The largest distance between two vectors of a sentence of 4 to 256 tokens. {hows[0].upper()}{hows[1:]}."
+    lines = [_header("start of a process to the first vector", ["seconds", "peak, MB", "installed, MB"])]
+    for library, one in found["start"].items():
+        cells = [f"{one['seconds']:.2f}", f"{one['peak'] / 1e6:.0f}", f"{one['installed'] / 1e6:.0f}"]
+        lines.append(f"| {library} | {' | '.join(cells)} |")
+    yield "\n".join(lines)
+
+
+def _startup(record: Record) -> Iterator[str]:
+    """Yield the seconds of new processes, the smallest launches, and the memory beyond the buffers."""
+    startup = record.document.get("startup")
+    if not startup:
+        return
     lines = ["| | |", "|---|--:|"]
-    lines += [f"| {what} | {taken * 1e3:.1f} ms |" for what, taken in found["seconds"].items()]
-    for what, times in found["one_element"].items():
-        lines.append(f"| {what} | {', '.join(f'{who} {taken * 1e6:.2f} us' for who, taken in times.items())} |")
-    for what, size in found["peak_bytes_beyond_buffers"].items():
-        lines.append(f"| memory beyond the buffers, {what} | {text.megabytes(size)} |")
-    return "\n".join(lines)
+    lines += [f"| {name} | {taken * 1e3:.1f} ms |" for name, taken in startup["seconds"].items()]
+    for name, times in startup["one_element"].items():
+        shown = ", ".join(f"{library} {taken * 1e6:.2f} us" for library, taken in times.items())
+        lines.append(f"| {name}, one element | {shown} |")
+    for name, size in startup["peak_bytes_beyond_buffers"].items():
+        lines.append(f"| memory beyond the buffers, {name} | {text.megabytes(size)} |")
+    yield "\n".join(lines)
 
 
-def _ratios(results: list[Result], dtype: str) -> str:
-    """Return a row for each case of a data type: the ratio to the best peer at each size, and who that is."""
-    found: dict[str, dict[int, str]] = {}
-    for result in results:
-        if result["dtype"] == dtype and report.FROM <= result["size"] <= _MEMORY_FROM and result["ratio"]:
-            cells = found.setdefault(f"{result['set']}: {result['case']}", {})
-            cells[result["size"]] = f"{result['ratio']:.2f} {result['best_peer']}"
-    return f"### {dtype}\n\n{_by_size('case', found)}" if found else f"### {dtype}\n\nNot measured."
+_SECTIONS: Final[dict[str, Callable[[Record], Iterator[str]]]] = {
+    "In short": _summary,
+    "By data type": _data_types,
+    "Where another library is faster": _behind,
+    "Case by case": _cases,
+    "Products of matrices": _products,
+    "Softmaxes": _rows,
+    "Sizes that are no powers of two": _odd,
+    "Expressions": _expressions,
+    "A model": _encoder,
+    "Start-up, and small launches": _startup,
+}
 
 
-def _by_size(title: str, found: dict[str, dict[int, str]]) -> str:
-    sizes = sorted({size for cells in found.values() for size in cells})
-    lines = [_header(title, [f"2^{size.bit_length() - 1}" if size & size - 1 == 0 else f"{size:,}" for size in sizes])]
-    lines += [f"| {name} | {' | '.join(cells.get(size, '') for size in sizes)} |" for name, cells in found.items()]
-    return "\n".join(lines)
+def _size(size: int) -> str:
+    return f"2^{size.bit_length() - 1}" if size & size - 1 == 0 else f"{size:,}"
 
 
 def _header(title: str, columns: list[str]) -> str:
@@ -248,8 +372,14 @@ def _header(title: str, columns: list[str]) -> str:
 
 
 def main() -> int:
-    """Rewrite the tables, or with `--check` say whether they are up to date; return the exit code."""
-    return max(update(file, name, text, "tools.performance_table") for file, name, text in parts())
+    """Write the documents, or with `--check` say whether they are up to date; return the exit code."""
+    written = [update(file, name, text, _PROGRAM) for file, name, text in parts()]
+    found = pages()
+    written += [replace(file, text, _PROGRAM) for file, text in found.items()]
+    for path in Path(ROOT / _PAGES).glob("*.md"):
+        if f"{_PAGES}/{path.name}" not in found:
+            path.unlink()
+    return max(written)
 
 
 if __name__ == "__main__":

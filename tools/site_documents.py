@@ -21,7 +21,6 @@ COPIED: Final = {
     "CHANGELOG.md": "changelog",
     "ep/cpu/engine/README.md": "engines",
     "ep/cpu/vector_math/README.md": "vector-math",
-    "benchmarks/results/cpu.md": "cases",
 }
 """Documents outside `docs`, and the pages that show them. The README is the start page."""
 

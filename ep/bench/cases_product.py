@@ -17,6 +17,7 @@ _ROWS: Final = (1, 16, 128, 512)
 _LAYERS: Final = ((384, 384), (384, 1536), (1536, 384))  # k and n
 _HEADS: Final = ((128, 128, 32, True), (128, 32, 128, False), (197, 197, 64, True), (197, 64, 197, False))
 _SQUARES: Final = (512, 2048)
+_MOST_WEIGHTS: Final = 2**27  # elements: a result of more columns has no such case
 
 
 def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
@@ -24,10 +25,13 @@ def matmul_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     if dtype.kind in "biu":
         return
     about: dict[str, Any] = {"dtype": dtype, "group": "matmul"}
-    yield matmul("one row by weights", 1, size, min(size, _WIDTH), **about)
-    yield matmul("one row by transposed weights", 1, size, min(size, _WIDTH), **about, transpose_b=True, core=False)
+    width = min(size, _WIDTH)
+    if size * width <= _MOST_WEIGHTS:
+        yield matmul("one row by weights", 1, size, width, **about)
+        yield matmul("one row by transposed weights", 1, size, width, **about, transpose_b=True, core=False)
     rows, columns = _sides(size, 16)
-    yield matmul("few rows by weights", rows, columns, min(size, _WIDTH), **about)
+    if columns * width <= _MOST_WEIGHTS:
+        yield matmul("few rows by weights", rows, columns, width, **about)
     rows, columns = _sides(size, _WIDTH)
     yield matmul("rows by weights", columns, rows, min(size, _WIDTH), **about)
     yield matmul("rows by transposed weights", columns, rows, min(size, _WIDTH), **about, transpose_b=True, core=False)

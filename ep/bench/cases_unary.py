@@ -42,14 +42,15 @@ def unary_cases(size: int, dtype: np.dtype[Any]) -> Iterator[Case]:
     for op in _MEMORY_BOUND:
         if op is not UnaryOp.kNegative or dtype in FLOATS:
             core = op in (UnaryOp.kRelu, UnaryOp.kAbs)
-            yield _case(op, size, dtype, group="memory-bound", core=core)
+            yield unary_case(op, size, dtype, group="memory-bound", core=core)
     if dtype in FLOATS:
         for op in _TRANSCENDENTAL:
             error = max(RELATIVE_ERROR[dtype], _FLOAT32_CONSTANT if op is UnaryOp.kFastGelu else 0)
-            yield _case(op, size, dtype, relative_error=error, group="transcendental", core=op in _CORE)
+            yield unary_case(op, size, dtype, relative_error=error, group="transcendental", core=op in _CORE)
 
 
-def _case(op: UnaryOp, size: int, dtype: np.dtype[Any], **about: Any) -> Case:
+def unary_case(op: UnaryOp, size: int, dtype: np.dtype[Any], **about: Any) -> Case:
+    """Return a case of an op on numbers of its domain."""
     way = numpy_ways.UNARY.get(op) or numpy_ways.ONE_BY_ONE[op]
     has_it = op in numpy_ways.UNARY
     name = op.name.removeprefix("k").lower()
