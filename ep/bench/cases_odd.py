@@ -14,7 +14,7 @@ from ep.bench.builders import RELATIVE_ERROR, binary
 from ep.bench.builders_map import cast
 from ep.bench.builders_move import pad, permute
 from ep.bench.builders_product import matmul
-from ep.bench.builders_rows import reduce, softmax
+from ep.bench.builders_reduce import reduce, softmax
 from ep.bench.case import Case
 from ep.bench.cases_unary import unary_case
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp

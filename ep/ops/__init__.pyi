@@ -36,10 +36,10 @@ def add_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `add` by x and y, each summed over what was broadcast in it."""
 
 def all(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True where there are none."""
+    """Return whether all elements along axes are true, that is not 0, as `numpy.all`; True if there are none."""
 
 def any(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False where there are none."""
+    """Return whether any element along axes is true, that is not 0, as `numpy.any`; False if there are none."""
 
 def asin(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function asin of x."""
@@ -78,7 +78,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Arra
     """a & b."""
 
 def bitwise_not(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Every bit inverted."""
+    """Return every bit inverted."""
 
 def bitwise_or(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
     """a | b."""
@@ -102,7 +102,7 @@ def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array:
     """Return arrays one behind the other along an axis, as `numpy.concat`."""
 
 def conj(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The imaginary part negated."""
+    """Return the imaginary part negated."""
 
 def conv(x: ArrayLike, w: ArrayLike, bias: ArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`."""
@@ -192,13 +192,13 @@ def floor(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function floor of x."""
 
 def floor_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The rounded quotient, rounded down."""
+    """Return the rounded quotient, rounded down."""
 
 def floor_mod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The remainder of the floored quotient: it has the sign of b."""
+    """Return the remainder of the floored quotient: it has the sign of b."""
 
 def fmod(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The remainder of the truncated quotient: it has the sign of a."""
+    """Return the remainder of the truncated quotient: it has the sign of a."""
 
 def fold(x: ArrayLike, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
     """Return the sums of windows where they lie: to each element what all windows that it is in have for it."""
@@ -252,10 +252,10 @@ def identity_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | Non
     """dy; x is not used."""
 
 def imag(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The imaginary part."""
+    """Return the imaginary part."""
 
 def imag_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The complex number 0 + dy i."""
+    """Return the complex number 0 + dy i."""
 
 def is_close(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: float = 1e-05, *, out: Array | None = None) -> Array:
     """|a - b| <= atol + rtol |b| for a finite b, or a = b, as `numpy.isclose` has it."""
@@ -264,13 +264,13 @@ def is_close_equal_nan(x: ArrayLike, y: ArrayLike, atol: float = 1e-08, rtol: fl
     """As kIsClose, and NaN is close to NaN."""
 
 def is_finite(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Whether x is neither +-inf nor a NaN."""
+    """Return whether x is neither +-inf nor a NaN."""
 
 def is_inf(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Whether x is +-inf."""
+    """Return whether x is +-inf."""
 
 def is_nan(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """Whether x is a NaN."""
+    """Return whether x is a NaN."""
 
 def leaky_relu(x: ArrayLike, alpha: float = 0.01, *, out: Array | None = None) -> Array:
     """alpha x up to 0, x above."""
@@ -327,7 +327,7 @@ def log_softmax_grad(y: ArrayLike, dy: ArrayLike, axis: int = -1, *, out: Array 
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis."""
 
 def logical_and(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """Both true; NaN is true."""
+    """Return both true; NaN is true."""
 
 def logical_not(x: ArrayLike, *, out: Array | None = None) -> Array:
     """x == 0: true for -0, false for a NaN."""
@@ -351,19 +351,19 @@ def max_pool(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilatio
     """Return the largest element of each window of `x`, as ONNX's MaxPool and PyTorch's `max_pool1d` to `max_pool3d`."""
 
 def maximum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The larger one, b where they are equal; NaN if either is."""
+    """Return the larger one, b where they are equal; NaN if either is."""
 
 def maximum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `maximum` by x and y, each summed over what was broadcast in it."""
 
 def mean(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
-    """Return the mean of elements along axes, as `numpy.mean`; NaN where there are none."""
+    """Return the mean of elements along axes, as `numpy.mean`; NaN if there are none."""
 
 def min(x: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array:
     """Return the least element along axes, as `numpy.min`; NaN where there is one. `minimum` is for two arrays."""
 
 def minimum(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The smaller one, b where they are equal; NaN if either is."""
+    """Return the smaller one, b where they are equal; NaN if either is."""
 
 def minimum_grad(dy: ArrayLike, x: ArrayLike, y: ArrayLike) -> list[Any]:
     """Return the gradients of `minimum` by x and y, each summed over what was broadcast in it."""
@@ -417,10 +417,10 @@ def quick_gelu_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | N
     """dy (s + 1.702 x s (1 - s)) for s = sigmoid(1.702 x), with 1.702 x to double precision."""
 
 def real(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The real part."""
+    """Return the real part."""
 
 def real_grad(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The complex number dy + 0i."""
+    """Return the complex number dy + 0i."""
 
 def reciprocal(x: ArrayLike, *, out: Array | None = None) -> Array:
     """1 / x."""
@@ -540,7 +540,7 @@ def split(x: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Return the parts of `x` along an axis, as `numpy.split`; they are arrays of their own, and no views."""
 
 def sqrt(x: ArrayLike, *, out: Array | None = None) -> Array:
-    """The principal root, with C99's special values."""
+    """Return the principal root, with C99's special values."""
 
 def sqrt_backward_with_dy_x(dy: ArrayLike, x: ArrayLike, *, out: Array | None = None) -> Array:
     """dy / (2 sqrt x)."""
@@ -600,7 +600,7 @@ def trunc(x: ArrayLike, *, out: Array | None = None) -> Array:
     """The function trunc of x."""
 
 def trunc_div(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The rounded quotient, rounded toward zero."""
+    """Return the rounded quotient, rounded toward zero."""
 
 def unfold(x: ArrayLike, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, *, out: Array | None = None) -> Array:
     """Return the windows of `x`, written out."""
@@ -609,7 +609,7 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, *, out: Array | None
     """Return the elements of `x` where `condition` is not 0, else those of `y`, as `numpy.where`."""
 
 def zeta(x: ArrayLike, y: ArrayLike, *, out: Array | None = None) -> Array:
-    """The Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
+    """Return the Hurwitz zeta function, the sum of (q + n)^-x over n >= 0."""
 
 astype = cast
 bitwise_invert = bitwise_not
