@@ -58,7 +58,7 @@ def odd_cases(dtype: np.dtype[Any]) -> Iterator[Case]:
     yield softmax("softmax of 31 columns, gradient", 100_003, 31, backward=True, **about)
     yield permute("heads", (16, 197, 12, 64), (0, 2, 1, 3), **about)
     yield binary("outer product", BinaryOp.kMul, (3001, 1), (1, 2999), numpy_ways.BINARY[BinaryOp.kMul], **about)
-    for op in (UnaryOp.kGelu, UnaryOp.kRsqrt):
+    for of_each in (UnaryOp.kGelu, UnaryOp.kRsqrt):
         for size in (_FEW, _MANY):
-            case = unary_case(op, size, dtype, relative_error=RELATIVE_ERROR[dtype], group="odd")
+            case = unary_case(of_each, size, dtype, relative_error=RELATIVE_ERROR[dtype], group="odd")
             yield replace(case, name=f"{case.name} of {size:,}")
