@@ -28,7 +28,7 @@ class Code:
         self.library, self.builder, self.context = library, builder, cpu_target.target_context
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
-        """Compile a function for arguments of these Numba types and call it; return its result and the result's type."""
+        """Compile a function for arguments of these Numba types and call it; return the result and its type."""
         function.compile(tuple(kinds))
         compiled = function.overloads[tuple(kinds)]
         self.library.add_linking_library(compiled.library)

@@ -31,7 +31,7 @@ def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
 
 
 def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
-    """Return the bits that store a number of the arithmetic type of `data_type`; a bool is any byte, nonzero if True."""
+    """Return the bits that store a number of the arithmetic type of `data_type`; a bool is given as any byte."""
     bits = _shaped(_BITS[data_type.itemsize], value)
     if data_type is DataType.kFloat16:
         return builder.bitcast(builder.fptrunc(value, _shaped(_HALF, value)), bits)
@@ -43,7 +43,7 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
 
 
 def _shaped(element: Any, like: Any) -> Any:
-    """Return the vector type of `element` with the length of the value `like`; `element` itself if `like` is a scalar."""
+    """Return the vector type of `element` as long as the value `like`; `element` itself if that is a scalar."""
     return ir.VectorType(element, like.type.count) if isinstance(like.type, ir.VectorType) else element
 
 

@@ -15,7 +15,7 @@ from numba.core.runtime import rtsys
 
 
 class _Library(JITCodeLibrary):
-    """A library that simplifies each function by itself first: this leaves less work to the kernels, and rotates loops."""
+    """A library that simplifies each function by itself first: kernels have less left to do, and loops are rotated."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout

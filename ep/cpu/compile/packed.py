@@ -55,7 +55,7 @@ class Packed:
         return vectors.fma(self.builder, x, y, z)
 
     def pairs(self, x: Any, square: Any, coefficients: Sequence[float]) -> Any:
-        """Evaluate a polynomial: join neighbouring terms in pairs, and the pairs by Horner's scheme in the square of x."""
+        """Evaluate a polynomial: join neighbouring terms in pairs, and these by Horner's scheme in the square of x."""
         terms = [self.constant(number) for number in coefficients]
         joined = [
             self.fma(terms[i + 1], x, terms[i]) if i + 1 < len(terms) else terms[i] for i in range(0, len(terms), 2)
@@ -131,7 +131,7 @@ class Packed:
         return begin, values
 
     def row(self, count: Any, carried: Sequence[Any], body: Body, unrolled: int = 1, begin: Any = None) -> list[Any]:
-        """Carry values along the vectors of a row, from element `begin` of `count` on; the last vector may be masked."""
+        """Carry values along the vectors of a row, from element `begin` of `count` on; the last may be masked."""
         builder = self.builder
         begin, values = self.whole(WORD(0) if begin is None else begin, count, carried, body, unrolled)
         return vectors.where(

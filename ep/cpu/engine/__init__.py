@@ -1,1 +1,1 @@
-"""What the CPU's primitives are made of: three engines, and one way to check a launch. README.md has the sketch."""
+"""The engines that the CPU's primitives are made of, and the shared check of a launch. README.md is the overview."""
