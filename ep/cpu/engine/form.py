@@ -1,4 +1,4 @@
-"""Forms: words, made from a primitive's signature and its Launch, that describe it to the compiled check of launches."""
+"""Forms: words that describe a primitive to the compiled check of launches, made from its signature and its Launch."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Plan:
         return data_address(self.words)
 
     def set_words(self, place: int, values: Sequence[int]) -> None:
-        """Write words from `place` on, of one or more adjacent fields. Raises OverflowError if a value exceeds a word."""
+        """Write words from `place` on, of one or more adjacent fields; raise OverflowError if a word is too small."""
         try:
             _WRITE[len(values)](self.words, 8 * place, *values)
         except error:
