@@ -30,7 +30,10 @@ _AHEAD: Final = 4096  # bytes of short rows of src that are prefetched: processo
 
 @cache
 def writer(wanted: RowWriter) -> int:
-    """Return the task's address: (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following)."""
+    """Return the address of the task of a writer.
+
+    Its arguments are (dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following).
+    """
     kind, unit, count = wanted
     name = f"move.{kind}" + (f".{unit}" if unit else "") + (f".{count}" if count else "")
     return compile_task(name, _MAKERS[kind](unit, count), 10)
