@@ -1,4 +1,4 @@
-"""Expressions that reduce: which tasks their stages are, and where these read and write."""
+"""Expressions that reduce: the tasks of their stages, and the places that these read and write."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.softmax import Softmax
 from ep.include.primitive.structure import RowOp, Structure
 
-_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of a first cache
-_NEAR_FROM_MEMORY: Final = 2**13  # the same of what comes from memory, which is to be busy meanwhile
+_NEAR: Final = 2**15  # bytes that the rows of one turn take in all stages: those of an L1
+_NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to be busy meanwhile
 _SOFTMAXES: Final = {RowOp.kSoftmax: Softmax, RowOp.kLogSoftmax: LogSoftmax}
 
 
 class _Place(NamedTuple):
-    """Where a value is.
+    """The place of a value.
 
     strides: over the shape of the launch, in bytes.
-    array: of the launch, -1 where it is in memory of the thread: there values are numbered by `slot`.
+    array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
+        numbered by `slot`.
     """
 
     data_type: DataType
@@ -49,10 +50,10 @@ class _Place(NamedTuple):
 
 
 class StagesPlan(StridedPlan):
-    """The plan of a launch that goes through stages. Making one compiles what they need.
+    """The plan of a launch in stages. Making one compiles the tasks that the stages need.
 
-    Rows go through all of them a few at a time. Where other axes go, or long ones, a stage is of the whole launch, and
-    what is reduced is computed as Reduce reads it.
+    Rows go through all stages a few at a time. If other axes are reduced, or long ones, each stage covers the whole
+    launch, and the input of a reduction is computed as Reduce reads it.
     """
 
     def __init__(
@@ -63,14 +64,18 @@ class StagesPlan(StridedPlan):
         reduced_shape: Dims,
         by_rows: bool,
     ) -> None:
-        """arrays: results first. shape: what all broadcast to. reduced_shape: the same with 1 along axes that go."""
+        """Make the plan.
+
+        arrays: results first. shape: the shape that all arrays broadcast to. reduced_shape: the same with 1 along
+            reduced axes.
+        """
         super().__init__(arrays, len(structure.results), shape)
         self._structure, self._arrays, self._by_rows = stored_in_full(structure), arrays, by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._reduced, self._counts = self._structure.are_reduced(), (math.prod(shape), math.prod(reduced_shape))
         self._stages: list[tuple[tuple[int, ...], list[_Place]]] = []
         self._slots: list[int] = []  # bytes of a row in each
-        self._kept: list[Any] = []  # whose addresses others have
+        self._kept: list[Any] = []  # objects whose addresses are in use
         num_results = len(structure.results)
         self._places = {k: self._of_array(k, num_results + k) for k in range(len(structure.sources))}
         stages = stages_of(self._structure, by_rows)
@@ -85,17 +90,17 @@ class StagesPlan(StridedPlan):
         self._write()
 
     def _of_array(self, value: int, array: int) -> _Place:
-        """The place of a value that an array of the launch has."""
+        """Return the place of a value in an array of the launch."""
         return _Place(self._structure.data_type(value), strides_over(self._arrays[array], self._shape), array)
 
     def _in_memory(self, value: int) -> _Place:
-        """The place of a value that one stage writes for others."""
+        """Return a new place in memory for a value that one stage writes for others."""
         data_type, reduced = self._structure.data_type(value), self._reduced[value]
         self._slots.append(data_type.itemsize * (1 if reduced else self._length))
         return _Place(data_type, self._adjacent(data_type, reduced), -1, len(self._slots) - 1)
 
     def _adjacent(self, data_type: DataType, reduced: bool) -> Dims:
-        """The strides of elements, or of one a row, that follow one another."""
+        """Return the strides of contiguous elements, or of contiguous rows of one element."""
         strides, step = list[int](), data_type.itemsize
         for size, whole in zip(reversed(self._shape_of(reduced)), reversed(self._shape), strict=True):
             strides.append(step if size == whole else 0)
@@ -111,13 +116,13 @@ class StagesPlan(StridedPlan):
         return all(a == b or size == 1 for a, b, size in zip(place.strides, wanted, sizes, strict=True))
 
     def _written_at_once(self, value: int, stages: Sequence[Stage]) -> int | None:
-        """The array of a result, if the first of the stages can write it there: it may be one that others read."""
+        """Return the result's array if the first stage can write it directly, else None: others may read it."""
         if value not in self._structure.results:
             return None
         result = self._structure.results.index(value)
         if stages[0].op is not None and not self._is_adjacent(self._of_array(value, result), self._reduced[value]):
             return None
-        # several threads may read what a stage of the whole launch reduces when the first writes
+        # if a stage covers the whole launch, several threads may read its input while one writes
         later, sources = stages[1 if self._by_rows else 0 :], self._arrays[len(self._structure.results) :]
         read = {read for stage in later for read in stage.reads if read < len(sources)}
         return None if any(_may_be_one(sources[one], self._arrays[result]) for one in read) else result
@@ -151,7 +156,7 @@ class StagesPlan(StridedPlan):
             self._stages.append(((REDUCE, walk(), *words, self._length, 0, 0), places))
 
     def _add_reduction(self, stage: Stage) -> None:
-        """A reduction of elements that a map computes, or of those of a source."""
+        """Add a reduction of elements that a map computes, or of the elements of a source."""
         assert isinstance(stage.op, ReduceOp)
         gone = tuple(axis for axis, size in enumerate(self._reduced_shape) if size != self._shape[axis])
         map_ = stage.map or identity_of(self._structure.data_type(stage.reads[0]))
@@ -163,20 +168,20 @@ class StagesPlan(StridedPlan):
         self._stages.append(((REDUCE, walk(), *words, self._counts[0], *computed), places))
 
     def _reduction(self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis]) -> tuple[Any, Any]:
-        """The words of a plan and of a state of Reduce."""
+        """Return the words of a plan and of a state of Reduce."""
         plan, state = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts), LaunchState(REDUCE_STATE, ())
         set_reduction(state, op, data_type)
         return plan.words, state.words
 
     def _map(self, structure: Structure, places: list[_Place], reduced: bool) -> tuple[int, int]:
-        """The task of a map, and the address of its plan; places: of its operands, results first."""
+        """Return the task of a map, and the address of its plan; places: of its operands, results first."""
         dims, *walks = simplify_walk(self._shape_of(reduced), *(place.strides for place in places))
         words = plan_words(len(places))
         steps = set_walk(words, dims, walks, [place.data_type.itemsize for place in places])
         return expression_kernel(structure, steps), self._keep(words)
 
     def _add_map(self, structure: Structure, places: list[_Place], reduced: bool) -> None:
-        """A map over elements, or over one a row."""
+        """Add a map over elements, or over one element per row."""
         count = (1 if reduced else self._length) if self._by_rows else self._counts[reduced]
         task, plan = self._map(structure, places, reduced)
         self._stages.append(((MAP, task, plan, 0, count, 0, 0), places))
@@ -185,13 +190,13 @@ class StagesPlan(StridedPlan):
         self._add_map(identity_of(source.data_type), [target, source], reduced)
 
     def _keep(self, words: Any) -> int:
-        """The address of words, which are kept as long as the plan."""
+        """Return the address of words, and keep them as long as the plan."""
         words = np.array(words, np.int64) if isinstance(words, list) else words
         self._kept.append(words)
         return data_address(words)
 
     def _write(self) -> None:
-        """Write the program, and who runs it."""
+        """Write the program, and the task that runs it."""
         num_rows, of_arrays = self._counts[1], 0  # bytes of a row, in arrays of the launch
         for array in self._arrays:
             of_arrays += array.itemsize * (self._length if array.shape[-1:] != (1,) else 1)
@@ -214,5 +219,5 @@ class StagesPlan(StridedPlan):
 
 
 def _may_be_one(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Whether arrays that Launch has checked may be the same memory."""
+    """Return whether arrays that Launch has checked may be the same memory."""
     return (one.shape, one.strides, one.itemsize) == (other.shape, other.strides, other.itemsize)
