@@ -1,7 +1,7 @@
 """Fusion of products and sums into fused multiply-adds, done once on the scalar function, before LLVM sees it.
 
 With the flag `contract`, LLVM would decide late, and for each copy of a function by itself: in the vector loop, in the
-loop over the remaining elements, beside an operand that does not change. The copies would then differ in their last
+loop over the remaining elements, with an operand that does not change. The copies would then differ in their last
 bits. So no instruction has the flag, and what is to be fused already is one instruction.
 """
 

@@ -1,8 +1,8 @@
 """Vectors of 64 bytes in LLVM IR, and loops over a row by such vectors, with a masked last vector.
 
 LLVM keeps the order of floating-point sums, so it vectorises no loop that adds up. The code here fixes which lane adds
-which element, so the result has the same bits wherever a row lies. On processors with shorter registers, a vector takes
-several of them.
+which element, so the result has the same bits at any address of a row. On processors with shorter registers, a vector
+takes several of them.
 """
 
 from __future__ import annotations

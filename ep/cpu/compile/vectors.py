@@ -23,7 +23,7 @@ _MANGLED: Final = {ir.HalfType(): "f16", ir.FloatType(): "f32", ir.DoubleType():
 
 _INTERLEAVED: Final = 4  # vectors at a time
 
-FIRST_CACHE: Final = 3  # LLVM's number of L1 in a prefetch; L2 is below
+FIRST_CACHE: Final = 3  # LLVM's number for L1 in a prefetch; L2 is below
 SECOND_CACHE: Final = 2
 
 
@@ -57,7 +57,7 @@ def sum_in_any_order(builder: Any, value: Any) -> Any:
 
 
 def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
-    """Return the mask of those of the `count` integers from `first` on, as wide as `bound`, that are below `bound`."""
+    """Return the mask of the `count` integers from `first` on, as wide as `bound`, that are below `bound`."""
     numbers = ir.Constant(ir.VectorType(bound.type, count), list(range(first, first + count)))
     return builder.icmp_signed("<", numbers, splat(builder, bound, count))
 
@@ -151,7 +151,7 @@ def counted(
 ) -> tuple[Any, list[Any]]:
     """Carry values on for each index from `begin` below `end`, by `step`; return the next index and the last values.
 
-    body: `body(index, values)` returns the next values, or anything false if there are no values.
+    body: `body(index, values)` returns the next values, or None if there are no values.
     """
 
     def turn(index: Any, *carried: Any) -> Sequence[Any]:

@@ -32,7 +32,7 @@ _MOST_TWICE: Final = 12
 _BLOCK: Final = 256
 """Elements of a block, which is computed by the function for any element unless all of its elements are ordinary.
 
-Of sums, a few in a thousand elements may not be ordinary.
+In sums, a few elements in a thousand may be too large to be ordinary.
 """
 
 _MOST_AGAIN: Final = 4

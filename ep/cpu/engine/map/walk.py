@@ -86,7 +86,7 @@ def walk(num_sources: int) -> int:
 def _walk_tiles(num_sources: int) -> Any:
     """Return the function that walks by tiles."""
     fields = map_layout(num_sources)
-    # a row kernel of two operands has its own context, and takes a number of rows in place of a begin
+    # a row kernel of two operands has its own context, and takes a number of rows in place of `begin`
     first, step, lead = (ROWS.src, 1, 1) if num_sources == 2 else (CONTEXT.sources, SOURCE_WORDS, 0)
     dst_place, state_place = (ROWS.dst, ROWS.state) if num_sources == 2 else (CONTEXT.dst, CONTEXT.state)
 
@@ -214,7 +214,7 @@ def _walk_of_two() -> Any:
 
     @jit
     def call_in_lines(row_kernel, streaming_kernel, row_context, count, size0, size1):
-        """Write a row: whole lines with non-temporal stores, the parts before and behind them with ordinary stores."""
+        """Write a row: whole lines with non-temporal stores, the parts before and after them with ordinary stores."""
         dst, size = load_word(row_context, ROWS.dst), load_word(row_context, ROWS.dst_size)
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
         lines = (count - head) & -(LINE_BYTES // size)

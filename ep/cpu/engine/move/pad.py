@@ -55,7 +55,7 @@ def _num_reached(count, first, step, reach, end):
 
 @jit
 def _write_short_rows(dst, dst_row, src, src_row, length, num_rows, padding):
-    """Write rows and the padding behind each, in whole vectors; the next rows overwrite bytes written too far."""
+    """Write rows and the padding after each, in whole vectors; the next rows overwrite bytes written too far."""
     for _ in range(num_rows):
         for offset in range(0, length, VECTOR):
             _copy_vector(dst + offset, 0, src + offset, 0)

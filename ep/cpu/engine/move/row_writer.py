@@ -14,7 +14,7 @@ VECTOR: Final = 32
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
 
-_WIDE: Final = 4096  # bytes of the rows of src, from which they are enough to be shared among threads
+_WIDE: Final = 4096  # bytes of a row of src, from which on it crosses enough rows of dst for threads to share
 
 _FEW: Final = 3  # units of a row, up to which they are moved one by one
 

@@ -57,7 +57,7 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
 
 
 def _through_caches(unit: int) -> Callable[..., bool]:
-    """Return a function move(dst, dst_row, src, src_row, width, length, following); it is false without memory."""
+    """Return a function move(dst, dst_row, src, src_row, width, length, following): whether memory sufficed."""
     transpose_block, copy_line, lane, run = (
         block_transposer(unit),
         unit_functions(_LINE)[0],

@@ -48,7 +48,7 @@ def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
 def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
     """Return the number of parts that the sums of all blocks are cut into if there are too few blocks to share.
 
-    It is a power of two, so that as many threads get equal shares.
+    It is a power of two, so that threads get equal shares.
     depth: the number of products, or of elements along k, that can be cut. work: the multiplications of all blocks.
         This function is compiled, too.
     """

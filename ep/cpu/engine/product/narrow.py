@@ -31,7 +31,7 @@ _SUMS: Final = NARROW * NARROW
 
 @jit
 def is_narrow(m, n, k, transpose_a, transpose_b, lanes):
-    """Return whether such a product is computed here; lanes: of a vector of a tile, which a row of c may fill."""
+    """Return whether a product of this size is computed here; lanes: of a tile's vector, which a row of c may fill."""
     if k < _LEAST_DEPTH or max(m, n) > NARROW:
         return False
     if m > 1 and n > 1:

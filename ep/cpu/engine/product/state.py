@@ -29,8 +29,8 @@ PRODUCT: Final = layout(
     row_parts=1,  # the number of blocks that a matrix of c is cut into along its rows
     column_parts=1,
     depth_parts=1,  # the number of parts that sums are cut into, along the longer of products and k
-    batches=AXES.num_words,  # the begin of the operands of each matrix of c
-    terms=AXES.num_words,  # the begin of the operands of each product, relative to these
+    batches=AXES.num_words,  # the start of the operands of each matrix of c
+    terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
 """A product to compute: the plan of a launch, or made by the launch."""
 

@@ -127,7 +127,7 @@ def finder(ids_type: DataType) -> int:
     """Return the address of the task (ids, begin, end, zero, first, last, found).
 
     zero: the id of segment 0. The task finds the ids in [begin, end) of segments [first, last), and writes to `found`:
-        their count; then their segments, counted from `first`; then, `_BLOCK` words after the begin of these, their
+        their count; then their segments, counted from `first`; then, `_BLOCK` words after the start of these, their
         rows.
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"

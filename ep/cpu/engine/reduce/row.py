@@ -31,7 +31,7 @@ _WORD: Final = ir.IntType(64)
 
 
 def _rest(builder: Any, of: Lanes, width: int, address: Any, total: Any, scale: Any) -> Any:
-    """Return the last of `total` values, behind the whole vectors, as a vector in which no value counts twice."""
+    """Return the last of `total` values, after the whole vectors, as a vector in which no value counts twice."""
     last = read_values(builder, of, address, builder.sub(total, _WORD(width)), width, scale)
     if of.op in (ReduceOp.kSum, ReduceOp.kProd):
         last = builder.select(lanes_behind(builder, width, total), last, identity(of, last.type))

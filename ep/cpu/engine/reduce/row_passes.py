@@ -52,7 +52,7 @@ _MOST_KEPT_BYTES: Final = 2**19  # in L2
 class Passes(NamedTuple):
     """The compiled functions of the passes.
 
-    Sources, kept and dst are addresses of the begin of a segment of `count` elements. A number of a part is a float64
+    Sources, kept and dst are addresses of the start of a segment of `count` elements. A number of a part is a float64
     at `index of the number * PARTS + part` of parts. The numbers and results of a row are at `index * ROWS + row`. If a
     row is one segment, the number of the row is that of the part.
 

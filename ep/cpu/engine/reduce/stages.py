@@ -50,7 +50,7 @@ STAGE: Final = layout(
 STAGE_OPERAND: Final = layout(
     "StageOperand",
     array=1,  # its number in the launch, or -1 if it is in memory of the thread
-    offset=1,  # its begin in that memory
+    offset=1,  # its start in that memory
     row_bytes=1,
 )
 MOST_OPERANDS: Final = 128

@@ -241,7 +241,7 @@ def folded(builder: Any, of: Lanes, value: Any, lanes: int) -> Any:
 
 
 def lanes_behind(builder: Any, width: int, total: Any) -> Any:
-    """Return the mask of the lanes, among the last `width` of `total` values, that are behind the whole vectors."""
+    """Return the mask of the lanes, among the last `width` of `total` values, that come after the whole vectors."""
     bits32 = ir.IntType(32)
     twice = builder.sub(_WORD(width), builder.and_(total, _WORD(width - 1)))
     bound = splat(builder, builder.trunc(twice, bits32), width)
